@@ -1,8 +1,8 @@
-//! Arguments: from what a model wrote to a checked struct, and from the struct to the schema the model sees.
+//! Arguments of tools: from what a model wrote to a checked struct, and from the struct to the schema for the model.
 //!
-//! Lenient where the meaning is plain (a number in quotes, `null` for an absent field, other programs' names
-//! for the same field), strict elsewhere: a wrong argument gives one sentence that names the field and shows a
-//! call that works. Unknown fields are dropped.
+//! Accepts what has only one meaning: a number in quotes, `null` for an absent field, the names that other programs use
+//! for the same field. Anything else that is wrong returns one sentence that names the field and shows a call that
+//! works. Unknown fields are dropped.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The arguments of one tool, in canonical names.
+/// The arguments of one tool, under canonical names.
 pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
-    /// The tool's name.
+    /// The name of the tool.
     const TOOL: &'static str;
-    /// Arguments that work, for the sentence about those that do not.
+    /// Valid arguments, for error messages.
     const EXAMPLE: &'static str;
 }
 
-/// Parses what a model wrote.
+/// Parses the arguments that a model wrote.
 ///
 /// # Errors
 /// The arguments are incomplete or wrong.
@@ -41,23 +41,23 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError
 /// Returns the arguments in the names and shapes of the contract.
 ///
 /// # Errors
-/// None: every type of arguments serialises.
+/// None: the types of arguments always serialise.
 pub(crate) fn canonical<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
     serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string()))
 }
 
-/// One sentence about wrong arguments, with an example of right ones.
+/// Returns an error about wrong arguments, with an example of valid ones.
 pub(crate) fn explain<A: Arguments>(wrong: &str) -> ToolInputError {
     ToolInputError(format!("`{}`: {wrong}; a call looks like {}", A::TOOL, A::EXAMPLE))
 }
 
-/// Returns the outcome of a call whose arguments turned out to be wrong when it ran.
+/// Returns the outcome of a call whose arguments turn out to be wrong when it runs.
 pub(crate) fn refused<A: Arguments>(wrong: &str) -> ToolOutcome {
     let ToolInputError(message) = explain::<A>(wrong);
     ToolOutcome::error(message)
 }
 
-/// How the tool is offered to the model; `description` is its `.md` file.
+/// Returns the specification that is offered to the model; `description` is the tool's `.md` file.
 pub(crate) fn spec<A: Arguments>(description: &'static str) -> ToolSpec {
     ToolSpec {
         name: Cow::Borrowed(A::TOOL),
@@ -66,7 +66,7 @@ pub(crate) fn spec<A: Arguments>(description: &'static str) -> ToolSpec {
     }
 }
 
-/// The JSON Schema of `A`, without what costs tokens and tells a model nothing.
+/// Returns the JSON Schema of `A`, without keywords that cost tokens and do not help a model.
 fn schema<A: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft07();
     settings.inline_subschemas = true;
@@ -79,7 +79,7 @@ fn schema<A: JsonSchema>() -> Value {
 fn minimise(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
-            // `title` may also be the name of a property: there its value is a schema, not a string.
+            // A property may be called `title`: there the value is a schema, not a string.
             if keys.get("title").is_some_and(Value::is_string) {
                 keys.shift_remove("title");
             }
@@ -88,11 +88,11 @@ fn minimise(schema: &mut Value) {
                     keys.shift_remove(noise);
                 }
             }
-            // The docstring of a struct of ours, not words for the model.
+            // The doc comment of a Rust struct, not a text for the model.
             if keys.get("type").is_some_and(|kind| kind == "object") {
                 keys.shift_remove("description");
             }
-            // An optional field is one that may be absent; saying that it may also be null helps nobody.
+            // An optional field may be absent; that it may also be null need not be stated.
             if let Some(Value::Array(types)) = keys.get_mut("type") {
                 types.retain(|name| name != "null");
                 if let [only] = types.as_mut_slice() {
@@ -118,13 +118,13 @@ fn minimise(schema: &mut Value) {
     }
 }
 
-/// Deserialisers that take what models write for a number, a switch or a list.
+/// Deserialisers that accept what models write for a number, a boolean or a list.
 pub(crate) mod lenient {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer};
     use serde_json::Value;
 
-    /// A whole number ≥ 0, perhaps in quotes or as `3.0`; `null` and the empty string are absent.
+    /// Deserialises an integer ≥ 0, also in quotes or as `3.0`; `null` and the empty string are absent.
     pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
         let value = Value::deserialize(from)?;
         let found = match &value {
@@ -138,12 +138,12 @@ pub(crate) mod lenient {
     }
 
     fn whole(number: f64) -> Option<u64> {
-        // 2^53: beyond it a float does not tell neighbours apart.
+        // A float cannot represent every integer above 2^53.
         let exact = number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0;
         exact.then_some(number as u64)
     }
 
-    /// `true` or `false`, perhaps in quotes; `null` and the empty string are absent.
+    /// Deserialises `true` or `false`, also in quotes; `null` and the empty string are absent.
     pub(crate) fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
         let value = Value::deserialize(from)?;
         match &value {
@@ -161,12 +161,12 @@ pub(crate) mod lenient {
         }
     }
 
-    /// Text; the empty string and `null` are absent.
+    /// Deserialises a text; the empty string and `null` are absent.
     pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
         Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
     }
 
-    /// A list of texts; one bare text is a list of one, `null` an empty one.
+    /// Deserialises a list of texts; a single text is a list of one, `null` an empty list.
     pub(crate) fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
         match Value::deserialize(from)? {
             Value::Null => Ok(Vec::new()),

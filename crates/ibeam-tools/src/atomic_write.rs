@@ -1,7 +1,7 @@
-//! Putting new bytes in the place of a file: at once or not at all.
+//! Replaces the content of a file atomically.
 //!
-//! The bytes go to a file beside it, then fsync, rename, fsync of the directory. Mode, owner and extended
-//! attributes stay. A hard link is broken: the other names keep the old content.
+//! The bytes go to a new file in the same directory, followed by fsync, rename and fsync of the directory. Mode, owner
+//! and extended attributes are copied. A hard link is broken: the other names keep the old content.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,15 +14,15 @@ use crate::file_error::FileError;
 use crate::staging::{self, Staged};
 
 impl DirEntryAt {
-    /// Makes `bytes` the content of the file here. `old` is the file that was seen here, or `None`.
+    /// Makes `bytes` the content of the file. `old` is the metadata of the file that was there before, if any.
     ///
     /// # Errors
-    /// The system's refusal; then the old file is untouched. Refused too when the file changed since it was
-    /// seen.
+    /// The system's error; then the old file is unchanged. Also when the file changed since `old` was read.
     pub(crate) fn replace(&self, bytes: &[u8], old: Option<&Stat>) -> Result<(), FileError> {
         let fail = |errno| FileError::system("write", &self.requested, errno);
         if old.is_some() {
-            // A rename needs no right to the file itself; without this a read-only file would be overwritten.
+            // A rename needs no permission on the file itself; without this check a read-only file would be
+            // overwritten.
             let allowed =
                 rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, AtFlags::EACCESS);
             if let Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = allowed {
@@ -65,7 +65,7 @@ impl DirEntryAt {
     fn copy_attributes(&self, new: &File, old: &Stat) -> Result<(), Errno> {
         let created = rustix::fs::fstat(new)?;
         if (created.st_uid, created.st_gid) != (old.st_uid, old.st_gid) {
-            // Only root may give a file away; for others the new owner is who wrote it, as with any editor.
+            // Only root may give a file away; for others the new owner is the writer, as with any editor.
             let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
             let _ = rustix::fs::fchown(new, Some(owner), Some(group));
         }
@@ -74,14 +74,14 @@ impl DirEntryAt {
         Ok(())
     }
 
-    /// Best effort: an attribute that the system refuses to set is no reason not to write.
+    /// Best effort: an attribute that the system refuses to set does not prevent the write.
     fn copy_extended_attributes(&self, new: &File) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let old = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?;
         let mut names = vec![0u8; 64 << 10];
         let length = rustix::fs::flistxattr(&old, &mut names)?;
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
-            // A capability was granted to the old content, not to whatever stands there now.
+            // A capability was granted to the old content, not to the new one.
             if name.is_empty() || name == b"security.capability" {
                 continue;
             }
@@ -95,7 +95,7 @@ impl DirEntryAt {
     }
 }
 
-/// Whether the file here is another than the one seen before.
+/// Whether the file is another than before, or was modified.
 fn has_changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
     let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     now.map(identity) != seen.map(identity)
@@ -107,7 +107,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::workspace::Workspace;
 
-    /// Looks at `f`, lets `meanwhile` happen, then writes as a tool does.
+    /// Reads the metadata of `f`, runs `meanwhile`, then writes as a tool does.
     #[track_caller]
     fn written_after(meanwhile: impl Fn(&Fixture)) -> Result<(), String> {
         let fixture = Fixture::with("f", "old");

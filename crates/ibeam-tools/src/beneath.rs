@@ -1,6 +1,7 @@
-//! Opening beneath a held directory: no link on the way is followed, no `..` leads out.
+//! Opens files beneath a held directory: no symbolic link is followed, and no `..` leads out.
 //!
-//! One system call where the kernel has `openat2`; elsewhere name by name, with the same refusals (ELOOP, ENOTDIR).
+//! Takes one system call where the kernel has `openat2`. Elsewhere each name is opened in turn, with the same errors
+//! (ELOOP, ENOTDIR).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
@@ -14,20 +15,21 @@ pub(crate) const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 pub(crate) const SEARCH: OFlags = OFlags::RDONLY;
 
-/// The kernel, or a filter above it, has said that it has no `openat2`.
+/// Whether `openat2` is missing, or refused by a system call filter.
 static WITHOUT: AtomicBool = AtomicBool::new(false);
 
-/// Opens `way`, which is relative and free of `..`, beneath `from`.
+/// Opens `rel_path`, which is relative and free of `..`, beneath `from`.
 ///
 /// # Errors
-/// The system's; `LOOP` or `NOTDIR` where a link is on the way or in its place.
+/// The system's; `LOOP` or `NOTDIR` where a component is a symbolic link.
 pub(crate) fn open(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if !WITHOUT.load(Ordering::Relaxed) {
         match at_once(from, rel_path, flags) {
-            // A filter that does not know the call refuses it with EPERM; so may the file, and then it does again.
+            // A filter that does not list the call refuses it with EPERM. A file may be refused with EPERM too; then
+            // opening it by name fails in the same way.
             Err(Errno::NOSYS | Errno::PERM) if !has_openat2(from) => WITHOUT.store(true, Ordering::Relaxed),
-            // The tree changed under the kernel's feet.
+            // The tree changed while the kernel resolved the path.
             Err(Errno::AGAIN) => {}
             opened => return opened,
         }
@@ -35,7 +37,7 @@ pub(crate) fn open(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Resu
     name_by_name(from, rel_path, flags)
 }
 
-/// Opens the directory `way` for searching beneath `from`.
+/// Opens the directory `rel_path` for searching beneath `from`.
 ///
 /// # Errors
 /// As [`open`].
@@ -47,7 +49,7 @@ pub(crate) fn directory(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd
 fn at_once(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    // With it, `O_PATH` would open a link in the last place itself.
+    // With `NOFOLLOW`, `O_PATH` would open a symbolic link in the last place itself.
     let flags = flags.difference(OFlags::NOFOLLOW);
     rustix::fs::openat2(from, rel_path, flags, Mode::empty(), resolve)
 }
@@ -83,7 +85,7 @@ fn name_by_name(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<
     Err(Errno::NOENT)
 }
 
-/// `O_PATH` with `O_NOFOLLOW` opens a link itself, which `openat2` refuses.
+/// Refuses a symbolic link: `O_PATH` with `O_NOFOLLOW` opens the link itself, which `openat2` refuses.
 fn refuse_link(opened: OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::FileType;
     if flags.contains(SEARCH) {

@@ -1,7 +1,7 @@
-//! Blocking work of a tool on a thread of its own, with a flag that asks it to end early.
+//! Blocking work of a tool on another thread, with a flag that asks it to end early.
 //!
-//! A call ends within its time whatever its thread does: a thread that does not look at the flag, because it waits for
-//! a disk or a single step takes long, is left behind, and only so many may be.
+//! A call ends in time whatever its thread does. A thread that does not check the flag, because it waits for a disk or
+//! one step takes long, is left running. The number of such threads is limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,15 +14,15 @@ use serde_json::Value;
 use crate::descriptors;
 use crate::offload::offload;
 
-/// How long work may take to look at the flag.
+/// How long work may take to check the flag.
 const GRACE: Duration = Duration::from_secs(2);
-/// Threads that may be left behind at a time.
+/// The number of late threads beyond which no new work starts.
 const MAX_LATE_THREADS: usize = 16;
 
-/// Threads that were left behind and still run, of the whole process.
+/// Threads of the process that were left running and have not ended.
 static LATE_THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Asks blocking work to end: somebody said so, or its time is up.
+/// Asks blocking work to end: the run is stopping, or the time is up.
 #[derive(Clone, Debug)]
 pub(crate) struct EndFlag {
     is_raised: Arc<AtomicBool>,
@@ -30,23 +30,23 @@ pub(crate) struct EndFlag {
 }
 
 impl EndFlag {
-    /// A flag that raises itself after `time`.
+    /// Returns a flag that raises itself after `time`.
     pub(crate) fn after(time: Duration) -> Self {
         Self { is_raised: Arc::default(), deadline: Instant::now() + time }
     }
 
-    /// The run is ending: results are of no use to anybody.
+    /// Whether the run is ending, so that the result will not be used.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_raised.load(Ordering::Relaxed)
     }
 
-    /// The time is up: what was found so far is the result.
+    /// Whether the time is up; what was found until then is the result.
     pub(crate) fn is_out_of_time(&self) -> bool {
         Instant::now() >= self.deadline
     }
 }
 
-/// Raises the flag when the future that waits is dropped.
+/// Raises the flag when the waiting future is dropped.
 struct RaiseOnDrop(EndFlag);
 
 impl Drop for RaiseOnDrop {
@@ -55,7 +55,7 @@ impl Drop for RaiseOnDrop {
     }
 }
 
-/// One thread's place in the count of those left behind: taken when it is late, given back when it ends.
+/// Counts one thread among the late ones, from when it is late until it ends.
 #[derive(Clone)]
 struct LateThread {
     count: &'static AtomicUsize,
@@ -74,7 +74,7 @@ impl LateThread {
         }
     }
 
-    /// Counts the thread no longer, if it was counted.
+    /// Stops counting the thread, if it was counted.
     fn end(&self) {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             self.count.fetch_sub(1, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl LateThread {
     }
 }
 
-/// Returns a call that does `work` as [`run`] does.
+/// Returns a call that runs `work` as [`run`] does.
 pub(crate) fn prepared(
     arguments: Value,
     access: Access,
@@ -91,11 +91,11 @@ pub(crate) fn prepared(
     PreparedCall::new(arguments, access, move |context| run(context, work))
 }
 
-/// Runs `work` off the async thread, for at most about `file_time`.
+/// Runs `work` on another thread, for at most about `file_timeout`.
 ///
-/// Nothing begins once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag
-/// is raised; `work` looks at it between its steps and says what it has done. Work that has not looked at it in time
-/// is left behind: the call fails, and says that the effect is unknown.
+/// Nothing starts once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag is
+/// raised; `work` checks it between its steps and returns what it has. Work that does not end in time is left running,
+/// and the call fails with an unknown effect.
 async fn run(
     context: ToolContext,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
@@ -144,7 +144,7 @@ async fn run(
     }
 }
 
-/// The end of a call whose run ended.
+/// Returns the outcome of a call that the end of the run interrupted.
 pub(crate) fn interrupted() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
@@ -152,7 +152,7 @@ pub(crate) fn interrupted() -> ToolOutcome {
     }
 }
 
-/// The end of a call that the end of the run did not wait for.
+/// Returns the outcome of a call that had not ended when the run ended.
 fn interrupted_unknown() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
@@ -160,7 +160,7 @@ fn interrupted_unknown() -> ToolOutcome {
     }
 }
 
-/// The end of a call that was left behind.
+/// Returns the outcome of a call whose thread was left running.
 fn timed_out(time: Duration) -> ToolOutcome {
     ToolOutcome::error(format!(
         "the call has not ended within {time:?} (`timeouts.files`) and is no longer waited for; its effect is \
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::fixture::{failure, runtime};
 
-    /// Runs work that waits until the test ends, and gives the outcome of its call.
+    /// Runs work that waits until the test ends, and returns the outcome of its call.
     #[track_caller]
     fn stuck(file_time: Duration, stop_after: Option<Duration>) -> (ToolFailure, String) {
         let stop = Stop::default();

@@ -1,7 +1,7 @@
-//! What commands may touch, from what the policy says and what exists.
+//! Computes which paths the sandbox makes writable, read-only or invisible for commands.
 //!
-//! Looks at the disk once, before the first command. Resolves found, so that what is hidden or kept is the place
-//! itself and not a name of it. Searches a bounded part for what deny rules cover, and says when that was not all.
+//! Reads the disk once, before the first command. Resolves links, so that the real path is protected whatever its name.
+//! Searches a limited number of entries for paths that deny rules cover, and reports when the search was incomplete.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::Metadata;
@@ -20,46 +20,46 @@ use crate::git_index;
 use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
 use crate::workspace::Workspace;
 
-/// Entries of directories that are looked at for deny rules.
+/// Maximum entries that are searched for paths that deny rules cover.
 const MAX_SEARCHED_ENTRIES: usize = 200_000;
-/// Places of one kind that are told to the sandbox: each is a mount.
+/// Maximum paths of one kind that are passed to the sandbox: each is a mount.
 const MAX_MOUNTS: usize = 4096;
-/// Entries of a hidden directory of which a rule opens some.
+/// Maximum entries of a hidden directory in which a rule allows a part.
 const MAX_SIBLINGS: usize = 4096;
-/// Entries of the workspace that are looked at for protected names before a run.
+/// Maximum entries of the workspace that are searched for protected names before a run.
 const MAX_LISTED_ENTRIES: usize = 50_000;
-/// Time for that.
+/// Time limit of that search.
 const LISTING_TIME_LIMIT: Duration = Duration::from_millis(50);
-/// Directories that programs make from nothing, and remove whole.
+/// Directories that programs generate, and remove completely.
 const REGENERATED_DIRECTORIES: [&str; 4] = ["node_modules", "target", ".venv", "venv"];
-/// Entries of directories that are looked at for the files that may not be read.
+/// Maximum entries that are searched for hard links to denied files.
 const MAX_LINK_SEARCH_ENTRIES: usize = 50_000;
 
-/// What commands may touch.
+/// Which paths commands may access.
 #[derive(Clone, Debug, Default)]
 pub struct ConfinementPlan {
-    /// For the launcher; the caller adds what is no matter of paths.
+    /// The path settings of the sandbox; the caller adds the other settings.
     pub confinement: Confinement,
-    /// Everything that a deny rule covers was found. Otherwise some of it is kept from commands by their analysis
-    /// only, and from the file tools as ever.
+    /// Every path that a deny rule covers was found. Otherwise some of them are protected only from the file tools and
+    /// by the analysis of commands.
     pub is_complete: bool,
-    /// What a person should know of these bounds, in English sentences without a full stop.
+    /// What people should know of these limits, in English sentences without a full stop.
     pub notes: Vec<String>,
-    /// Why commands see no objects of git, where that is so.
+    /// Why commands do not see git's objects, if they are hidden.
     pub hidden_objects: Option<HiddenGitObjects>,
 }
 
-/// Objects of git that commands do not see.
+/// Git objects that commands do not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenGitObjects {
-    /// A file that git tracks and a rule denies to read, relative to its work tree.
+    /// A tracked file that a rule denies to read, relative to its work tree.
     pub path: PathBuf,
-    /// The rule that shows the objects when it is allowed.
+    /// The allow rule that makes the objects visible.
     pub rule: String,
 }
 
-/// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
-/// they are if they were not there.
+/// Determines which paths of `workspace` commands may access. Creates those directories in `.git` that could not be
+/// protected if they did not exist.
 pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> ConfinementPlan {
     let mut builder = PlanBuilder {
         path_policy,
@@ -87,7 +87,7 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
                     builder.hide(&hidden, real, 0);
                 }
             }
-            // Where a rule opens a part of it, the rest cannot be known yet: then it is hidden whole.
+            // Where a rule allows a part of it, the rest cannot be listed yet, so all of it is hidden.
             Some(Err(_)) | None => {
                 if !path_policy.allows_read(&hidden) {
                     builder.hidden_when_created.push(hidden);
@@ -122,8 +122,8 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
     ConfinementPlan { confinement, is_complete, notes, hidden_objects }
 }
 
-/// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
-/// bounded part. How many names they have at this moment says nothing of another.
+/// Returns the files that may not be read, by device and inode: those that deny rules cover, and credentials. Searches
+/// a limited number of entries. Files with one name count too, since they may get another name at any time.
 pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
     let mut found = FileIds::new();
     let mut remaining = MAX_LINK_SEARCH_ENTRIES;
@@ -132,7 +132,7 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
         .into_iter()
         .filter(|path| !path_policy.allows_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
-    // Level by level: a large profile of a browser must not use up what small files of keys need.
+    // Level by level: a large browser profile must not use up the entries that small key files need.
     let mut ahead: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
     while let Some((path, is_denied)) = ahead.pop_front() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
@@ -159,7 +159,7 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
     found
 }
 
-/// Whether the file is one of those that may not be read, under another name. Searches only where it has several.
+/// Whether the file is a hard link to one that may not be read. Searches only where it has several names.
 pub fn is_hard_link_to_denied(path_policy: &PathPolicy, file: &Metadata) -> bool {
     file.nlink() > 1 && denied_files(path_policy).contains(&(file.dev(), file.ino()))
 }
@@ -176,12 +176,12 @@ struct PlanBuilder<'a> {
 }
 
 impl PlanBuilder<'_> {
-    /// The git directories of a root become writable, but for what makes git run something.
+    /// Makes the git directories of a root writable, except for the entries that make git run programs.
     fn add_repository(&mut self, root: &Path) {
         let GitDirectories { repositories, linked_worktrees } =
             GitDirectories::find(root, self.path_policy.home());
         for directory in repositories {
-            // What is not there can be made by a command; what is there is kept.
+            // A command could create what does not exist; what exists is read-only.
             if directory.join("HEAD").exists() {
                 for name in ["hooks", "info"] {
                     let _ = std::fs::create_dir(directory.join(name));
@@ -202,15 +202,15 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Keeps what is protected by its name in each directory of a root, and in each repository below it. What was not
-    /// reached is watched by the sentry.
+    /// Protects the protected names in each directory of a root, and in each repository below it. [`crate::shell`]
+    /// monitors what the search did not reach.
     fn protect_below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
         let walk = InventoryScan {
             root: directory,
             path: root,
             path_policy: &PathPolicy::default(),
             quarantine: None,
-            // Such directories are removed and made again whole, which a mount in them would prevent.
+            // Programs remove and recreate such directories completely, which a mount inside would prevent.
             skipped: &REGENERATED_DIRECTORIES,
             first: &BTreeSet::new(),
             bounds: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
@@ -254,7 +254,7 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Keeps what git obeys in one of its directories.
+    /// Makes read-only what configures git in one of its directories.
     fn protect_git_directory(&mut self, directory: &Path) {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let is_named = directory.iter().any(|name| name == ".git");
@@ -269,7 +269,7 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Hides the objects of a repository that tracks what a rule denies: they hold its content too.
+    /// Hides the objects of a repository that tracks a denied file, because they contain its content.
     fn hide_objects(&mut self, work_tree: &Path, directory: &Path) {
         if !self.path_policy.denies_reads() {
             return;
@@ -300,7 +300,8 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Hides `real`, known as `named`, whole; or, where a rule opens a part or a root lies in it, all the rest.
+    /// Hides `real`, listed as `named`, completely. Where a rule allows a part, or a root lies in it, hides everything
+    /// else.
     fn hide(&mut self, named: &Path, real: PathBuf, depth: usize) {
         if self.hidden.len() >= MAX_MOUNTS || depth > 16 {
             self.is_complete = false;
@@ -325,7 +326,7 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// What deny rules with wildcards cover.
+    /// Finds the paths that deny rules with wildcards cover.
     fn search_deny_rules(&mut self) {
         let mut ahead: Vec<PathBuf> =
             self.path_policy.search_roots().into_iter().filter_map(|path| path.canonicalize().ok()).collect();
@@ -338,7 +339,7 @@ impl PlanBuilder<'_> {
                 };
                 remaining = next_remaining;
                 let Ok(kind) = entry.file_type() else { continue };
-                // What a link leads to is covered by its own name or not at all.
+                // The target of a link is covered by its own name or not at all.
                 if kind.is_symlink() || is_system_path(&entry.path()) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! `delete`: one file or link removed. Refuses directories.
+//! `delete`: removes one file or symbolic link. Refuses directories.
 
 use std::sync::Arc;
 

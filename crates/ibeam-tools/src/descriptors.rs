@@ -1,7 +1,7 @@
-//! File descriptors where the system grants few (`ulimit -n`): calls take turns instead of failing together.
+//! File descriptors where the limit is low (`ulimit -n`): calls take turns instead of failing together.
 //!
-//! A walk through a tree holds some descriptors, and eight calls may run at once. Where the limit is low, only one call
-//! opens files at a time. When even one call has no room, no later call will have any: the run ends with the reason.
+//! A search holds several descriptors, and eight calls may run at once. Where the limit is low, one call at a time
+//! opens files. If even one call cannot open what it needs, no later call can, so the run ends with the reason.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -15,20 +15,20 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::file_error::errno_name;
 
-/// With this limit or a higher one, calls do not take turns.
+/// From this limit on, calls do not take turns.
 const AMPLE_LIMIT: u64 = 128;
-/// What one call opens at once: a directory that is read, one that is held, a file, ignore files, the pipes of a
-/// command.
+/// The most that one call opens at once: a directory that is read, one that is held, a file, ignore files, the pipes of
+/// a command.
 const DESCRIPTORS_PER_CALL: usize = 8;
-/// The longest that a call waits for descriptors of others, such as connections that are closing.
+/// The longest wait for descriptors that others release, such as closing connections.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// The pause between two attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// One call at a time. The limit is that of the process, so this is too.
+/// Permits for one call at a time. The limit belongs to the process, so this is a static.
 static PERMITS: Semaphore = Semaphore::const_new(1);
 
-/// The right to open files, until it is dropped.
+/// The permission to open files, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DescriptorPermit(
     #[expect(dead_code, reason = "held until it is dropped")] Option<SemaphorePermit<'static>>,
@@ -36,8 +36,7 @@ pub(crate) struct DescriptorPermit(
 
 /// Waits until the call may open files.
 ///
-/// Returns `None` when the run ends: somebody asked for it, or there are no descriptors and this requested it. Cancel
-/// safe.
+/// Returns `None` when the run ends, because it was stopped or because there are no descriptors. Cancel safe.
 pub(crate) async fn acquire_descriptors(context: &ToolContext) -> Option<DescriptorPermit> {
     static IS_LOW: OnceLock<bool> = OnceLock::new();
     let is_low = || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < AMPLE_LIMIT);
@@ -67,7 +66,7 @@ async fn acquire_when_low(
     Some(DescriptorPermit(permit))
 }
 
-/// Ends the run where a command could not be started for want of descriptors: later ones could not either.
+/// Ends the run if a command could not be started for lack of descriptors: later commands would fail too.
 pub(crate) fn end_run_if_exhausted(context: &ToolContext, outcome: &ToolOutcome) {
     let ToolOutcome::Failure { failure: ToolFailure::SpawnFailed { message }, .. } = outcome else { return };
     let names = |errno: &Errno| {
@@ -82,7 +81,7 @@ fn end_run(context: &ToolContext, errno: Errno) {
     context.stop.request(Reason::System { what: "descriptor".to_owned(), detail: errno.to_string() });
 }
 
-/// Checks that what one call needs can be opened.
+/// Checks that the descriptors which one call needs can be opened.
 fn check_free() -> Result<(), Errno> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
     (0..DESCRIPTORS_PER_CALL).map(open).collect::<Result<Vec<OwnedFd>, Errno>>().map(drop)
@@ -101,7 +100,7 @@ mod tests {
         ToolContext::new(Stop::default(), Duration::from_secs(60))
     }
 
-    /// All of it in one test, since turns are those of the process.
+    /// One test for everything, because the permits belong to the process.
     #[test]
     fn calls_take_turns_and_the_run_ends_where_none_has_room() {
         runtime().block_on(async {

@@ -1,7 +1,8 @@
-//! What a walk meets, opened beneath a held directory: no link put there since leads the walk elsewhere.
+//! Opens the files of a directory walk beneath a held directory, so that no link that is put there meanwhile is
+//! followed.
 //!
-//! A walk goes by paths and in order, so the directory of one file is most often that of the next, and is held until
-//! another is met.
+//! A walk visits files in order, so the directory of one file is most often that of the next. It is held until the walk
+//! visits another one.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,10 +17,10 @@ use crate::beneath;
 use crate::dir_entry::open_regular;
 use crate::workspace::Workspace;
 
-/// The way of a walk.
+/// The directory that a walk visited last, held open.
 pub(crate) struct DirCache<'a> {
     workspace: &'a Workspace,
-    /// The directory that was met last, and its path.
+    /// The directory and its path.
     held: Option<(PathBuf, OwnedFd)>,
 }
 
@@ -28,10 +29,10 @@ impl<'a> DirCache<'a> {
         Self { workspace, held: None }
     }
 
-    /// Opens a regular file met on a walk, without waiting.
+    /// Opens a regular file of the walk, without waiting.
     ///
     /// # Errors
-    /// The system's; `INVAL` for what is no regular file.
+    /// The system's; `INVAL` for anything but a regular file.
     pub(crate) fn open(&mut self, path: &Path) -> Result<(File, Stat), Errno> {
         let (directory, name) = self.parent_and_name(path)?;
         let (file, stat) = open_regular(directory, name)?;
@@ -47,7 +48,7 @@ impl<'a> DirCache<'a> {
         }
     }
 
-    /// What a walk met at `path`, if it is there in truth.
+    /// Returns the metadata of the file at `path`, without following links.
     ///
     /// # Errors
     /// The system's.
@@ -56,9 +57,9 @@ impl<'a> DirCache<'a> {
         rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// The directory of `path`, which is absolute and plain, and the name in it.
+    /// Returns the open directory of `path`, which is absolute and normalized, and the file name.
     fn parent_and_name<'b>(&mut self, path: &'b Path) -> Result<(BorrowedFd<'_>, &'b OsStr), Errno> {
-        // By bytes: to take a path apart costs more than to open it.
+        // By bytes: splitting a path into components costs more than opening it.
         let bytes = path.as_os_str().as_bytes();
         let end = memchr::memrchr(b'/', bytes).ok_or(Errno::INVAL)?;
         let (parent, name) = bytes.split_at(end);

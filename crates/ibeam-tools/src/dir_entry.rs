@@ -1,7 +1,7 @@
-//! A name in an open directory: the one place through which the file tools open, stat and remove.
+//! A name in an open directory: the file tools open, stat and remove files through it.
 //!
-//! The directory is reached beneath a held one without following links, by the path that was resolved, so that a
-//! link put in its way afterwards is refused and not followed.
+//! The directory is opened beneath a held one by the resolved path, without following links. A link that is put there
+//! afterwards is refused.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,26 +16,26 @@ use crate::file_error::FileError;
 use crate::files::identity;
 use crate::workspace::Workspace;
 
-/// Where a file is or will be.
+/// A directory entry that exists or will be created.
 #[derive(Debug)]
 pub(crate) struct DirEntryAt {
-    /// Its directory, open.
+    /// The open directory.
     pub(crate) directory: OwnedFd,
-    /// Its name there.
+    /// The name in the directory.
     pub(crate) name: OsString,
     /// The path as the model wrote it, for messages.
     pub(crate) requested: String,
 }
 
-/// How often a file that is replaced meanwhile is opened anew.
+/// Attempts to open a file that another program replaces meanwhile.
 const OPEN_ATTEMPTS: usize = 8;
 
-/// What to do about directories that are missing on the way.
+/// What happens when parent directories are missing.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Parents {
-    /// They must exist.
+    /// Missing parents are an error.
     Required,
-    /// They are made.
+    /// Missing parents are created.
     Created,
 }
 
@@ -51,7 +51,7 @@ impl DirEntryAt {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(not_regular(requested, FileType::Directory));
         };
-        // The root of the workspace is a directory: every tool here refuses it, by its parent's entry.
+        // The workspace root is addressed by its parent's entry. It is a directory, so every tool here refuses it.
         let (from, rel_path) = workspace.anchor(parent);
         let directory = match beneath::directory(from, rel_path) {
             Err(Errno::NOENT) if parents == Parents::Created => create_parents(from, rel_path),
@@ -61,7 +61,7 @@ impl DirEntryAt {
         Ok(Self { directory, name: name.to_owned(), requested: requested.to_owned() })
     }
 
-    /// What is there; a link is itself meant. `None` when nothing is.
+    /// Returns the metadata of the entry, without following a link; `None` when nothing exists.
     pub(crate) fn stat(&self) -> Result<Option<Stat>, FileError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -70,7 +70,7 @@ impl DirEntryAt {
         }
     }
 
-    /// The metadata of the regular file there; `None` when nothing is there, an error when something else is.
+    /// Returns the metadata of the regular file; `None` when nothing exists, an error for anything else.
     pub(crate) fn regular(&self) -> Result<Option<Stat>, FileError> {
         match self.stat()? {
             Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
@@ -81,7 +81,7 @@ impl DirEntryAt {
         }
     }
 
-    /// Opens the regular file there for reading. Never waits: a FIFO or device is refused by its type first.
+    /// Opens the regular file for reading. Never waits: a FIFO or device is refused by its type first.
     pub(crate) fn open(&self) -> Result<(File, Stat), FileError> {
         let fail = |errno| match errno {
             Errno::STALE => FileError::refused(&self.requested, "is replaced over and over; look again"),
@@ -95,7 +95,7 @@ impl DirEntryAt {
         }
     }
 
-    /// Removes the file or link there, for good.
+    /// Removes the file or symbolic link.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
             .map_err(|errno| FileError::system("delete", &self.requested, errno))?;
@@ -104,12 +104,12 @@ impl DirEntryAt {
     }
 }
 
-/// Opens `name` without following a link and without waiting. What is open still has the name, and the count of
-/// names in its metadata is that of a moment at which it had: a name taken away in between would hide that it is
-/// one of several.
+/// Opens `name` without following a link and without waiting. The metadata were read after the file was opened and
+/// belong to the same file, so the number of hard links is right: if a name were removed in between, the file would not
+/// look like one of several names.
 ///
 /// # Errors
-/// The system's; `STALE` when the file is replaced as often as it is opened.
+/// The system's; `STALE` when another program replaces the file at each attempt.
 pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     for _ in 0..OPEN_ATTEMPTS {
@@ -123,16 +123,16 @@ pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(F
     Err(Errno::STALE)
 }
 
-/// Waits until the names in a directory survive a power cut. Best effort: what they name is in place and correct.
+/// Waits until the names in a directory survive a power cut. Best effort: the files themselves are complete.
 pub(crate) fn sync_names(directory: &OwnedFd) {
-    // `directory` may be good for searching only.
+    // `directory` may be open for searching only.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(directory) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
         let _ = rustix::fs::fsync(&directory);
     }
 }
 
-/// Opens a directory, and makes those on the way that are missing.
+/// Opens a directory, and creates the missing ones on the path.
 fn create_parents(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(from, Path::new("."))?;
     for component in rel_path.components() {
@@ -151,13 +151,13 @@ fn create_parents(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errn
 
 fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-        // Somebody else was faster.
+        // Another program created it first.
         Err(Errno::EXIST) => Ok(()),
         made => made,
     }
 }
 
-/// The refusal of anything that is not a regular file.
+/// Returns the error about anything but a regular file.
 pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
     let (kind, way_out) = match kind {
         FileType::Directory => ("a directory", "`ls` lists it"),
@@ -177,7 +177,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::workspace::Workspace;
 
-    /// Resolves `d/f`, lets `swap` change the tree, then goes on as a tool does.
+    /// Resolves `d/f`, runs `swap`, then opens the file as a tool does.
     #[track_caller]
     fn refused_after(swap: impl Fn(&Fixture), expect: &str) {
         let fixture = Fixture::with("d/f", "inside");

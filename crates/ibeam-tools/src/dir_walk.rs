@@ -1,7 +1,7 @@
-//! Directories read one after another, level by level and in the order of names, within bounds.
+//! Reads directories level by level, in the order of names, within limits.
 //!
-//! Ignore files count ([`crate::ignore_rules`]); links are not followed; the stores of version control, and what may
-//! not be read, are passed over.
+//! Ignore files apply ([`crate::ignore_rules`]). Links are not followed. The directories of version control and paths
+//! that may not be read are skipped.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,46 +14,46 @@ use crate::blocking::EndFlag;
 use crate::files::ReadPolicy;
 use crate::ignore_rules::{IgnoreNames, IgnoreRules, SkippedRules};
 
-/// Entries of one walk. They are counted as they are read, ignored ones too.
+/// The number of entries that one walk reads, including ignored ones.
 const MAX_ENTRIES: usize = 2_000_000;
-/// How many entries are read between two looks at the time.
+/// The number of entries that are read between two checks of the time.
 const TIME_CHECK_INTERVAL: usize = 512;
-/// The number of directories that were not read and are named.
+/// The number of unread directories that are named.
 const MAX_NAMED: usize = 5;
 
-/// What a walk found.
+/// An entry that a walk found.
 pub(crate) struct Entry {
-    /// Absolute.
+    /// Absolute path.
     pub(crate) path: PathBuf,
     pub(crate) kind: FileType,
 }
 
-/// A directory that was read, and the rules that hold in it.
+/// A directory that was read, and the ignore rules that apply in it.
 pub(crate) struct Listing {
     pub(crate) rules: IgnoreRules,
     entries: vec::IntoIter<Entry>,
 }
 
-/// Reads directories; holds what all of a walk share.
+/// Reads directories, and holds the state that a whole walk shares.
 pub(crate) struct DirReader<'a> {
     readable: &'a ReadPolicy,
     end: &'a EndFlag,
     remaining_entries: usize,
     /// Directories and entries that could not be read.
     pub(crate) skipped: u64,
-    /// What of the ignore files does not count.
+    /// The ignore files and rules that do not apply because they exceed a limit.
     pub(crate) skipped_rules: SkippedRules,
-    /// Some directory was not read whole, for there were too many entries.
+    /// Some directory was read in part, because the limit of entries was reached.
     pub(crate) is_truncated: bool,
-    /// The directories that were not read, or not read whole, for want of time or because of too many entries.
+    /// The directories that were not read, or read in part, because the time or the entries ran out.
     pub(crate) unread: Unread,
 }
 
-/// Directories that a walk did not read whole.
+/// Directories that a walk did not read completely.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Unread {
     pub(crate) count: u64,
-    /// The first of them, absolute.
+    /// The first ones, absolute.
     pub(crate) first: Vec<PathBuf>,
 }
 
@@ -80,18 +80,18 @@ impl<'a> DirReader<'a> {
         }
     }
 
-    /// Whether nothing more is to be read: the time or the entries are used up, or the run is ending.
+    /// Whether the time or the entries ran out, or the run is ending.
     fn is_finished(&self) -> bool {
         self.remaining_entries == 0 || self.end.is_stopped() || self.end.is_out_of_time()
     }
 
-    /// Reads `directory`, the first of a walk.
+    /// Reads `directory`, where a walk starts.
     pub(crate) fn read_first(&mut self, directory: &Path) -> Listing {
         let above = IgnoreRules::above(directory, &mut self.skipped_rules);
         self.read_below(directory, &above)
     }
 
-    /// Reads `directory`, above which these rules hold.
+    /// Reads `directory`, to which the rules of its parent apply.
     pub(crate) fn read_below(&mut self, directory: &Path, above: &IgnoreRules) -> Listing {
         let mut names = IgnoreNames::default();
         let mut found: Vec<(OsString, FileType)> = Vec::new();
@@ -125,7 +125,7 @@ impl<'a> DirReader<'a> {
         Listing { rules, entries: entries.into_iter() }
     }
 
-    /// The next entry of a listing that is neither ignored nor denied.
+    /// Returns the next entry of a listing that is neither ignored nor denied.
     pub(crate) fn next_entry(&self, listing: &mut Listing) -> Option<Entry> {
         let Listing { rules, entries } = listing;
         entries.find(|entry| {
@@ -134,20 +134,20 @@ impl<'a> DirReader<'a> {
     }
 }
 
-/// A walk through a tree, level by level: when it is cut, the directories near its start were read.
+/// A walk through a tree, level by level: when it ends early, the directories near its start were read.
 pub(crate) struct DirWalk<'a> {
     pub(crate) reader: DirReader<'a>,
     current: Option<(Listing, usize)>,
-    /// Directories to be read, with the rules above them and their depth.
+    /// Directories to read, with the rules of their parent and their depth.
     queue: VecDeque<(PathBuf, IgnoreRules, usize)>,
-    /// Directories in each other that are read.
+    /// The depth down to which directories are read.
     max_depth: usize,
-    /// Names that begin with a dot are passed over.
+    /// Skips names that begin with a dot.
     skips_hidden: bool,
 }
 
-/// The first `most` files below `root`, relative to it, with `deepest` directories in each other: what a person would
-/// see of it, within `time`.
+/// Returns at most `max_files` visible files below `root`, relative to it, at most `max_depth` directories deep, found
+/// within `time`.
 pub fn list_files(root: &Path, max_depth: usize, max_files: usize, time: Duration) -> Vec<PathBuf> {
     let (readable, end) = (ReadPolicy::default(), EndFlag::after(time));
     let walk = DirWalk { max_depth, skips_hidden: true, ..DirWalk::new(root, &readable, &end) };
@@ -164,7 +164,7 @@ impl<'a> DirWalk<'a> {
         Self { reader, current, queue: VecDeque::new(), max_depth: usize::MAX, skips_hidden: false }
     }
 
-    /// Ends the walk here and returns its reader, which knows what was not read.
+    /// Ends the walk and returns its reader, which has the unread directories.
     pub(crate) fn finish(mut self) -> DirReader<'a> {
         self.reader.is_truncated |= self.reader.remaining_entries == 0 && !self.queue.is_empty();
         self.queue.iter().for_each(|(directory, ..)| self.reader.unread.add(directory));
@@ -240,9 +240,9 @@ mod tests {
             (found.join(" "), unread.join(" "), reader.is_truncated)
         };
         assert_eq!(walk(100), ("a b c a/1 a/2 b/1 c/x a/1/x a/2/x b/1/x".to_owned(), String::new(), false));
-        // The root was read before: with three entries more, `a` and `b`.
+        // The root was read before: three more entries are `a` and `b`.
         assert_eq!(walk(3), ("a b c a/1 a/2 b/1".to_owned(), "c a/1 a/2 b/1".to_owned(), true));
-        // Which of the two names in `a` is read first is up to the system.
+        // The system decides which of the two names in `a` is read first.
         let (found, unread, is_truncated) = walk(1);
         assert!(
             found.starts_with("a b c a/") && unread.starts_with("a b c a/") && is_truncated,

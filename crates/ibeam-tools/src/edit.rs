@@ -1,7 +1,7 @@
-//! `edit`: a text file changed in part, by exact replacement or by a unified patch.
+//! `edit`: changes a part of a text file, by exact replacement or by a unified patch.
 //!
-//! Bytes outside the edit stay as they are: line ends, byte order mark, encoding, final newline, mode. Refuses
-//! binary files, files whose encoding cannot be told without doubt, and edits that do not fit exactly.
+//! Bytes outside the edit stay as they are: line ends, byte order mark, encoding, final newline, mode. Refuses binary
+//! files, files of ambiguous encoding, and edits that do not match exactly.
 
 mod change_evidence;
 mod diff;
@@ -33,7 +33,7 @@ use crate::write::writable;
 use diff::{Diff, diff};
 use edit_call::{Change, EditArguments, EditCall};
 
-/// Larger files are not for editing in memory.
+/// Maximum bytes of a file that is edited in memory.
 const FILE_LIMIT: u64 = 64 << 20;
 
 /// Edits a file of the workspace.
@@ -82,7 +82,7 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     let resolved = writable(files, requested, target)?;
     let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
     let (file, stat) = entry.open()?;
-    // An edit shows the lines around it.
+    // The diff shows the lines around the change.
     files.check_hard_links(requested, &stat)?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     if size > FILE_LIMIT {
@@ -112,7 +112,7 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     Ok(ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() })
 }
 
-/// A file before and after, as text, and its new bytes.
+/// A file before and after the change, as text, and its new bytes.
 struct Changed<'a> {
     bytes: Vec<u8>,
     old_text: Cow<'a, [u8]>,
@@ -123,11 +123,11 @@ struct Changed<'a> {
 #[derive(Debug)]
 enum Refusal {
     NotText(&'static str),
-    /// In words that follow the path.
+    /// Words that follow the path.
     Reason(String),
 }
 
-/// The file after the change; pure.
+/// Applies the change to the content of a file.
 fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
     let format = TextFormat::detect(old, true).map_err(Refusal::NotText)?;
     let name = format.encoding.name();
@@ -143,7 +143,7 @@ fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
     }
     .map_err(Refusal::Reason)?;
     let bytes = if format.encoding == UTF_8 {
-        // The file's own bytes, even where they are not valid: they were not touched.
+        // UTF-8 bytes outside the edit are copied, even invalid ones.
         [old.get(..format.bom_length()).unwrap_or_default(), &new_text].concat()
     } else {
         let text = String::from_utf8_lossy(&new_text);

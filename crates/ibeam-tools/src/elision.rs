@@ -1,10 +1,10 @@
-//! Leaving out the middle of a text that is too long, with a note of how much is gone.
+//! Elides the middle of a text that is too long, and states how many bytes are missing.
 //!
-//! Knows nothing of tools; the capture of a running command, which never holds the whole, is in `shell`.
+//! For complete texts; the output of a running command is bounded by [`crate::shell`] while it is read.
 
 use std::borrow::Cow;
 
-/// Cuts `text` to about `limit` bytes: two thirds of it from the head, the rest from the tail.
+/// Shortens `text` to about `limit` bytes: two thirds from the head, the rest from the tail.
 ///
 /// The cut falls between characters, and between lines where one ends within 200 bytes. The gap reads
 /// `… 1234 bytes left out …` on a line of its own. Returns `text` unchanged when it fits.
@@ -18,13 +18,13 @@ pub(crate) fn elide_middle(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(join_with_gap(head, left_out as u64, tail))
 }
 
-/// Head, note and tail as one text.
+/// Joins head, note and tail.
 pub(crate) fn join_with_gap(head: &str, left_out: u64, tail: &str) -> String {
     let before = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     format!("{head}{before}… {left_out} bytes left out …\n{tail}")
 }
 
-/// The first `limit` bytes or a little less.
+/// Returns the first `limit` bytes or slightly fewer.
 pub(crate) fn head(text: &str, limit: usize) -> &str {
     let end = text.floor_char_boundary(limit);
     let head = text.get(..end).unwrap_or(text);
@@ -34,7 +34,7 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
     }
 }
 
-/// The last `limit` bytes or a little less.
+/// Returns the last `limit` bytes or slightly fewer.
 fn tail(text: &str, limit: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(limit));
     let tail = text.get(start..).unwrap_or_default();
@@ -44,7 +44,7 @@ fn tail(text: &str, limit: usize) -> &str {
     }
 }
 
-/// A line end is worth at most this many bytes of what could have been kept.
+/// The most bytes that are given up so that the cut falls on a line end.
 const NEAR_LINE_END: usize = 200;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What is there now of a call that a killed run had begun: cheap evidence of its effect.
+//! What is found now of a file call that a killed run had started: cheap evidence of its effect.
 //!
-//! Reads a bounded part, never waits, and changes nothing but what the killed write itself left beside the file.
+//! Reads a bounded part, never waits, and changes nothing but a temporary file that the killed write left.
 
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
@@ -11,21 +11,21 @@ use crate::staging;
 /// Larger files are not compared.
 const LIMIT: usize = 4 << 20;
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug)]
 pub(crate) enum FileState {
-    /// Nothing.
+    /// No file.
     Nothing,
     /// A file with this content.
     Content(Vec<u8>),
     /// A file of this size, too large to compare.
     TooLarge(i64),
-    /// Something that no file tool writes, or that cannot be read; a sentence that names it.
+    /// Anything else, or a file that cannot be read; a sentence that describes it.
     Other(String),
 }
 
 impl FileState {
-    /// Looks at `asked`, after removing what a dead writer left beside it.
+    /// Reads what is at `requested`, after removing temporary files that a killed write left there.
     pub(crate) fn at(files: &Files, requested: &str) -> Self {
         match Self::read(files, requested) {
             Ok(remains) => remains,
@@ -34,7 +34,7 @@ impl FileState {
         }
     }
 
-    /// One sentence; `compared` gives it for the content of a file.
+    /// Returns one sentence; `compared` describes the content of a file.
     pub(crate) fn describe(self, requested: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
         match self {
             Self::Nothing => format!("`{requested}` does not exist now"),

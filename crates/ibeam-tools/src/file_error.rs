@@ -1,4 +1,4 @@
-//! Why a file tool could not do its work: one line that names the file, the errno and the way out.
+//! Errors of file tools: one line that names the file, the errno and what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::workspace::PathError;
 
-/// A failure at one path, named as the model named it.
+/// A failure at one path, named as the model wrote it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does")]
@@ -19,7 +19,7 @@ pub(crate) enum FileError {
     System { action: &'static str, path: String, errno: Errno },
     #[error("`{path}` is {kind}, not a regular file; {way_out}")]
     NotRegular { path: String, kind: &'static str, way_out: &'static str },
-    /// By policy, in its own words.
+    /// Denied by policy, whose reason is the message.
     #[error("{reason}")]
     Forbidden { path: String, reason: String },
     #[error("`{path}` {reason}")]
@@ -29,7 +29,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    /// What a path that leads nowhere means for `action`.
+    /// Returns the error of `action` for a path that does not resolve.
     pub(crate) fn unreachable(action: &'static str, path: &str, error: PathError) -> Self {
         match error {
             PathError::Unreachable(errno) => Self::system(action, path, errno),
@@ -37,7 +37,7 @@ impl FileError {
         }
     }
 
-    /// The system's refusal of `action` on `path`.
+    /// Returns the error of `action` on `path` for an errno.
     pub(crate) fn system(action: &'static str, path: &str, errno: Errno) -> Self {
         let path = path.to_owned();
         match errno {
@@ -57,12 +57,12 @@ impl FileError {
         }
     }
 
-    /// Like [`Self::system`], from the standard library's error.
+    /// Like [`Self::system`], for an error of the standard library.
     pub(crate) fn io(action: &'static str, path: &str, error: &io::Error) -> Self {
         Self::system(action, path, Errno::from_io_error(error).unwrap_or(Errno::IO))
     }
 
-    /// A refusal of ours, completing the sentence that begins with the path.
+    /// Returns an error of ibeam itself; `reason` completes the sentence that begins with the path.
     pub(crate) fn refused(path: &str, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }
@@ -86,7 +86,7 @@ impl From<FileError> for ToolOutcome {
     }
 }
 
-/// What an errno means, in words that fit after a colon.
+/// Returns the meaning of an errno, in words that fit after a colon.
 fn meaning(errno: Errno) -> String {
     match errno {
         Errno::LOOP => "its symbolic links lead in a circle".to_owned(),
@@ -102,7 +102,7 @@ fn meaning(errno: Errno) -> String {
     }
 }
 
-/// The symbolic name of an errno; its number where it has none here.
+/// Returns the symbolic name of an errno, or its number where it has no name here.
 pub(crate) fn errno_name(errno: Errno) -> String {
     let named = [
         (Errno::ACCESS, "EACCES"),

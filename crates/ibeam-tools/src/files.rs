@@ -1,4 +1,4 @@
-//! The files of a run: where the path of a call leads, and what policy says of that place when it is opened.
+//! The files of a run: resolves the path of a call, and checks policy when the resolved path is opened.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,19 +18,19 @@ use crate::past_contents::PastContents;
 use crate::target_path::TargetPath;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
-/// A workspace with what policy says of it.
+/// A workspace with the policy that applies to its files.
 pub(crate) struct Files {
     workspace: Workspace,
     readable: ReadPolicy,
     known: KnownContents,
 }
 
-/// What may be read, also where a link gives a place that may not be read another path. Cheap to clone.
+/// What may be read. Covers paths that policy denies under another name. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ReadPolicy {
     path_policy: PathPolicy,
-    /// Real places, and the names by which policy knows them: `~/.ssh` may be a link. Found at the first question, since
-    /// many runs read nothing.
+    /// Real paths, with the names under which policy lists them: `~/.ssh` may be a link. Resolved at the first check,
+    /// because many runs read nothing.
     links: Arc<OnceLock<Vec<(PathBuf, PathBuf)>>>,
 }
 
@@ -51,13 +51,13 @@ impl ReadPolicy {
         })
     }
 
-    /// Whether what is at `path`, absolute and without links, may be shown.
+    /// Whether `path`, absolute and without links, may be shown.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
         self.path_policy.allows_read(path)
             && self.aliases(path).all(|named| self.path_policy.allows_read(&named))
     }
 
-    /// Other paths by which policy may know `path`.
+    /// Returns other paths by which policy may list `path`.
     fn aliases(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
         self.links().iter().filter_map(move |(real, named)| Some(named.join(path.strip_prefix(real).ok()?)))
     }
@@ -84,7 +84,7 @@ impl Files {
         &self.readable
     }
 
-    /// Returns the contents of files as the model knows them.
+    /// Returns the contents of files as the model last saw them.
     pub(crate) fn known(&self) -> &KnownContents {
         &self.known
     }
@@ -94,12 +94,12 @@ impl Files {
         TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve)
     }
 
-    /// Like [`Self::target`]; a link in the last place is itself meant.
+    /// Like [`Self::target`], but a link in the last place is not followed.
     pub(crate) fn target_entry(&self, path: &str) -> TargetPath {
         TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve_entry)
     }
 
-    /// As [`Workspace::resolve`]; `~/` at the beginning is the home directory, unless the root has an entry `~`.
+    /// Resolves like [`Workspace::resolve`]; `~/` at the start is the home directory, unless the root has an entry `~`.
     ///
     /// # Errors
     /// As [`Workspace::resolve`].
@@ -107,7 +107,7 @@ impl Files {
         self.workspace.resolve(&self.expanded(requested))
     }
 
-    /// As [`Self::resolve`], but a link in the last place is itself meant.
+    /// Like [`Self::resolve`], but a link in the last place is not followed.
     ///
     /// # Errors
     /// As [`Workspace::resolve`].
@@ -118,7 +118,7 @@ impl Files {
     /// Returns the path that was judged, if it may be read.
     ///
     /// # Errors
-    /// `path`, as the model wrote it, leads nowhere or to what is denied.
+    /// `path`, as the model wrote it, does not resolve, or policy denies it.
     pub(crate) fn to_read(
         &self,
         action: &'static str,
@@ -141,10 +141,10 @@ impl Files {
         self.check_policy(path, target.resolved(action, path)?, true)
     }
 
-    /// Refuses a file that is one of those that may not be read, under another name.
+    /// Refuses a hard link to a file that may not be read.
     ///
     /// # Errors
-    /// It is.
+    /// The file is such a link.
     pub(crate) fn check_hard_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
         if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
             let reason = format!("`{requested}` is another name of a file that may not be read");
@@ -153,7 +153,7 @@ impl Files {
         Ok(())
     }
 
-    /// The files that may not be read. Searches a bounded part of the disk.
+    /// Returns the files that may not be read. Searches a bounded part of the disk.
     pub(crate) fn denied_files(&self) -> FileIds {
         denied_files(&self.readable.path_policy)
     }
@@ -179,7 +179,7 @@ impl Files {
     ) -> Result<ResolvedPath, FileError> {
         let forbidden = |reason| Err(FileError::Forbidden { path: path.to_owned(), reason });
         match self.readable.path_policy.verdict(&resolved.real, writes) {
-            // The gate has asked about this very path.
+            // The gate has asked about this path.
             None | Some(Verdict::Allow { .. } | Verdict::Ask { .. }) => {}
             Some(Verdict::Deny { reason, .. }) => return forbidden(reason),
         }
@@ -196,7 +196,7 @@ impl Files {
                 git.display()
             ));
         }
-        // A link may lead from a protected or secret name to a place without one.
+        // A link may lead from a protected or secret name to a path without one.
         let by_name = writes.then(|| resolved.lexical.clone()).filter(|named| *named != resolved.real);
         let reads = self.readable.aliases(&resolved.real).map(|named| (named, false));
         for (named, writes) in by_name.map(|named| (named, true)).into_iter().chain(reads) {
@@ -208,7 +208,7 @@ impl Files {
     }
 }
 
-/// By what the system tells files apart.
+/// Returns the device and inode of a file.
 pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }

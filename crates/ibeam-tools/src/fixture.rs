@@ -1,4 +1,4 @@
-//! What the tests of tools share: a workspace in a temporary directory and a call by name.
+//! Helpers for tests of tools: a workspace in a temporary directory, and calls by name.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -27,12 +27,12 @@ impl Fixture {
         Self::in_time(CommandTimeouts::default())
     }
 
-    /// A fixture whose commands may take so long.
+    /// Returns a fixture whose commands have these timeouts.
     pub(crate) fn in_time(timeouts: CommandTimeouts) -> Self {
         Self::set(timeouts, |_, _| {})
     }
 
-    /// A fixture in which a policy with these rules holds, forced; the home directory is beside the workspace.
+    /// Returns a fixture with a policy of these rules in force mode; the home directory is a sibling of the workspace.
     pub(crate) fn guarded(allow: &[&str], deny: &[&str]) -> Self {
         let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
         let (allow, deny) = (rules(allow), rules(deny));
@@ -45,7 +45,7 @@ impl Fixture {
         })
     }
 
-    /// The same workspace with tools of a run that begins now, as [`Self::guarded`] without rules has them.
+    /// Returns the same workspace with the tools of a new run, without rules.
     pub(crate) fn again(self) -> Self {
         let root = self.root();
         let policy = Policy::new(PermissionMode::Force, root.clone(), root.with_file_name("home"));
@@ -53,7 +53,8 @@ impl Fixture {
         Self { tools: all(Workspace::new(&root, &[]).unwrap(), settings), ..self }
     }
 
-    /// The same workspace with tools of a resumed run, of which earlier runs read or wrote files at these times.
+    /// Returns the same workspace with the tools of a resumed run, whose earlier runs read or wrote files at these
+    /// times.
     pub(crate) fn with_past(self, past_ms: HashMap<PathBuf, u64>) -> Self {
         let past_contents = PastContents::from_times(past_ms);
         let settings = ToolSettings { past_contents, ..ToolSettings::default() };
@@ -91,7 +92,7 @@ impl Fixture {
         }
     }
 
-    /// A fixture with one file.
+    /// Returns a fixture with one file.
     pub(crate) fn with(name: &str, content: impl AsRef<[u8]>) -> Self {
         let fixture = Self::new();
         fixture.put(name, content);
@@ -150,12 +151,12 @@ impl Fixture {
             notices: self.notices.clone(),
             ..ToolContext::new(self.stop.clone(), Duration::from_secs(60))
         };
-        // No test may hang, whatever a tool does.
+        // No test may hang.
         tokio::time::timeout(Duration::from_secs(60), (prepared.run)(context)).await.unwrap()
     }
 }
 
-/// A runtime as the binary has it.
+/// Returns a runtime like that of the binary.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -176,7 +177,7 @@ pub(crate) fn failure(outcome: ToolOutcome) -> (ToolFailure, String) {
     }
 }
 
-/// Tests of what the system forbids mean nothing where it forbids nothing.
+/// Whether the tests run as root, who has every permission, so that a test of a refusal is skipped.
 pub(crate) fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if root {

@@ -1,15 +1,15 @@
-//! As much of git's configuration syntax as it takes to know what a file says.
+//! The part of git's configuration syntax that is needed to read its keys and values.
 //!
-//! Reads no includes and evaluates nothing. What it cannot read is said to be unreadable, so that who asks can
-//! take it for anything.
+//! Follows no includes and evaluates nothing. A text that cannot be parsed returns `None`, so that the caller can
+//! assume the worst.
 
-/// The last value of `key`, e.g. `core.worktree`; `None` when there is none, or the text cannot be read.
+/// Returns the last value of `key`, e.g. `core.worktree`; `None` when there is none, or the text cannot be parsed.
 pub(crate) fn value(text: &[u8], key: &str) -> Option<String> {
     entries(text)?.into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
 }
 
-/// Whether the text says nothing but what `git init` and `git clone` write of themselves; in the repository of a
-/// submodule they write where its work tree is.
+/// Whether the text has only entries that `git init` and `git clone` write; in the repository of a submodule they also
+/// write the path of its work tree.
 pub(crate) fn is_plain(text: &[u8], is_submodule: bool) -> bool {
     entries(text).is_some_and(|entries| {
         entries.iter().all(|(key, value)| {
@@ -18,7 +18,7 @@ pub(crate) fn is_plain(text: &[u8], is_submodule: bool) -> bool {
     })
 }
 
-/// Whether the texts differ only in what branches follow.
+/// Whether the texts differ only in the upstream settings of branches.
 pub(crate) fn differs_in_branches(old: &[u8], new: &[u8]) -> bool {
     let is_of_branch = |(key, _): &&(String, String)| key.starts_with("branch.");
     match (entries(old), entries(new)) {
@@ -65,8 +65,8 @@ fn is_plain_entry(key: &str, value: &str) -> bool {
     }
 }
 
-/// Every key, section and name in lower case, with its value; `None` for a text that git would not read, or that
-/// this does not.
+/// Returns every key, section and name in lower case, with its value; `None` for a text that git would not read, or
+/// that this parser does not support.
 pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut entries = Vec::new();
@@ -94,7 +94,7 @@ pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
     Some(entries)
 }
 
-/// `section "sub"]`, and what follows on the line.
+/// Parses `section "sub"]`; returns the section and the rest of the line.
 fn parse_header(text: &str) -> Option<(String, &str)> {
     let end = text.find([']', ' ', '\t', '"'])?;
     let (name, rest) = text.split_at(end);
@@ -119,7 +119,7 @@ fn parse_header(text: &str) -> Option<(String, &str)> {
     Some((format!("{name}.{sub}"), after))
 }
 
-/// A value with its quotes, escapes, comment and continuation lines taken out.
+/// Parses a value: removes quotes, escapes, the comment and line continuations.
 fn parse_value<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     let (mut value, mut is_quoted, mut trimmed_length) = (String::new(), false, 0);
     let mut chars = text.trim_start().chars();

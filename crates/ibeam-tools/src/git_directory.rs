@@ -1,12 +1,12 @@
-//! The directories in which git keeps the repository of a root, as far as the repository itself says so.
+//! Finds the directories in which git keeps the repository of a root, as far as the repository itself names them.
 //!
-//! A `.git` file may name any directory; it is believed only when what it names points back: the work tree's own
-//! directory by its `gitdir` file and its place below the common one, a submodule's by `core.worktree`. Whoever
-//! can write those could write the repository anyway.
+//! A `.git` file may name any directory. It is trusted only if that directory points back: a work tree's own directory
+//! by its `gitdir` file and its position below the common one, a submodule's by `core.worktree`. Who can write those
+//! files could write the repository anyway.
 //!
-//! A command can write everything in the root, so nothing in the root proves anything about a directory outside of
-//! it: a git directory in its own work tree leads to nothing else. Outside, a directory must be a repository, and
-//! must not contain the root or the home directory.
+//! A command can write everything in the root, so nothing in the root proves anything about a directory outside of it:
+//! a git directory in its own work tree leads nowhere else. A directory outside must be a repository, and must not
+//! contain the root or the home directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,19 +18,20 @@ use ibeam_policy::read_only_git_entries;
 
 use crate::git_config;
 
-/// Bytes of the small files that lead from one place to another.
+/// Maximum bytes of a small file that names another path.
 const MAX_POINTER_BYTES: u64 = 4096;
-/// Bytes of a configuration of git; a larger one is not read.
+/// Maximum bytes of a git configuration; a larger one is not read.
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1 << 20;
-/// Directories of submodules and work trees that are looked at.
+/// Maximum number of directories of submodules and work trees.
 const MAX_PARTS: usize = 256;
 
-/// Where the repository of a root is.
+/// The directories of a root's repository.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GitDirectories {
-    /// Directories with a configuration of their own: `.git`, the common one of a linked work tree, submodules'.
+    /// Directories with a configuration of their own: `.git`, the common one of a linked work tree, those of
+    /// submodules.
     pub(crate) repositories: Vec<PathBuf>,
-    /// Those of linked work trees, which have only `commondir`, `gitdir` and `config.worktree`.
+    /// Directories of linked work trees, which have only `commondir`, `gitdir` and `config.worktree`.
     pub(crate) linked_worktrees: Vec<PathBuf>,
 }
 
@@ -61,7 +62,7 @@ impl GitDirectories {
         found
     }
 
-    /// Adds a git directory under another name in the work tree itself, such as `.bare`.
+    /// Adds a git directory with another name in the work tree itself, such as `.bare`.
     fn add_inner(&mut self, root: &Path, directory: PathBuf) {
         if directory != root && directory.starts_with(root) && is_repository(&directory) {
             self.repositories.push(directory);
@@ -102,7 +103,7 @@ impl GitDirectories {
             }
             return;
         }
-        // A submodule's is a repository of its own.
+        // A submodule has a repository of its own.
         let config = read_small(&directory.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
         let work_tree = git_config::value(&config, "core.worktree")
             .and_then(|path| resolve_directory(&directory, Path::new(&path)));
@@ -112,7 +113,7 @@ impl GitDirectories {
     }
 }
 
-/// Whether `directory` has what git requires of a repository: `HEAD`, and directories `objects` and `refs`.
+/// Whether `directory` has what git requires of a repository: `HEAD`, `objects` and `refs`.
 pub(crate) fn is_repository(directory: &Path) -> bool {
     let is_directory = |name: &str| {
         directory.join(name).symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_dir())
@@ -122,7 +123,7 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
         && is_directory("refs")
 }
 
-/// Returns the git directory under another name than `.git` in which `path` is something that git obeys; `path` is
+/// Returns the git directory with another name than `.git` whose configuration or hooks `path` is part of. `path` is
 /// absolute and without links.
 pub(crate) fn controlled_git_directory(path: &Path) -> Option<&Path> {
     let is_controlling = |name: &OsStr| {
@@ -142,7 +143,7 @@ pub(crate) fn read_small(file: &Path, limit: u64) -> Option<Vec<u8>> {
     regular_file::read(file, limit).ok()
 }
 
-/// The path in a file of one line that begins with `before`.
+/// Returns the path in a file of one line that begins with `before`.
 pub(crate) fn pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
     if !file.symlink_metadata().ok()?.is_file() {
         return None;
@@ -166,7 +167,7 @@ fn subdirectories(directory: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
-/// A submodule may have any path as its name, so its directory may lie in others.
+/// The name of a submodule may be any path, so its directory may be nested in others.
 fn add_modules(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for path in subdirectories(directory) {
         if found.len() >= MAX_PARTS || depth > 8 {

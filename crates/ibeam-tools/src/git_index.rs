@@ -1,7 +1,7 @@
-//! The files that git tracks, by its index: versions 2 to 4, with a shared part.
+//! Reads the files that git tracks from its index: versions 2 to 4, with a shared index.
 //!
-//! Reads a file of a bounded size and checks every length. What it cannot read it does not guess: what was read until
-//! then is returned.
+//! Reads a limited number of bytes and checks every length. Where the index cannot be parsed, the entries before are
+//! returned.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use crate::git_config;
 use crate::git_directory::{MAX_CONFIG_BYTES, pointer, read_small};
 
-/// Bytes of an index; a tree of a million files has about 100 MB.
+/// Maximum bytes of an index; a tree of a million files has about 100 MB.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
-/// Entries of one index.
+/// Maximum entries of an index.
 const MAX_ENTRIES: usize = 4_000_000;
-/// Shared indexes that are read.
+/// Maximum number of shared indexes that are read.
 const MAX_SHARED_INDEXES: usize = 4;
-/// The mode of a submodule.
+/// The mode of a submodule's entry.
 const GITLINK: u32 = 0o160_000;
-/// Bytes of an entry before its object's id.
+/// Bytes of an entry before the id of its object.
 const FIXED_ENTRY_BYTES: usize = 40;
 
 /// Returns the work trees of submodules that the repository at `entry`, a `.git` directory or file, tracks.
@@ -61,13 +61,13 @@ fn visit_entries(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
         .take(MAX_SHARED_INDEXES);
     for file in std::iter::once(directory.join("index")).chain(shared) {
         if let Some(bytes) = read_small(&file, MAX_INDEX_BYTES) {
-            // Whatever was read before the part that is damaged has been visited.
+            // The entries before a damaged part have been visited.
             let _ = parse(&bytes, id_length, visit);
         }
     }
 }
 
-/// Visits every entry; `None` when the text ends too early or says what no index says.
+/// Visits every entry; `None` when the index ends too early or is invalid.
 fn parse(bytes: &[u8], id_length: usize, visit: &mut dyn FnMut(u32, &Path)) -> Option<()> {
     let version = read_u32(bytes.strip_prefix(b"DIRC")?.get(..4)?);
     let count = usize::try_from(read_u32(bytes.get(8..12)?)).ok()?;

@@ -1,8 +1,8 @@
-//! What the configuration of git names in the work tree: directories of hooks, included files, programs.
+//! Finds the paths in the work tree that git's configuration names: directories of hooks, included files, programs.
 //!
-//! Such a place makes git run something, though its name does not tell. Reads the configuration of the repository, of
-//! the user and of the system, with what they include, each up to a size; evaluates no condition, so that what is
-//! included sometimes counts as included.
+//! Such a path makes git run something, although its name does not show it. Reads the configuration of the repository,
+//! of the user and of the system, with included files, each up to a size. Conditions are not evaluated: a conditional
+//! include always counts.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,9 +11,9 @@ use ibeam_policy::read_only_git_entries;
 use crate::git_config;
 use crate::git_directory::{GitDirectories, MAX_CONFIG_BYTES, read_small};
 
-/// Files that include each other.
+/// Maximum number of configuration files that include each other.
 const MAX_CONFIG_FILES: usize = 32;
-/// The names of hooks, where their directory is the root itself.
+/// The names of hooks, for a root that is the directory of hooks itself.
 const HOOK_NAMES: [&str; 28] = [
     "applypatch-msg",
     "commit-msg",
@@ -69,7 +69,7 @@ const PROGRAM_KEYS: [&str; 21] = [
     "pager.*",
 ];
 
-/// Returns the places in `roots` that git obeys by the configuration that stands now, whether they exist or not.
+/// Returns the paths in `roots` that the present configuration names, whether they exist or not.
 pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
@@ -92,7 +92,7 @@ pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
 struct Reader<'a> {
     root: &'a Path,
     home: &'a Path,
-    /// Files to be read, and those that were.
+    /// Files to read, and those that were read.
     files: Vec<PathBuf>,
     found: &'a mut Vec<PathBuf>,
 }
@@ -119,7 +119,7 @@ impl Reader<'_> {
                 self.files.push(included);
             }
         } else if is_program(key) {
-            // The value is a command of the shell, in which any word may be the program.
+            // The value is a shell command, in which any word may be the program.
             let words = value.trim_start_matches('!').split_whitespace();
             for word in words.map(|word| word.trim_matches(['"', '\'', ';'])) {
                 let path = self.resolve(self.root, word);
@@ -141,14 +141,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a place that lies in the root, and where it leads.
+    /// Adds a path in the root, and where it leads.
     fn add(&mut self, path: PathBuf) {
         let real = path.canonicalize().ok().filter(|real| *real != path);
         let is_inside = |path: &PathBuf| path != self.root && path.starts_with(self.root);
         self.found.extend(std::iter::once(path).chain(real).filter(is_inside));
     }
 
-    /// The path that `value` names from `directory`, without `.` and `..`.
+    /// Returns the path that `value` names relative to `directory`, without `.` and `..`.
     fn resolve(&self, directory: &Path, value: &str) -> PathBuf {
         let path = match value.strip_prefix("~/") {
             Some(below) => self.home.join(below),

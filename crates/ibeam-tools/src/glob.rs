@@ -18,9 +18,9 @@ use crate::files::Files;
 use crate::target_path::TargetPath;
 use crate::tree_search::{self, SearchRoot, WalkStep};
 
-/// Files that are told.
+/// The number of files that are returned.
 const FILE_LIMIT: usize = 200;
-/// Files kept while looking for the newest: the rest is counted only.
+/// The number of files that are held while searching for the newest; the others are only counted.
 const CANDIDATE_LIMIT: usize = 20_000;
 
 /// Finds files of the workspace by name.

@@ -1,19 +1,19 @@
-//! Bounds of a glob that somebody else wrote, checked before it is compiled.
+//! Limits of a glob from an untrusted text, checked before it is compiled.
 //!
-//! The compiler of globs nests as deep as its text does and makes a program many times as long: without bounds, a text
-//! of some kilobytes overflows the stack or takes gigabytes.
+//! The compiler of globs recurses as deep as the text nests, and its program is many times as long as the text. Without
+//! limits, some kilobytes overflow the stack or take gigabytes.
 
-/// Bytes of one glob: no path is longer.
+/// Maximum bytes of a glob: no path is longer.
 const MAX_BYTES: usize = 4096;
-/// Braces within each other.
+/// Maximum nesting of braces.
 const MAX_DEPTH: usize = 8;
-/// Wildcards, classes and alternatives of one glob.
+/// Maximum number of wildcards, classes and alternatives.
 const MAX_WILDCARDS: usize = 256;
 
 /// Checks that `glob` is small enough to be compiled.
 ///
 /// # Errors
-/// Which bound it is over, as the rest of a sentence about it.
+/// The limit that is exceeded, as the rest of a sentence about the glob.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     if glob.len() > MAX_BYTES {
         return Err(format!("it is longer than {MAX_BYTES} bytes"));
@@ -35,7 +35,7 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the number of wildcards, classes and alternatives in `glob`: what makes its program large.
+/// Returns the number of wildcards, classes and alternatives in `glob`, which determine the size of its program.
 pub(crate) fn count_wildcards(glob: &str) -> usize {
     glob.bytes().filter(|byte| b"*?[{,".contains(byte)).count()
 }

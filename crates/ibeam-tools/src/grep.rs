@@ -1,7 +1,7 @@
-//! `grep`: lines, files or counts that match a regular expression, by ripgrep's own parts.
+//! `grep`: lines, files or counts that match a regular expression, with ripgrep's libraries.
 //!
-//! The engine is linear in the text; time, matches and bytes are bounded, and a cut is said. Refuses
-//! look-around and back references, which the engine does not have.
+//! The engine takes time linear in the text. Time, matches and bytes are limited, and the model learns what was left
+//! out. Look-around and back-references are not supported.
 
 mod collect;
 
@@ -26,15 +26,15 @@ use crate::tree_search::{self, SearchRoot};
 use crate::workspace::Workspace;
 use collect::{Collector, PatternOptions};
 
-/// Bytes of a pattern.
+/// Maximum bytes of a pattern.
 const PATTERN_LIMIT: usize = 32 << 10;
-/// Bytes of the program that a pattern compiles to: the time of a search is this times the length of the text.
+/// Maximum bytes of a compiled pattern: the time of a search is proportional to this times the length of the text.
 const PROGRAM_LIMIT: usize = 4 << 20;
-/// A program of more bytes searches no long lines.
+/// With a larger compiled pattern, long lines are not searched.
 const LIGHT_PROGRAM_LIMIT: usize = 512 << 10;
-/// Bytes that the engine may use to remember where it has been.
+/// Maximum bytes of the engine's state cache.
 const CACHE_LIMIT: usize = 32 << 20;
-/// Lines, files or counts that are told when the call does not say.
+/// Lines, files or counts that are returned unless the call sets a limit.
 const DEFAULT_HEAD_LIMIT: u64 = 250;
 
 /// Searches files of the workspace.
@@ -145,7 +145,7 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
 
-/// Compiles the pattern; true where it is light enough for lines of any length.
+/// Compiles the pattern; the flag is true where the pattern is light enough for lines of any length.
 fn matcher(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
     if args.pattern.len() > PATTERN_LIMIT {
         return Err(format!(
@@ -204,7 +204,7 @@ impl Filter {
     }
 
     fn accepts(&self, search_root: &SearchRoot, path: &std::path::Path) -> bool {
-        // A file that is named itself is searched whatever its name.
+        // A file that the call names is searched whatever its name.
         path.as_os_str() == search_root.path.as_os_str()
             || (self.glob.as_ref().is_none_or(|glob| glob.is_match(search_root.relative(path)))
                 && self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist()))

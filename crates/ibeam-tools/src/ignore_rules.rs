@@ -1,8 +1,8 @@
-//! What ignore files say: `.ignore`, `.gitignore` and `.git/info/exclude`, from the directory of a file upwards.
+//! The rules of ignore files: `.ignore`, `.gitignore` and `.git/info/exclude`, from the directory of a file upwards.
 //!
-//! They come with the repository, so they are read like any text of others: regular files only, never waited
-//! for, bounded in size, lines and nesting before anything is compiled. What is over a bound is left out and counted.
-//! Precedence is ripgrep's: the innermost file of a kind decides, `.ignore` before `.gitignore` before `exclude`.
+//! The files come with the repository and are not trusted: only regular files are read, without waiting, and size,
+//! lines and nesting are limited before anything is compiled. What exceeds a limit is skipped and counted. Precedence
+//! is ripgrep's: the innermost file of a kind decides, `.ignore` before `.gitignore` before `exclude`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::git_directory::GitDirectories;
 use crate::glob_bounds;
 
-/// Bytes of one ignore file.
+/// Maximum bytes of an ignore file.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Rules of one ignore file.
+/// Maximum rules of an ignore file.
 const MAX_RULES: usize = 5000;
-/// Wildcards, classes and alternatives in the rules of all ignore files of one walk: what is compiled for each takes
-/// about a kilobyte.
+/// Maximum wildcards, classes and alternatives in the rules of all ignore files of a walk: each takes about a kilobyte
+/// when compiled.
 const MAX_WILDCARDS_PER_WALK: usize = 100_000;
-/// Rules in all ignore files of one walk.
+/// Maximum rules in all ignore files of a walk.
 const MAX_RULES_PER_WALK: usize = 200_000;
 
-/// The names in a directory that matter here.
+/// Which ignore files a directory may have.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct IgnoreNames {
     ignore: bool,
@@ -34,10 +34,10 @@ pub(crate) struct IgnoreNames {
 }
 
 impl IgnoreNames {
-    /// All of them may be there.
+    /// Any of them may exist.
     pub(crate) const UNKNOWN: Self = Self { ignore: true, git_ignore: true, git: true };
 
-    /// Takes note of one name of the directory.
+    /// Records one name of the directory.
     pub(crate) fn add(&mut self, name: &OsStr) {
         self.ignore |= name == ".ignore";
         self.git_ignore |= name == ".gitignore";
@@ -45,7 +45,7 @@ impl IgnoreNames {
     }
 }
 
-/// The rules that hold in a directory: its own, and those of the directories it lies in. Cheap to clone.
+/// The rules that apply in a directory: its own, and those of its parents. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct IgnoreRules(Option<Arc<RuleLevel>>);
 
@@ -56,19 +56,19 @@ struct RuleLevel {
     exclude: Option<Gitignore>,
 }
 
-/// What of the ignore files of one walk was left out, because it was over a bound or no regular file.
+/// The ignore files and rules of a walk that do not apply, because they exceed a limit or are not regular files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SkippedRules {
     pub(crate) files: u64,
     pub(crate) rules: u64,
-    /// Wildcards of the rules that count.
+    /// Wildcards of the rules that apply.
     wildcards: usize,
-    /// Rules that count.
+    /// Rules that apply.
     counted_rules: usize,
 }
 
 impl SkippedRules {
-    /// Takes `rule` into account; false where it is over a bound, and left out.
+    /// Counts `rule`; returns `false` where it exceeds a limit and does not apply.
     fn count(&mut self, rule: &str, rules_in_file: usize) -> bool {
         let wildcards = self.wildcards + glob_bounds::count_wildcards(rule);
         let counts = rules_in_file < MAX_RULES
@@ -85,7 +85,7 @@ impl SkippedRules {
 }
 
 impl IgnoreRules {
-    /// The rules that hold above `directory`, which is absolute.
+    /// Returns the rules of the parents of `directory`, which is absolute.
     pub(crate) fn above(directory: &Path, skipped: &mut SkippedRules) -> Self {
         let mut parents: Vec<&Path> = directory.ancestors().skip(1).collect();
         parents.reverse();
@@ -94,7 +94,7 @@ impl IgnoreRules {
             .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreNames::UNKNOWN, skipped))
     }
 
-    /// The rules that hold in `directory`, given those above it and the names in it.
+    /// Returns the rules that apply in `directory`, given those of its parent and the names in it.
     pub(crate) fn within(&self, directory: &Path, names: IgnoreNames, skipped: &mut SkippedRules) -> Self {
         let mut read = |is_there: bool, path: &dyn Fn() -> Option<PathBuf>| {
             is_there.then(path).flatten().and_then(|path| matcher(directory, &path, skipped))
@@ -108,7 +108,7 @@ impl IgnoreRules {
         Self(Some(Arc::new(RuleLevel { parent: self.clone(), ignore, git_ignore, exclude })))
     }
 
-    /// Whether the rules leave out `path`, which is absolute and below their directory.
+    /// Whether the rules ignore `path`, which is absolute and below their directory.
     pub(crate) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
         type File = fn(&RuleLevel) -> Option<&Gitignore>;
         let kinds: [File; 3] = [
@@ -119,7 +119,7 @@ impl IgnoreRules {
         kinds.into_iter().find_map(|kind| self.decision(kind, path, is_dir)).unwrap_or_default()
     }
 
-    /// What the innermost file of one kind that has a rule for `path` says.
+    /// Returns the decision of the innermost file of one kind that has a rule for `path`.
     fn decision(
         &self,
         kind: fn(&RuleLevel) -> Option<&Gitignore>,
@@ -138,7 +138,7 @@ impl IgnoreRules {
     }
 }
 
-/// Where git keeps what is excluded in this copy of the repository alone.
+/// Returns the file of exclusions that apply to this clone only.
 fn exclude_path(directory: &Path) -> Option<PathBuf> {
     let git = directory.join(".git");
     let kind = git.symlink_metadata().ok()?.file_type();
@@ -149,7 +149,7 @@ fn exclude_path(directory: &Path) -> Option<PathBuf> {
     Some(git.join("info/exclude"))
 }
 
-/// The rules of the file at `path` for what is in `directory`; `None` where it has none.
+/// Returns the rules of the file at `path` for the entries of `directory`; `None` where it has none.
 fn matcher(directory: &Path, path: &Path, skipped: &mut SkippedRules) -> Option<Gitignore> {
     let bytes = match regular_file::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
@@ -169,12 +169,12 @@ fn matcher(directory: &Path, path: &Path, skipped: &mut SkippedRules) -> Option<
             continue;
         }
         counted_rules += 1;
-        // Git too passes over a rule that is none.
+        // Git also skips an invalid rule.
         let _ = builder.add_line(None, rule);
     }
     match builder.build() {
         Ok(rules) => (!rules.is_empty()).then_some(rules),
-        // All of them together make too large a program.
+        // Together the rules compile to too large a program.
         Err(_) => {
             skipped.files += 1;
             None

@@ -1,7 +1,7 @@
-//! The contents of files as the model last read or wrote them, so that no later change of others is overwritten.
+//! The contents of files as the model last read or wrote them, so that changes by others are not overwritten.
 //!
-//! Only digests are kept, of a bounded number of files. A file that was not read is not in the list, and nothing is
-//! refused on its account. Comparing reads a file; nothing is compared for files that are not in the list.
+//! Only digests are stored, of a limited number of files. A file that was not read is not in the list, and nothing is
+//! refused because of it. Comparing reads a file; files that are not in the list are not compared.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -19,7 +19,7 @@ use crate::file_error::FileError;
 use crate::read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::workspace::ResolvedPath;
 
-/// The number of files in the list. A further one takes the place of the one that was used least recently.
+/// The number of files in the list. A further one replaces the least recently used one.
 const MAX_FILES: usize = 4096;
 
 /// The length and a hash of a file's content.
@@ -29,7 +29,7 @@ pub(crate) struct ContentDigest {
     hash: u64,
 }
 
-/// Computes the digest of a content that is fed in pieces of [`SAMPLE`] bytes.
+/// Computes the digest of a content that is fed in pieces of [`SAMPLE_BYTES`] bytes.
 #[derive(Default)]
 pub(crate) struct DigestBuilder {
     hasher: DefaultHasher,
@@ -37,7 +37,7 @@ pub(crate) struct DigestBuilder {
 }
 
 impl DigestBuilder {
-    /// Adds the next piece, of which only the last may be shorter than [`SAMPLE`].
+    /// Adds the next piece; only the last one may be shorter than [`SAMPLE_BYTES`].
     pub(crate) fn feed(&mut self, piece: &[u8]) {
         self.hasher.write(piece);
         self.length += piece.len() as u64;
@@ -81,8 +81,8 @@ pub(crate) struct KnownContents {
 struct List {
     digests: HashMap<PathBuf, Entry>,
     uses: u64,
-    /// The times, in milliseconds, at which earlier runs of the session read or wrote files, by absolute paths with
-    /// links.
+    /// The times, in milliseconds, at which earlier runs of the session read or wrote files, by absolute paths whose
+    /// links are not resolved.
     past_ms: HashMap<PathBuf, u64>,
 }
 
@@ -97,7 +97,7 @@ impl KnownContents {
         Self { list: Mutex::new(List { past_ms, ..List::default() }) }
     }
 
-    /// Records what the model knows of the file at `path` from now on.
+    /// Records the content of the file at `path` that the model has seen.
     pub(crate) fn record(&self, path: &ResolvedPath, digest: ContentDigest) {
         let mut list = self.lock();
         list.uses += 1;
@@ -147,7 +147,7 @@ impl KnownContents {
         if modified_ms > i128::from(*known_ms) { Err(changed(requested)) } else { Ok(()) }
     }
 
-    /// Like [`Self::check_bytes`], for the regular file at `place`, which is read only where it is in the list.
+    /// Like [`Self::check_bytes`], for the regular file at `entry`, which is read only where it is in the list.
     ///
     /// # Errors
     /// It has changed, or cannot be read.
@@ -176,12 +176,12 @@ impl KnownContents {
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        // Every change of the list is complete when its lock is released.
+        // The list is consistent whenever its lock is released.
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The refusal of a change to a file that others have changed.
+/// Returns the error about a file that others have changed.
 fn changed(requested: &str) -> FileError {
     FileError::refused(
         requested,

@@ -1,8 +1,8 @@
 //! The built-in tools: files, commands, search and the to-do list.
 //!
-//! One file and one `.md` (the model's description) each. A tool checks what it is given and says plainly what
-//! went wrong; it refuses to decide what is permitted (the gate has spoken before `run`), to know a model, and
-//! to print.
+//! One file and one `.md` (the description for the model) each. A tool checks its arguments and returns plain errors.
+//! It does not decide what is permitted (the gate has decided before a call runs), is independent of the model, and
+//! does not print.
 
 mod arguments;
 mod atomic_write;
@@ -61,31 +61,30 @@ pub use shell::background::{BackgroundProcesses, CommandTimeouts};
 pub use shell::process_tree::ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
-/// What the tools need to know of the run besides its workspace.
+/// The settings of the tools besides the workspace.
 #[derive(Clone, Debug, Default)]
 pub struct ToolSettings {
-    /// Our environment, of which commands get what is harmless and useful.
+    /// The environment of ibeam, from which commands get the variables that are harmless and useful.
     pub environment: Vec<(OsString, OsString)>,
-    /// Variables that commands get too: names, or beginnings of names with a last `*`. A secret passes only by its
-    /// whole name.
+    /// More variables that commands get: names, or prefixes that end in `*`. A secret passes only by its full name.
     pub extra_environment: Vec<String>,
-    /// Variables that commands get whatever our own environment says, such as those that name a proxy.
+    /// Variables that commands get regardless of ibeam's own environment, such as those that name a proxy.
     pub command_environment: Vec<(OsString, OsString)>,
-    /// Names of variables with keys of models, which commands never see; `*_API_KEY` never reaches them either.
+    /// Variables with API keys of models, which commands never get. `*_API_KEY` is always among them.
     pub secret_variables: Vec<String>,
-    /// What holds whatever a command or a tool does. The default holds nothing.
+    /// The path rules that apply to commands and tools. The default has no rules.
     pub path_policy: PathPolicy,
-    /// Where a thing goes that a command has put where it must not; `None` looks for no such things.
+    /// The directory to which files are moved that a command created where it must not; `None` disables the monitoring.
     pub quarantine: Option<PathBuf>,
-    /// Where logs of background commands go; `None` keeps none.
+    /// The directory for the logs of background commands; `None` writes no logs.
     pub log_directory: Option<PathBuf>,
-    /// The commands left running, and how long each may take. Keep a clone, for their end with the run.
+    /// The commands that run in the background, and the timeouts. Keep a clone to end the commands with the run.
     pub background: BackgroundProcesses,
-    /// What earlier runs of the session read and wrote.
+    /// The files that earlier runs of the session read and wrote.
     pub past_contents: PastContents,
 }
 
-/// Every built-in tool, by name.
+/// Returns all built-in tools by name.
 pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
     let files =
         Arc::new(files::Files::new(workspace.clone(), settings.path_policy.clone(), &settings.past_contents));

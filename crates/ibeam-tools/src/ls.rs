@@ -1,4 +1,4 @@
-//! `ls`: a directory as a tree, level by level until enough is listed.
+//! `ls`: a directory as a tree, level by level up to a number of entries.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ use crate::ignore_rules::IgnoreRules;
 use crate::target_path::TargetPath;
 use crate::tree_search::{self, SearchRoot, WalkSummary};
 
-/// Entries that are told.
+/// The number of entries that are returned.
 const ENTRY_LIMIT: usize = 400;
-/// Globs to leave out that a call may have.
+/// The number of globs that a call may pass.
 const GLOB_LIMIT: usize = 100;
-/// Directories in each other that are told: many readers of JSON give up at a depth of 128.
+/// The depth of directories that are returned: many JSON parsers fail at a depth of 128.
 const DEPTH_LIMIT: usize = 40;
 
 /// Lists directories of the workspace.
@@ -115,7 +115,7 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
-/// Directories in the order they are listed: each after the one it lies in.
+/// Directories in the order in which they are listed: each after its parent.
 struct TreeListing {
     levels: Vec<(Option<usize>, Directory)>,
     remaining: usize,
@@ -148,7 +148,7 @@ impl TreeListing {
                     subdirectories.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))),
                 );
             } else {
-                // Named by the directory it lies in, not opened itself.
+                // The parent names this directory, but it is not opened.
                 if self.end.is_out_of_time {
                     reader.unread.add(&path);
                 }
@@ -159,7 +159,7 @@ impl TreeListing {
         self.end.add(reader);
     }
 
-    /// Fills in the files of `directory` from its `listing` and gives its directories.
+    /// Fills in the files of `directory` from its `listing` and returns its directories.
     fn read(
         &mut self,
         files: &Files,
@@ -180,7 +180,7 @@ impl TreeListing {
                 self.truncated = true;
                 break;
             }
-            // A link put in the way since would have led elsewhere.
+            // A link that was put there meanwhile would lead elsewhere.
             if dir_cache.stat(&entry.path).is_err() {
                 self.end.skipped += 1;
                 continue;
@@ -198,7 +198,7 @@ impl TreeListing {
     }
 
     fn into_tree(mut self) -> Option<Directory> {
-        // From the back, every directory is complete before it is put into the one it lies in.
+        // From the back, every directory is complete before it moves into its parent.
         while let Some((parent, directory)) = self.levels.pop() {
             let Some((_, above)) = parent.and_then(|index| self.levels.get_mut(index)) else {
                 return Some(directory);

@@ -1,26 +1,26 @@
-//! Two names that are one for some file systems: they differ only in case, or in how characters are composed.
+//! Names that some file systems do not distinguish: they differ only in case, or in Unicode composition.
 //!
-//! A checkout of both on such a system loses one of them; whoever makes the second should know.
+//! A checkout of both names on such a file system loses one of them, so the model is told when it creates the second.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::dir_entry::DirEntryAt;
 
-/// Entries of a directory that are looked at.
+/// The number of entries of a directory that are compared.
 const ENTRY_LIMIT: usize = 4096;
 
-/// A name that some file systems take for the same.
+/// A name that some file systems do not distinguish from another.
 #[derive(Debug, PartialEq)]
 pub(crate) struct NameCollision {
-    /// The name that is there.
+    /// The existing name.
     pub(crate) name: String,
-    /// In what alone it differs, as words after "differs only in".
+    /// How the two differ, as words after "differs only in".
     pub(crate) difference: &'static str,
 }
 
 impl DirEntryAt {
-    /// A twin of this name in the same directory.
+    /// Returns an existing name in the directory that collides with this one.
     pub(crate) fn name_collision(&self) -> Option<NameCollision> {
         let args = self.name.to_str()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -33,7 +33,7 @@ impl DirEntryAt {
     }
 }
 
-/// What alone tells the two apart, where some file systems do not.
+/// Returns how two colliding names differ.
 fn difference(one: &str, other: &str) -> Option<&'static str> {
     if one == other {
         return None;

@@ -1,7 +1,7 @@
 //! The files that earlier runs of a session read or wrote, and when.
 //!
-//! A resumed run has no digests of them, and the journal has no bytes of files. The time of the last change, which the
-//! system keeps, is compared with the time of the last call instead.
+//! A resumed run has no digests of them, because the journal does not store the bytes of files. The modification time
+//! of the file is compared with the time of the last call instead.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use ibeam_protocol::{Event, EventKind, ToolOutcome};
 
 use crate::workspace::Workspace;
 
-/// The number of files that are kept; beyond it the oldest ones are forgotten.
+/// The number of files that are stored; the oldest ones are dropped.
 const MAX_FILES: usize = 4096;
 
 /// Paths as the model wrote them, with the time of the last call that read or wrote the file.
@@ -20,7 +20,7 @@ pub struct PastContents {
 }
 
 impl PastContents {
-    /// Takes the next event of the session.
+    /// Applies the next event of the session.
     pub fn fold(&mut self, event: &Event) {
         let EventKind::ToolCallFinished { call, outcome: ToolOutcome::Success { .. }, .. } = &event.kind
         else {
@@ -50,11 +50,11 @@ impl PastContents {
         Self { times_ms: times_ms.into_iter().map(|(path, time)| (text(path), time)).collect() }
     }
 
-    /// Returns the times in milliseconds since the Unix epoch, by absolute paths in which links are left in.
+    /// Returns the times in milliseconds since the Unix epoch, by absolute paths whose links are not resolved.
     pub(crate) fn absolute(&self, workspace: &Workspace) -> HashMap<PathBuf, u64> {
         let mut times = HashMap::with_capacity(self.times_ms.len());
         for (requested, time) in &self.times_ms {
-            // One file may have been asked for in several ways.
+            // The model may have written the path of a file in several ways.
             let latest = times.entry(workspace.lexical(requested)).or_insert(*time);
             *latest = (*latest).max(*time);
         }

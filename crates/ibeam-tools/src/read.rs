@@ -1,7 +1,7 @@
 //! `read`: a part of a text file, with line numbers for the model.
 //!
-//! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses what is not a regular text
-//! file, by its type before it is opened and by its first bytes after.
+//! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses anything but a regular text file, by
+//! its type before it is opened and by its first bytes afterwards.
 
 mod line_window;
 
@@ -27,13 +27,13 @@ use crate::target_path::TargetPath;
 use crate::text_format::TextFormat;
 use line_window::LineWindow;
 
-/// Lines of one call.
+/// Maximum lines of a call.
 const LINE_LIMIT: u64 = 2000;
-/// Bytes of text of one call.
+/// Maximum bytes of text of a call.
 const CONTENT_LIMIT: usize = 256 << 10;
-/// Bytes of the file that are looked at; beyond them the totals are lower bounds.
+/// Maximum bytes of the file that are read; beyond them the totals are lower bounds.
 pub(crate) const SCAN_LIMIT: u64 = 512 << 20;
-/// Bytes by which the encoding is told.
+/// The number of bytes from which the encoding is detected.
 pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 
 /// Reads a file of the workspace.
@@ -90,10 +90,10 @@ fn read(
     let requested = args.path.as_str();
     let resolved = files.to_read("read", requested, target)?;
     let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
-    // Where this fails, the model is told what the file is now.
+    // If reading fails, the model has learned that the file is different now.
     files.known().forget(&resolved);
     let mut result = scan(files, &entry, args, end)?;
-    // A writer at work: look again, twice at most, for a state that held still.
+    // Another program is writing the file: read it again, at most twice, until it does not change.
     for _ in 0..2 {
         if result.is_steady || end.is_out_of_time() {
             break;
@@ -109,11 +109,11 @@ fn read(
     Ok(outcome(args, result.window))
 }
 
-/// A window, and whether the file held still while it was read.
+/// A window, and whether the file changed while it was read.
 struct Scan {
     window: LineWindow,
     is_steady: bool,
-    /// The digest of the whole file; `None` where it was not read to its end.
+    /// The digest of the complete file; `None` where it was not read to its end.
     digest: Option<ContentDigest>,
 }
 
@@ -132,7 +132,7 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
     let mut text = String::new();
     let mut feed = |bytes: &[u8], last: bool| {
         text.clear();
-        // The decoder fills what room there is and never makes more.
+        // The decoder fills the reserved capacity and does not allocate.
         text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * SAMPLE_BYTES));
         let _ = decoder.decode_to_string(bytes, &mut text, last);
         window.feed(&text);
@@ -158,7 +158,7 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
     Ok(Scan { window, is_steady, digest: complete.then(|| digest.finish()) })
 }
 
-/// Up to `limit` bytes; fewer only at the end, or where a file of /proc has nothing more to say just now.
+/// Reads at most `limit` bytes; fewer only at the end, or where a file of /proc has no more data at present.
 pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match file.take(limit as u64).read_to_end(&mut bytes) {
@@ -167,7 +167,7 @@ pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u
     }
 }
 
-/// The refusal of a file that is not text.
+/// Returns the error about a file that is not text.
 pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
     let way_out = if kind.ends_with("image") {
         "; images cannot be shown to the model here: ask the user what it shows"

@@ -1,7 +1,7 @@
-//! `shell`: a command run by bash, in a session of its own, without terminal or input.
+//! `shell`: a command that bash runs, in a session of its own, without terminal or input.
 //!
-//! Time and output are bounded, and nothing that the command started outlives the call unless it was asked to.
-//! Refuses a login shell, start-up files, and to hand to commands more of the environment than they need.
+//! Time and output are limited, and no process of the command outlives the call unless the call requests that. There is
+//! no login shell and no start-up file, and commands get only the environment that they need.
 
 pub(crate) mod background;
 mod bounded_buffer;
@@ -43,9 +43,9 @@ use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
 use spawn::{Launcher, Running};
 
-/// How long output is waited for after the command itself has ended.
+/// How long output is read after the command itself has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long a background command is watched for an early end.
+/// How long the early end of a background command is waited for.
 const EARLY_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs commands in the workspace.
@@ -53,7 +53,7 @@ pub(crate) struct Shell {
     runner: Arc<CommandRunner>,
 }
 
-/// What every command needs.
+/// What all commands of a run share.
 struct CommandRunner {
     workspace: Arc<Workspace>,
     launcher: Launcher,
@@ -171,7 +171,7 @@ impl Tool for Shell {
     }
 }
 
-/// Why the command is no longer waited for.
+/// Why a command is no longer waited for.
 enum CommandEnd {
     Exited(ExitStatus),
     TimedOut,
@@ -243,7 +243,7 @@ impl CommandRunner {
         }
     }
 
-    /// The outcome, and whether the command goes on.
+    /// Returns the outcome, and whether the command keeps running.
     async fn in_background(
         &self,
         args: &ShellArguments,
@@ -256,7 +256,7 @@ impl CommandRunner {
                 let status = running.stop(self.background.timeouts().grace).await;
                 return (finished_outcome(&args.command, running, status), false);
             }
-            // `server &` ends at once and leaves the server; a failure is a failure at once.
+            // `server &` exits at once and leaves the server running; a failure is reported at once.
             CommandEnd::Exited(status) => {
                 running.read_until_gone(DRAIN_TIMEOUT).await;
                 if !status.success() || running.tree.is_gone() {
@@ -298,7 +298,7 @@ fn directory_argument<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::E
 }
 
 impl Running {
-    /// Reads what is still on its way, for at most `time`, however much it is.
+    /// Reads the remaining output for at most `time`.
     async fn drain(&mut self, time: Duration) {
         let time_up = tokio::time::sleep(time);
         tokio::pin!(time_up);
@@ -310,7 +310,7 @@ impl Running {
         }
     }
 
-    /// Reads output until the whole tree is gone, for at most `time`.
+    /// Reads output until no process of the tree is left, for at most `time`.
     async fn read_until_gone(&mut self, time: Duration) {
         let time_up = tokio::time::sleep(time);
         tokio::pin!(time_up);
@@ -323,15 +323,15 @@ impl Running {
         }
     }
 
-    /// Ends whatever is left, and reads what it said last.
+    /// Kills the remaining processes, and reads their last output.
     async fn kill_and_drain(&mut self) {
         self.tree.kill();
         self.read_until_gone(KILL_TIMEOUT).await;
         self.drain(DRAIN_TIMEOUT).await;
     }
 
-    /// TERM, then after a while KILL, to the whole tree; gives the end of the command itself. A command that the
-    /// system holds counts as killed.
+    /// Sends TERM, and KILL after `grace`, to the whole tree; returns the exit status of the command itself. A command
+    /// that cannot be killed, because the system holds it, counts as killed.
     async fn stop(&mut self, grace: Duration) -> ExitStatus {
         self.tree.terminate();
         self.read_until_gone(grace).await;
@@ -339,7 +339,7 @@ impl Running {
         self.tree.status().unwrap_or_else(|| ExitStatus::from_raw(rustix::process::Signal::KILL.as_raw()))
     }
 
-    /// A log of all output from here on, where one can be made.
+    /// Writes the output from now on to a log, if one can be created.
     fn log_output(&mut self, directory: &Path) -> Option<PathBuf> {
         let path = directory.join(format!("shell-{}.log", self.tree.pid()));
         self.pipes.log_to(&path).ok()?;

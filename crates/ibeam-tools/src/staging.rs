@@ -1,8 +1,8 @@
-//! A file that is written but not yet in its place, and what a killed writer left of one.
+//! New files before they are published, and the temporary files that killed writers left.
 //!
-//! It has no name where the file system has such files, so that a kill leaves nothing behind; only the moment
-//! of a rename needs a name. Whoever writes holds the file locked: a temporary name that nobody holds was left
-//! by a writer that is dead, on whatever machine, and is removed by whoever comes to the directory next.
+//! A new file has no name where the file system supports that, so a kill leaves nothing behind; only the rename needs a
+//! temporary name. The writer holds a lock on the file. A temporary name whose file is not locked was left by a killed
+//! writer, possibly on another machine, and the next writer in the directory removes it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,27 +14,27 @@ use rustix::io::Errno;
 
 const PREFIX: &[u8] = b".ibeam-";
 const SUFFIX: &[u8] = b".tmp";
-/// Random digits between the two.
+/// Random digits between prefix and suffix.
 const DIGIT_COUNT: usize = 16;
-/// Entries of a directory that are looked at.
+/// The number of entries of a directory that are checked.
 const SWEEP_LIMIT: usize = 65_536;
 
-/// Bytes of a new file, on the way to their place.
+/// A new file that is not published yet.
 pub(crate) struct Staged {
     pub(crate) file: File,
-    /// Its temporary name, while it has one.
+    /// The temporary name, if it has one.
     name: Option<OsString>,
 }
 
 impl Staged {
-    /// An empty file that will stand in `directory`.
+    /// Creates an empty file for `directory`.
     pub(crate) fn new(directory: &OwnedFd) -> Result<Self, Errno> {
         Self::unnamed(directory).or_else(|_| Self::named(directory))
     }
 
     #[cfg(target_os = "linux")]
     fn unnamed(directory: &OwnedFd) -> Result<Self, Errno> {
-        // The name that the file gets in the end is given through /proc.
+        // The final name is given through /proc.
         rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
@@ -52,7 +52,7 @@ impl Staged {
         for _ in 0..8 {
             let name = temporary_name();
             let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
-            // A sweeper may have come between the two and taken it for a leftover.
+            // Another writer may have removed the name before the lock, taking the file for a leftover.
             if try_lock(&file) && rustix::fs::fstat(&file)?.st_nlink > 0 {
                 return Ok(Self { file: File::from(file), name: Some(name) });
             }
@@ -60,7 +60,7 @@ impl Staged {
         Err(Errno::BUSY)
     }
 
-    /// Puts the file in its place, where `is_new` says that nothing is.
+    /// Publishes the file under `name`; `is_new` states that no such file existed.
     pub(crate) fn publish(&mut self, directory: &OwnedFd, name: &OsStr, is_new: bool) -> Result<(), Errno> {
         let temporary = match &self.name {
             Some(temporary) => temporary.clone(),
@@ -81,7 +81,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Takes the temporary name away again.
+    /// Removes the temporary name.
     pub(crate) fn discard(&self, directory: &OwnedFd) {
         if let Some(name) = &self.name {
             let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
@@ -89,7 +89,7 @@ impl Staged {
     }
 }
 
-/// Removes what writers that are dead have left in `directory`.
+/// Removes the temporary files that killed writers left in `directory`.
 pub(crate) fn remove_leftovers(directory: &OwnedFd) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(listed) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
@@ -98,7 +98,7 @@ pub(crate) fn remove_leftovers(directory: &OwnedFd) {
         let Ok(entry) = entry else { return };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if is_temporary(name) {
-            // What cannot be removed stays: it is somebody else's, or somebody holds it.
+            // A file that cannot be removed stays: it belongs to another user, or a writer has locked it.
             let _ = remove_if_unlocked(directory, name);
         }
     }
@@ -114,7 +114,7 @@ fn remove_if_unlocked(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
-/// Whether the file is ours; a file system without locks has no sweepers either.
+/// Locks the file; `true` also on a file system without locks, where leftovers are not removed either.
 fn try_lock(file: impl AsFd) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }

@@ -1,8 +1,8 @@
-//! The path of a call, resolved once: what policy judges is what the call opens.
+//! The path of a call, resolved once: policy judges it and the call opens it.
 //!
-//! A call is judged before it runs, and between the two the tree may change. So the resolved path travels with the
-//! call, and is opened beneath a held directory without following links (`beneath`). A race ends in a refusal, never
-//! in another file.
+//! Policy judges a call before it runs, and the tree may change in between. So the resolved path is a value of the
+//! call, and is opened beneath a held directory without following links ([`crate::beneath`]). A race ends in an error,
+//! never in another file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::workspace::{PathError, ResolvedPath, Workspace};
 #[derive(Debug)]
 pub(crate) struct TargetPath(Result<ResolvedPath, Unresolved>);
 
-/// A path that leads nowhere.
+/// A path that does not resolve.
 #[derive(Debug)]
 struct Unresolved {
     lexical: PathBuf,
@@ -22,10 +22,10 @@ struct Unresolved {
 }
 
 impl TargetPath {
-    /// Resolves `path` by `resolve`, which is a method of [`Workspace`].
+    /// Resolves `path` with `resolve`, a method of [`Workspace`].
     ///
-    /// Waits about a second at most. A path on a file system that does not respond is taken as it is written, without
-    /// following its links; opening it is refused if it has any.
+    /// Waits about a second at most. On a file system that does not respond the path is not resolved; opening it fails
+    /// later if it contains links.
     pub(crate) fn new(
         workspace: &Workspace,
         path: &str,
@@ -37,7 +37,8 @@ impl TargetPath {
         Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical(path), error }))
     }
 
-    /// Returns the path that policy judges, absolute: without links, or as it is written where it leads nowhere.
+    /// Returns the absolute path that policy judges: without links, or normalized by name where the path does not
+    /// resolve.
     pub(crate) fn judged(&self) -> &Path {
         match &self.0 {
             Ok(resolved) => &resolved.real,
@@ -48,7 +49,7 @@ impl TargetPath {
     /// Returns the path that was judged.
     ///
     /// # Errors
-    /// `path`, as the model wrote it, leads nowhere, so `action` cannot be done.
+    /// `path`, as the model wrote it, does not resolve, so `action` is impossible.
     pub(crate) fn resolved(self, action: &'static str, path: &str) -> Result<ResolvedPath, FileError> {
         self.0.map_err(|unresolved| FileError::unreachable(action, path, unresolved.error))
     }

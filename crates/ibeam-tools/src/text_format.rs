@@ -1,7 +1,7 @@
-//! How a text file is encoded, and the way from its bytes to UTF-8 and back.
+//! The encoding of text files, and the conversion of their bytes to UTF-8 and back.
 //!
-//! Binary files are told apart and refused. A file is changed only if it comes back from the way and back
-//! byte for byte: what was not edited is never re-encoded into something else.
+//! Detects and refuses binary files. A file is changed only if decoding and encoding it again returns the same bytes,
+//! so that unedited text is never converted.
 
 use std::borrow::Cow;
 
@@ -17,17 +17,17 @@ pub(crate) struct TextFormat {
     pub(crate) has_bom: bool,
 }
 
-/// What a file is that is not text, as words after "is".
+/// A kind of file that is not text, as words after "is".
 pub(crate) type NonTextKind = &'static str;
 
-/// UTF-8 without a byte order mark: new files, empty files.
+/// UTF-8 without a byte order mark: the format of new and of empty files.
 pub(crate) const PLAIN_UTF8: TextFormat = TextFormat { encoding: UTF_8, has_bom: false };
 
 impl TextFormat {
-    /// Tells the encoding from the first bytes of a file; `whole` when they are all of it.
+    /// Detects the format from the first bytes of a file; `is_complete` when they are all of it.
     ///
     /// # Errors
-    /// What the file is when it is not text.
+    /// The kind of the file when it is not text.
     pub(crate) fn detect(start: &[u8], is_complete: bool) -> Result<Self, NonTextKind> {
         if let Some(kind) = known_binary_kind(start) {
             return Err(kind);
@@ -49,7 +49,7 @@ impl TextFormat {
         Ok(Self { encoding: detector.guess(None, Utf8Detection::Deny), has_bom: false })
     }
 
-    /// Length of the byte order mark.
+    /// Returns the length of the byte order mark.
     pub(crate) fn bom_length(self) -> usize {
         match (self.has_bom, self.encoding == UTF_8) {
             (false, _) => 0,
@@ -58,8 +58,8 @@ impl TextFormat {
         }
     }
 
-    /// The text of a whole file as UTF-8, without byte order mark; a UTF-8 file's own bytes, valid or not.
-    /// `None` when the bytes would not come back the same.
+    /// Returns the text of a complete file as UTF-8, without byte order mark; the bytes of a UTF-8 file, valid or not.
+    /// `None` when encoding the text would return other bytes.
     pub(crate) fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
         let body = bytes.get(self.bom_length()..)?;
         if self.encoding == UTF_8 {
@@ -72,10 +72,10 @@ impl TextFormat {
         Some(Cow::Owned(text.into_owned().into_bytes()))
     }
 
-    /// The bytes of a file with this text.
+    /// Returns the bytes of a file with this text.
     ///
     /// # Errors
-    /// The first character that the encoding does not have.
+    /// The first character that the encoding cannot represent.
     pub(crate) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
         let mut bytes = Vec::with_capacity(text.len() + 3);
         if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
@@ -99,7 +99,7 @@ impl TextFormat {
     }
 }
 
-/// Names what is told from its first bytes and is not text.
+/// Returns the kind of a file that is known by its first bytes and is not text.
 fn known_binary_kind(start: &[u8]) -> Option<NonTextKind> {
     let known: [(&[u8], NonTextKind); 15] = [
         (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -130,7 +130,7 @@ fn known_binary_kind(start: &[u8]) -> Option<NonTextKind> {
     }
 }
 
-/// UTF-8, a few broken bytes forgiven where there is far more that only UTF-8 explains.
+/// Whether the bytes are UTF-8. Tolerates a few invalid bytes where there are many more multi-byte characters.
 fn is_mostly_utf8(start: &[u8], is_complete: bool) -> bool {
     let (mut wide, mut broken) = (0usize, 0usize);
     let mut chunks = start.utf8_chunks().peekable();
@@ -144,14 +144,14 @@ fn is_mostly_utf8(start: &[u8], is_complete: bool) -> bool {
     broken == 0 || wide >= 8 * broken
 }
 
-/// More than one byte in ten is a control character that no text has.
+/// Whether more than a tenth of the bytes are control characters that text does not have.
 fn has_many_controls(start: &[u8]) -> bool {
     let is_control =
         |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B | 0x08);
     start.iter().filter(is_control).count() * 10 > start.len()
 }
 
-/// Lines as `str::lines` counts them.
+/// Returns the number of lines as `str::lines` counts them.
 pub(crate) fn count_lines(text: &[u8]) -> u64 {
     let ends = memchr::memchr_iter(b'\n', text).count() as u64;
     ends + u64::from(!text.is_empty() && !text.ends_with(b"\n"))

@@ -1,6 +1,7 @@
-//! The walk through a directory tree that `grep`, `glob` and `ls` share.
+//! The directory walk that `grep`, `glob` and `ls` share.
 //!
-//! Level by level, sorted by name, so that a cut is always the same cut. What is walked, and what is not: [`crate::dir_walk`].
+//! Level by level, sorted by name, so that a search that ends early always ends at the same entry. For what is skipped
+//! see [`crate::dir_walk`].
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +17,16 @@ use crate::ignore_rules::SkippedRules;
 use crate::target_path::TargetPath;
 use crate::workspace::Workspace;
 
-/// Where a search starts.
+/// The place where a search starts.
 pub(crate) struct SearchRoot {
     /// Absolute, without links: a directory or a regular file.
     pub(crate) path: PathBuf,
-    /// The directory: `path` itself, or where the file lies.
+    /// The directory: `path` itself, or the parent of the file.
     pub(crate) directory: PathBuf,
 }
 
 impl SearchRoot {
-    /// Returns the place to which `target`, the path of a call, leads; it must be one that may be read.
+    /// Returns the place to which `target`, the path of a call, leads, if it may be read.
     pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
         Self::at(files, path, files.to_read("search", path, target)?.real)
     }
@@ -35,7 +36,7 @@ impl SearchRoot {
         Self::new(files, path, target)?.only_directory(path)
     }
 
-    /// Like [`Self::new_directory`] for the directory of a command, of which policy judges the text.
+    /// Like [`Self::new_directory`], for the directory of a command; policy judges it with the command.
     pub(crate) fn for_command(
         workspace: &Workspace,
         path: &str,
@@ -47,7 +48,7 @@ impl SearchRoot {
     fn at(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
         let stat =
             workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", requested, errno))?;
-        // A walk and a command go by the path; it must still lead to the workspace that is held.
+        // A walk and a command use the path, so it must still lead into the held workspace.
         let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
         if by_path != Ok((stat.st_dev, stat.st_ino)) {
             return Err(FileError::refused(
@@ -70,7 +71,7 @@ impl SearchRoot {
         Ok(self)
     }
 
-    /// A met path as it is told: relative to the directory.
+    /// Returns `path` relative to the directory.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.directory).unwrap_or(path)
     }
@@ -83,16 +84,16 @@ pub(crate) struct WalkSummary {
     pub(crate) skipped: u64,
     /// The time was up before the end of the tree.
     pub(crate) is_out_of_time: bool,
-    /// There were more entries than a walk reads.
+    /// The limit of entries was reached.
     pub(crate) is_truncated: bool,
-    /// What of the ignore files does not count.
+    /// The ignore files and rules that do not apply.
     pub(crate) skipped_rules: SkippedRules,
-    /// The directories that were not read, or not read whole.
+    /// The directories that were not read, or read in part.
     pub(crate) unread: Unread,
 }
 
 impl WalkSummary {
-    /// Takes over what `reader` has to tell.
+    /// Adds the counts of `reader`.
     pub(crate) fn add(&mut self, reader: DirReader<'_>) {
         self.skipped += reader.skipped;
         self.is_truncated |= reader.is_truncated;
@@ -100,25 +101,25 @@ impl WalkSummary {
         self.unread = reader.unread;
     }
 
-    /// Whether some of the tree was not looked at.
+    /// Whether a part of the tree was not visited.
     pub(crate) fn is_partial(&self) -> bool {
         self.is_out_of_time || self.is_truncated
     }
 }
 
-/// Whether a walk goes on.
+/// What follows a visited file.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum WalkStep {
-    /// To the next file.
+    /// The next file.
     Continue,
-    /// Past a file that could not be read.
+    /// The next file; this one could not be read.
     Skipped,
-    /// Nothing more is wanted.
+    /// The walk ends.
     Stop,
 }
 
-/// Calls `visit` for each regular file below `start` that may be read, in order. It goes by paths: who opens what it
-/// meets does so beneath a held directory ([`crate::met::Met`]).
+/// Calls `visit` for each regular file below `start` that may be read, in order. The walk uses paths, so `visit` has to
+/// open files beneath a held directory ([`crate::dir_cache::DirCache`]).
 pub(crate) fn walk_files(
     start: &Path,
     readable: &ReadPolicy,
@@ -154,7 +155,7 @@ pub(crate) fn walk_files(
     outcome
 }
 
-/// A glob over paths relative to a directory: one without `/` fits at any depth, as in ignore files.
+/// Compiles a glob for paths relative to a directory. One without `/` matches at any depth, as in ignore files.
 pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
     let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
     let pattern = below.unwrap_or(pattern).trim_start_matches("./");
@@ -170,7 +171,7 @@ pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, 
         .map_err(|error| format!("`{pattern}` is not a glob such as `src/**/*.rs`: {}", error.kind()))
 }
 
-/// What the model should know of an end before the end.
+/// Returns a note for the model on what was not searched.
 pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
     let mut note = String::new();
     if end.skipped > 0 {

@@ -1,4 +1,4 @@
-//! `update_todos`: the to-do list of the run, kept in the tool.
+//! `update_todos`: the to-do list of the run, which the tool stores.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 
-/// Keeps the list.
+/// Stores the list.
 #[derive(Default)]
 pub(crate) struct UpdateTodos {
     list: Arc<Mutex<Vec<Todo>>>,
@@ -24,7 +24,7 @@ struct UpdateTodosArguments {
     merge: bool,
 }
 
-/// An item as the model writes it; in a merge what is absent stays as it was.
+/// An item as the model writes it; in a merge, absent fields keep their value.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Item {
     #[serde(deserialize_with = "id")]
@@ -69,7 +69,7 @@ impl Tool for UpdateTodos {
 
 fn update(list: &Mutex<Vec<Todo>>, args: UpdateTodosArguments) -> ToolOutcome {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
-    // Worked on a copy: a wrong item leaves the list as it was.
+    // A copy is changed, so that an invalid item leaves the list unchanged.
     let mut next = if args.merge { list.clone() } else { Vec::new() };
     for Item { id, content, status } in args.todos {
         let status = status.map(TodoStatus::from);

@@ -1,8 +1,8 @@
-//! The directories a run works in, and where a path really leads.
+//! The directories of a run, and the resolution of paths.
 //!
-//! Resolves a path as the kernel would, links included, so that policy judges the real target and not the name.
-//! Holds the root by descriptor: renaming the directory or putting a link in its place does not move the
-//! workspace. `~` is a name like any other here.
+//! Resolves a path as the kernel would, links included, so that policy judges the real target and not the name. Holds
+//! the root by descriptor: renaming the directory or replacing it by a link does not move the workspace. `~` has no
+//! special meaning here.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,14 +17,14 @@ use rustix::io::Errno;
 
 use crate::beneath;
 
-/// As many links as Linux follows in one path (path_resolution(7)).
+/// The number of links that Linux follows in one path (path_resolution(7)).
 const LINK_LIMIT: usize = 40;
 
-/// The root of a run and further directories that belong to it.
+/// The root of a run and its additional directories.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// The root and the further directories, in this order, and last the root of the system.
+    /// The root and the additional directories, in this order, and last the root of the file system.
     held: Arc<Vec<HeldDirectory>>,
 }
 
@@ -43,7 +43,7 @@ impl HeldDirectory {
     }
 }
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPath {
     /// Absolute, `.` and `..` removed, links not followed.
@@ -52,29 +52,29 @@ pub struct ResolvedPath {
     pub real: PathBuf,
     /// `real` lies in the workspace.
     pub is_inside: bool,
-    /// A link on the way names something that does not exist.
+    /// A link on the path names something that does not exist.
     pub is_dangling: bool,
 }
 
-/// Why a path leads nowhere.
+/// Why a path does not resolve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// No path at all.
+    /// The path is empty.
     #[error("the path is empty; give one relative to the workspace, e.g. `src/main.rs`")]
     Empty,
-    /// A NUL byte: no file can have that name.
+    /// The path has a NUL byte.
     #[error("the path has a NUL byte in it; no file can be named so")]
     Nul,
-    /// The system says no: too long, a loop of links, a file where a directory should be, not permitted.
+    /// The system's error: too long, a loop of links, a file in place of a directory, no permission.
     #[error("cannot follow the path")]
     Unreachable(Errno),
 }
 
 impl Workspace {
-    /// A workspace at `root` with `extra` directories; all must exist.
+    /// Returns a workspace at `root` with `extra` directories; all must exist.
     ///
     /// # Errors
-    /// A directory is missing or not to be read.
+    /// A directory does not exist or cannot be read.
     pub fn new(root: &Path, extra: &[PathBuf]) -> io::Result<Self> {
         let root = root.canonicalize()?;
         let extra = extra.iter().map(|directory| directory.canonicalize());
@@ -84,23 +84,23 @@ impl Workspace {
         Ok(Self { root, held: Arc::new(held) })
     }
 
-    /// The root: absolute, without links.
+    /// Returns the root: absolute, without links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The root and the further directories.
+    /// Returns the root and the additional directories.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.held().map(|(path, _)| path)
     }
 
-    /// The same, with the descriptors by which they are held.
+    /// Like [`Self::directories`], with the descriptors.
     pub(crate) fn held(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
         let inside = self.held.split_last().map(|(_, inside)| inside).unwrap_or_default();
         inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
     }
 
-    /// Whether the root was removed. One that was moved is still the root.
+    /// Whether the root was removed. A root that was moved is still the root.
     pub fn is_gone(&self) -> bool {
         self.held
             .first()
@@ -112,15 +112,15 @@ impl Workspace {
         self.directories().any(|directory| real.starts_with(directory))
     }
 
-    /// `path` without links; relative paths start at the root.
+    /// Returns `path` without links; relative paths start at the root.
     ///
     /// # Errors
-    /// See [`PathError`]. A file or directory that does not exist is none.
+    /// See [`PathError`]. A file or directory that does not exist is not an error.
     pub fn resolve(&self, path: &str) -> Result<ResolvedPath, PathError> {
         self.resolve_links(path, LastLink::Follow)
     }
 
-    /// Like [`Self::resolve`], but a link in the last place is itself meant, as for `unlink`.
+    /// Like [`Self::resolve`], but a link in the last place is not followed, as by `unlink`.
     ///
     /// # Errors
     /// See [`PathError`].
@@ -128,7 +128,7 @@ impl Workspace {
         self.resolve_links(path, LastLink::Keep)
     }
 
-    /// How people and models name `path`: relative to the root where it lies there.
+    /// Returns `path` for messages: relative to the root where it lies there.
     pub(crate) fn display<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         match path.strip_prefix(&self.root) {
             Ok(relative) if relative.as_os_str().is_empty() => Path::new(".").display(),
@@ -137,8 +137,8 @@ impl Workspace {
         }
     }
 
-    /// A held descriptor and the rest of the way from it: that of the workspace where `real` lies there, else that
-    /// of the system's root.
+    /// Returns a held descriptor and the rest of the path from it: that of the workspace where `real` lies there, else
+    /// that of the file system's root.
     pub(crate) fn anchor<'a>(&'a self, real: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
         for held in self.held.iter() {
             match real.strip_prefix(&held.path) {
@@ -179,10 +179,10 @@ impl Workspace {
         }
     }
 
-    /// Returns the metadata of what is at `real`, which must be free of links; a link in the last place is itself meant.
+    /// Returns the metadata of `real`, which must be free of links; a link in the last place is not followed.
     ///
     /// # Errors
-    /// The system's; `LOOP` or `NOTDIR` where a link is on the way.
+    /// The system's; `LOOP` or `NOTDIR` where a link is on the path.
     pub(crate) fn stat(&self, real: &Path) -> Result<Stat, Errno> {
         let (from, relative) = self.anchor(real);
         let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
@@ -260,7 +260,7 @@ impl Workspace {
     }
 }
 
-/// What is done with a link in the last place.
+/// What happens with a link in the last place.
 #[derive(Clone, Copy, PartialEq)]
 enum LastLink {
     Follow,

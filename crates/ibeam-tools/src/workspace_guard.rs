@@ -1,7 +1,7 @@
-//! The ground under the tools: in a workspace that was removed nothing is done, and the call says why.
+//! Refuses calls in a workspace that was removed.
 //!
-//! The workspace is held by descriptor, so a directory that was moved is still the workspace, and another one
-//! put in its place is not. Hands every call on as it is while the ground holds.
+//! The workspace is held by descriptor: a directory that was moved is still the workspace, and another directory in its
+//! place is not.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// A tool that works in a workspace only while there is one.
+/// A tool whose calls are refused once the workspace is removed.
 pub(crate) struct RequireWorkspace {
     tool: Arc<dyn Tool>,
     workspace: Arc<Workspace>,

@@ -1,6 +1,6 @@
-//! `write`: a file written whole, at once or not at all.
+//! `write`: replaces or creates a file, completely or not at all.
 //!
-//! An existing file keeps its mode, owner, encoding, byte order mark and CRLF ends where the new text allows.
+//! An existing file keeps its mode, owner, encoding, byte order mark and CRLF line ends where the new text allows it.
 //! Refuses directories, devices, and links that lead nowhere or out of the workspace.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::target_path::TargetPath;
 use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, line_count};
 use crate::workspace::ResolvedPath;
 
-/// An old file beyond this size does not tell its conventions.
+/// The conventions of a larger file are not detected.
 const CONVENTION_LIMIT: usize = 16 << 20;
 
 /// Writes a file of the workspace.
@@ -126,7 +126,7 @@ fn write(
     Ok(ToolOutcome::Success { output: ToolOutput::Write(output), for_model: for_model.into() })
 }
 
-/// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
+/// Returns the path that a write to `requested` changes; refuses links that lead nowhere or out of the workspace.
 pub(crate) fn writable(
     files: &Files,
     requested: &str,
@@ -152,7 +152,7 @@ pub(crate) fn writable(
     Ok(resolved)
 }
 
-/// `text` as it replaces the file that is there.
+/// Returns `text` in the conventions of the existing file.
 fn in_convention_of_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
     let Ok((mut file, _)) = entry.open() else { return Ok(text.as_bytes().to_vec()) };
     let old = read_up_to(&mut file, CONVENTION_LIMIT)
@@ -160,14 +160,14 @@ fn in_convention_of_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, File
     Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
 }
 
-/// `text` in the encoding and with the line ends of `old`, where these can carry it; `whole` when `old` is all
-/// of the old file.
+/// Returns `text` in the encoding and with the line ends of `old`, where these can represent it; `whole` when `old` is
+/// the complete file.
 fn in_convention_of(old: &[u8], whole: bool, text: &str) -> Vec<u8> {
     let format = TextFormat::detect(old, whole).unwrap_or(PLAIN_UTF8);
     let crlf = format.decode(old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
     let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
     let format = match text.strip_prefix('\u{FEFF}') {
-        // The text brings its own mark.
+        // The text brings its own byte order mark.
         Some(_) => PLAIN_UTF8,
         None if old.len() == format.bom_length() && format.encoding == UTF_8 => PLAIN_UTF8,
         None => format,
@@ -175,7 +175,7 @@ fn in_convention_of(old: &[u8], whole: bool, text: &str) -> Vec<u8> {
     format.encode(&text).unwrap_or_else(|_| text.into_bytes())
 }
 
-/// Every line ends in CRLF, and there is one.
+/// Whether there are line ends, and all of them are CRLF.
 fn has_only_crlf(text: &[u8]) -> bool {
     let ends = memchr::memchr_iter(b'\n', text).count();
     ends > 0 && ends == memchr::memmem::find_iter(text, b"\r\n").count()

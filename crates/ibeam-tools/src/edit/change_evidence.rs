@@ -1,4 +1,4 @@
-//! Whether an edit was made, told from the file alone.
+//! Whether an edit was made, according to the content of the file.
 
 use memchr::memmem;
 
@@ -6,11 +6,11 @@ use super::edit_call::{Change, Replacement};
 use super::patch;
 use super::str_replace::LfText;
 
-/// Edits of one call that are told one by one.
+/// The number of edits of a call that are listed one by one.
 const MAX_LISTED: usize = 10;
 
 impl Change {
-    /// What `text` shows of this change, in words that follow the path.
+    /// Describes what `text` shows of this change, in words that follow the path.
     pub(super) fn describe_in(&self, text: &[u8]) -> String {
         match self {
             Self::StrReplace(one) => of_replacement(text, one).to_owned(),
@@ -43,7 +43,7 @@ impl Change {
 fn of_replacement(text: &[u8], edit: &Replacement) -> &'static str {
     let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
     let holds = |needle: &str| {
-        // As the edit itself: line ends are only told apart where the call does.
+        // Like the edit itself: line ends matter only where the call has a CR.
         if needle.contains('\r') {
             memmem::find(text, needle.as_bytes()).is_some()
         } else {

@@ -1,7 +1,7 @@
-//! What an edit changed: how many lines, and the unified diff that tells it.
+//! The lines that an edit changed, and their unified diff.
 //!
-//! The lines are compared as numbers by the one algorithm that is wanted; the text interface of the library brings
-//! every algorithm for every kind of text, which was half a megabyte of the program.
+//! The lines are compared as numbers, with a single algorithm. The text interface of the library includes every
+//! algorithm for every kind of text, which made the program half a megabyte larger.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,18 +13,18 @@ use similar::{DiffOp, group_diff_ops};
 
 use crate::elision::elide_middle;
 
-/// Bytes of diff that are told.
+/// Maximum bytes of a diff.
 const MAX_BYTES: usize = 256 << 10;
-/// A diff that takes longer is told less finely.
+/// A diff that takes longer is less precise.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
-/// Lines that are told before and after a change.
+/// Lines of context before and after a change.
 const CONTEXT_LINES: usize = 3;
 
-/// What is told of a change.
+/// The difference of two texts.
 pub(super) struct Diff {
     pub(super) lines_added: u64,
     pub(super) lines_removed: u64,
-    /// At most `LIMIT` bytes; empty where nothing changed.
+    /// At most [`MAX_BYTES`] bytes; empty where nothing changed.
     pub(super) unified: String,
 }
 
@@ -52,7 +52,7 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     hook.into_inner().into_inner().into_ops()
 }
 
-/// Equal lines have equal numbers.
+/// Replaces lines by numbers; equal lines have equal numbers.
 fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
     let number = |line: &&'t str| {
         let next = numbers.len();
@@ -92,8 +92,8 @@ fn unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> S
     text
 }
 
-/// The lines of one side as a hunk's head says them: counted from one, without a count of one, the line before where
-/// there is none.
+/// Returns the range of lines of one side for the header of a hunk: counted from one, without a count of one. An empty
+/// range names the line before.
 fn hunk_range(lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

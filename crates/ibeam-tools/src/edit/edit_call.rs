@@ -72,7 +72,7 @@ pub(super) struct EditCall {
     pub(super) change: Change,
 }
 
-/// The three ways to say what changes.
+/// The three kinds of changes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Change {
@@ -88,7 +88,7 @@ impl Arguments for EditArguments {
 }
 
 impl EditCall {
-    /// The call that `arguments` ask for, or one sentence for the model.
+    /// Parses the arguments that a model wrote.
     pub(super) fn parse(arguments: &Value) -> Result<Self, ToolInputError> {
         let EditArguments {
             path,
@@ -107,7 +107,7 @@ impl EditCall {
         changes.extend(lists.filter(|list| !list.edits.is_empty()).map(Change::MultiStrReplace));
         let patches = patch.map(|patch_content| Patch { patch_content }).into_iter().chain(apply_patch);
         changes.extend(patches.map(Change::ApplyPatch));
-        // Models that fill in every field leave `oldText` empty beside the one they mean.
+        // Models that fill in every field leave `oldText` empty next to the one that they mean.
         let old_text = old_text.filter(|old| !old.is_empty() || changes.is_empty());
         match (old_text, new_text) {
             (Some(old_text), Some(new_text)) => {

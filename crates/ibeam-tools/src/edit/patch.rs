@@ -1,15 +1,15 @@
-//! A unified diff applied to one file: every hunk fits exactly, or nothing changes.
+//! Applies a unified diff to one file: every hunk fits exactly, or nothing changes.
 //!
-//! Line numbers are a hint: a hunk is looked for near its place, nearest first. Counts in the headers are not
-//! believed, because models miscount. `@@` without numbers is taken when its lines are found only once. Lines
-//! are compared without their ends; context keeps its own, added lines take the end of their neighbour.
+//! Line numbers are a hint: a hunk is searched near its position, the nearest first. Counts in the headers are ignored,
+//! because models miscount. `@@` without numbers is accepted when its lines are found only once. Lines are compared
+//! without their line ends; context keeps its own, added lines take the line end of their neighbour.
 
-/// How far from its place a hunk with a line number is looked for, in lines.
+/// How far from its position a hunk is searched, in lines.
 const DRIFT_LIMIT: usize = 1000;
 
-/// Lines to find and what they become.
+/// Lines to find, and their replacement.
 struct Hunk<'p> {
-    /// First old line, from 1, where the header tells it.
+    /// The first old line, from 1, if the header has it.
     start: Option<usize>,
     lines: Vec<Line<'p>>,
 }
@@ -30,12 +30,12 @@ struct FileLine<'t> {
     end: &'t [u8],
 }
 
-/// `text` after the patch, or why not, in words that follow the path.
+/// Returns `text` after the patch, or the reason why it does not apply, in words that follow the path.
 pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     fit(text, &parse(patch)?)
 }
 
-/// Whether the patch fits `text`, and whether its reverse does: not made yet, and made already.
+/// Whether the patch fits `text`, and whether its reverse does: not applied yet, and applied already.
 pub(super) fn fits(text: &[u8], patch: &str) -> (bool, bool) {
     let Ok(mut hunks) = parse(patch) else { return (false, false) };
     let forward = fit(text, &hunks).is_ok();
@@ -121,7 +121,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
 fn hunk_line(line: &str) -> Option<Line<'_>> {
     let mut rest = line.chars();
     match rest.next() {
-        // An empty line of context that lost its blank.
+        // An empty context line that lost its space.
         None => Some(Line::Context("")),
         Some(' ') => Some(Line::Context(rest.as_str())),
         Some('-') => Some(Line::Removed(rest.as_str())),
@@ -131,7 +131,7 @@ fn hunk_line(line: &str) -> Option<Line<'_>> {
     }
 }
 
-/// The `3` of `@@ -3,2 +3,3 @@`.
+/// Returns the `3` of `@@ -3,2 +3,3 @@`.
 fn old_start(header: &str) -> Option<usize> {
     let range = header.trim_start_matches('@').trim_start().strip_prefix('-')?;
     let digits = range.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -139,7 +139,7 @@ fn old_start(header: &str) -> Option<usize> {
 }
 
 impl<'p> Hunk<'p> {
-    /// The lines that must be in the file.
+    /// Returns the lines that must be in the file.
     fn old(&self) -> impl Iterator<Item = &'p str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Removed(text) => Some(*text),
@@ -148,7 +148,7 @@ impl<'p> Hunk<'p> {
     }
 }
 
-/// The index of the first line of `hunk` in the file, at or after line `from`.
+/// Returns the index of the first line of `hunk` in the file, at or after line `from`.
 fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) -> Result<usize, String> {
     let old: Vec<&str> = hunk.old().collect();
     let fits = |at: usize| {
@@ -169,7 +169,7 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
         };
     };
     if old.is_empty() {
-        // `-3,0`: after line 3.
+        // `-3,0` is after line 3.
         return Ok(start.clamp(from, lines.len().max(from)));
     }
     let expected = signed(start.saturating_sub(1)).saturating_add(drift);
@@ -185,11 +185,11 @@ fn not_found(old: &[&str]) -> String {
     )
 }
 
-/// Writes the new lines of `hunk` and tells how many old lines they stand for.
+/// Writes the new lines of `hunk`; returns the number of old lines that they replace.
 fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at: usize) -> usize {
     let mut old = lines.get(at..).unwrap_or_default().iter();
     let mut used = 0;
-    // The end that added lines take: of the line before, else of the next, else LF.
+    // The line end of added lines: that of the line before, else of the next, else LF.
     let neighbour = at.checked_sub(1).and_then(|before| lines.get(before)).or_else(|| lines.get(at));
     let mut end: &[u8] = neighbour.map_or(b"\n", |line| if line.end.is_empty() { b"\n" } else { line.end });
     let tells_newline = hunk.lines.contains(&Line::NoNewline);
@@ -207,14 +207,14 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
                 }
             }
             Line::Added(text) => {
-                // What stands before may have been the last line, without an end.
+                // The text before may end in the last line of the file, without a line end.
                 if result.last().is_some_and(|last| *last != b'\n') {
                     result.extend_from_slice(end);
                 }
                 result.extend_from_slice(text.as_bytes());
                 let is_last = at + used >= lines.len() && lines_left.peek().is_none();
                 let was_open = lines.last().is_some_and(|last| last.end.is_empty());
-                // A patch that never speaks of the final newline leaves it as it is.
+                // A patch without a marker about the final newline leaves it as it is.
                 let open =
                     lines_left.peek() == Some(&&Line::NoNewline) || (is_last && was_open && !tells_newline);
                 if !open {

@@ -1,7 +1,7 @@
-//! Exact replacement of text.
+//! Replaces exact text.
 //!
-//! An old text written with LF also fits CRLF in the file; the new text then takes the file's line ends. Errors
-//! are words that follow the path: how often the old text was found, where, and what to do.
+//! An old text with LF also matches CRLF in the file; the new text then takes the file's line ends. Errors are words
+//! that follow the path: how often the old text was found, where, and what to do.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ impl<'a> LfText<'a> {
     }
 }
 
-/// `text` after all `edits`, each applied to the result of the one before; all or none.
+/// Applies all `edits`, each to the result of the one before; all or none.
 pub(super) fn apply(text: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
     let mut current = text.to_vec();
     for (number, edit) in (1..).zip(edits) {
@@ -73,7 +73,7 @@ fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
     if old == new {
         return Err("stays the same: `oldText` and `newText` are equal".to_owned());
     }
-    // A CR in the old text means that line ends are the point: then nothing is folded.
+    // A CR in the old text shows that line ends matter, so they are compared exactly.
     let folded = if old.contains(&b'\r') { None } else { Some(LfText::new(text)) };
     let folded = folded.filter(|folded| !folded.is_same());
     let searched = folded.as_ref().map_or(text, |folded| &folded.text);
@@ -111,7 +111,7 @@ struct Span {
     text: Vec<u8>,
 }
 
-/// The part of a match in which old and new really differ, with the line ends of the place it stands in.
+/// Returns the part of a match in which old and new differ, with the line ends of its position.
 fn in_line_ends_of(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let shorter = old.len().min(new.len()) - head;
@@ -162,7 +162,7 @@ fn not_found(text: &[u8], old: &str) -> String {
     format!("does not contain `oldText` (0 matches); {hint}")
 }
 
-/// The first line from which the lines of `old` are found when white space is not looked at.
+/// Returns the first line at which the lines of `old` match, ignoring white space.
 fn similar_lines(text: &[u8], old: &str) -> Option<u64> {
     let words = |line: &str| line.split_whitespace().collect::<String>();
     let needle_lines: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();

@@ -1,4 +1,4 @@
-//! Searching one file after another until enough was found.
+//! Searches one file after another until enough was found.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -15,30 +15,30 @@ use crate::dir_cache::DirCache;
 use crate::files::{FileIds, Files, identity};
 use crate::tree_search::{SearchRoot, WalkStep};
 
-/// Bytes of one line that are told.
+/// Maximum bytes of a returned line.
 const LINE_LIMIT: usize = 500;
-/// Bytes of matching lines that are told.
+/// Maximum bytes of all returned lines.
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
-/// The bound for a pattern that takes long for each byte.
+/// The same limit for a pattern that takes long for each byte.
 const HEAVY_PATTERN_HEAP_LIMIT: usize = 256 << 10;
-/// Bytes that the first read of a file asks for: most sources whole.
+/// Bytes of the first read of a file: most source files are read at once.
 const READ_SIZE: usize = 16 << 10;
 
-/// How the text of files is put to the pattern.
+/// How files are matched.
 pub(super) struct PatternOptions {
-    /// Whole, not line by line.
+    /// The pattern may span lines.
     pub(super) multiline: bool,
     /// The pattern is small enough for lines of any length.
     pub(super) is_light: bool,
 }
 
-/// What was found so far, and how much more is wanted.
+/// The results, and how many more are requested.
 pub(super) struct Collector<'a> {
-    /// The finds, in the mode asked for.
+    /// The results, in the requested mode.
     pub(super) matches: GrepMatches,
-    /// More exists than was wanted.
+    /// There are more results than requested.
     pub(super) truncated: bool,
     mode: OutputMode,
     remaining: u64,
@@ -46,7 +46,7 @@ pub(super) struct Collector<'a> {
     searcher: Searcher,
     files: &'a Files,
     dir_cache: DirCache<'a>,
-    /// What may not be read under another name either; searched for when it first matters.
+    /// Files that may not be read under another name either; searched for when the first hard link is found.
     denied_files: OnceCell<FileIds>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Searches the file at `met`, told relative to `start`.
+    /// Searches the file at `path`, which is returned relative to `start`.
     pub(super) fn search(
         &mut self,
         matcher: &RegexMatcher,
@@ -99,7 +99,7 @@ impl<'a> Collector<'a> {
             is_full: false,
         };
         let remaining = u64::try_from(stat.st_size).unwrap_or_default();
-        // The first three bytes are asked for by themselves: in them an encoding may be told.
+        // The searcher reads the first three bytes separately, to detect the encoding.
         let reader =
             BufReader::with_capacity(READ_SIZE, InterruptibleFile { file, end, remaining, is_at_end: false });
         if self.searcher.search_reader(matcher, reader, &mut lines).is_err() {
@@ -108,7 +108,7 @@ impl<'a> Collector<'a> {
         if lines.count == 0 {
             return WalkStep::Continue;
         }
-        // In the modes that count files, this file itself may be one too many.
+        // In the modes that count files, this file itself may exceed the limit.
         if lines.is_full || self.remaining == 0 {
             self.truncated = true;
         }
@@ -178,13 +178,13 @@ fn shorten(line: &[u8]) -> String {
     format!("{head}… {} bytes left out …", line.len() - head.len())
 }
 
-/// A file that ends when the search should.
+/// A file that ends early when the search should end.
 struct InterruptibleFile<'a> {
     file: File,
     end: &'a EndFlag,
-    /// Bytes that are still to come, as its size says.
+    /// Bytes that remain, according to the size of the file.
     remaining: u64,
-    /// The last read has told the end, so that nobody needs to ask for it.
+    /// The last read reached the end, so that no further read is needed.
     is_at_end: bool,
 }
 

@@ -1,21 +1,21 @@
-//! A range of lines taken from text that streams by, with counts of the whole.
+//! A range of lines of a text that is streamed, with the totals of the whole text.
 
-/// Lines `first ..` of a text fed in pieces of any size.
+/// The lines from `first` on, of a text that is fed in pieces of any size.
 #[derive(Debug)]
 pub(super) struct LineWindow {
-    /// The lines taken, with their ends.
+    /// The collected lines, with their line ends.
     pub(super) content: String,
-    /// Number of the first line taken, from 1.
+    /// Number of the first collected line, from 1.
     pub(super) first: u64,
-    /// Characters fed.
+    /// Characters that were fed.
     pub(super) chars: u64,
-    /// There is text after the lines taken.
+    /// There is text after the collected lines.
     pub(super) has_more: bool,
-    /// The limit of bytes, not of lines, ended the taking.
+    /// The limit of bytes, not of lines, was reached.
     pub(super) cut_by_bytes: bool,
-    /// The last line taken goes on.
+    /// The last collected line is incomplete.
     pub(super) cut_in_line: bool,
-    /// The whole file went by.
+    /// The complete file was fed.
     pub(super) complete: bool,
     end: u64,
     limit_bytes: usize,
@@ -24,7 +24,7 @@ pub(super) struct LineWindow {
 }
 
 impl LineWindow {
-    /// At most `count` lines from line `first`, at most `limit_bytes` of text.
+    /// Returns a window of at most `count` lines from line `first`, with at most `limit_bytes` of text.
     pub(super) fn new(first: u64, count: u64, limit_bytes: usize) -> Self {
         Self {
             content: String::new(),
@@ -41,7 +41,7 @@ impl LineWindow {
         }
     }
 
-    /// Takes the next piece of the text.
+    /// Adds the next piece of the text.
     pub(super) fn feed(&mut self, text: &str) {
         self.chars += text.chars().count() as u64;
         let mut rest = text;
@@ -58,17 +58,17 @@ impl LineWindow {
         }
     }
 
-    /// Lines as `str::lines` counts them.
+    /// Returns the number of lines as `str::lines` counts them.
     pub(super) fn total_lines(&self) -> u64 {
         self.newlines + u64::from(self.is_line_open)
     }
 
-    /// Nothing was fed.
+    /// Whether no text was fed.
     pub(super) fn is_empty(&self) -> bool {
         self.chars == 0
     }
 
-    /// Number of the last line taken.
+    /// Returns the number of the last collected line.
     pub(super) fn last_line(&self) -> u64 {
         self.first + (self.content.lines().count() as u64).saturating_sub(1)
     }
@@ -90,7 +90,7 @@ impl LineWindow {
         self.has_more = true;
         self.cut_by_bytes = true;
         if self.content.is_empty() || self.is_line_open {
-            // One line longer than the limit: its head is all there is to show.
+            // A single line that exceeds the limit: only its head is returned.
             self.content.push_str(piece.get(..piece.floor_char_boundary(room)).unwrap_or_default());
             self.cut_in_line = true;
         }

@@ -1,4 +1,4 @@
-//! The processes of a run: where they come from, those that outlive their call, and the end of all.
+//! Commands in the background: the launcher of all commands, the commands that outlive their call, and their end.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
@@ -13,19 +13,19 @@ use tokio::sync::{Notify, watch};
 use super::path_monitor::ProtectedPathMonitor;
 use super::spawn::Running;
 
-/// How long the end of killed processes is waited for; one that the system holds is not waited for longer.
+/// How long the end of killed processes is waited for; the system may hold one for longer.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long commands may take.
+/// Timeouts of commands.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandTimeouts {
-    /// A command whose call does not say.
+    /// For a command whose call sets none.
     pub default: Duration,
-    /// The longest a call may ask for.
+    /// The longest that a call may request.
     pub max: Duration,
-    /// Between the request to end and the end by force.
+    /// Between TERM and KILL.
     pub grace: Duration,
-    /// All background commands together, where they are waited for at the end of the run.
+    /// For all background commands together, where their end is waited for at the end of the run.
     pub background: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for CommandTimeouts {
     }
 }
 
-/// The commands of a run that were left running. Clones share one list.
+/// The background commands of a run. Clones share one list.
 #[derive(Clone)]
 pub struct BackgroundProcesses(Arc<Shared>);
 
@@ -52,7 +52,7 @@ struct Shared {
     request: watch::Sender<Request>,
 }
 
-/// What the commands in the background are to do.
+/// What background commands are requested to do.
 #[derive(Clone, Copy)]
 enum Request {
     KeepRunning,
@@ -73,7 +73,7 @@ impl fmt::Debug for BackgroundProcesses {
 }
 
 impl BackgroundProcesses {
-    /// None yet; `timeouts` hold for all commands of the run, which come from `launcher`.
+    /// Returns an empty list; `timeouts` apply to all commands of the run, which `launcher` starts.
     pub fn new(timeouts: CommandTimeouts, launcher: Launcher) -> Self {
         Self(Arc::new(Shared {
             timeouts,
@@ -84,17 +84,17 @@ impl BackgroundProcesses {
         }))
     }
 
-    /// Ends every command that still runs, with TERM and after `grace` with KILL. Returns how many there were.
+    /// Ends every running command, with TERM and after `grace` with KILL. Returns how many there were.
     pub async fn stop_all(&self) -> usize {
         self.finish(false, &Stop::default()).await as usize
     }
 
-    /// Where the commands come from.
+    /// Returns the launcher of the commands.
     pub fn launcher(&self) -> &Launcher {
         &self.0.launcher
     }
 
-    /// Waits until a command is started after the last such wait, for one who waits at a time. Cancel safe.
+    /// Waits until a command is started after the last such wait. For one waiting task at a time. Cancel safe.
     pub async fn started(&self) {
         self.0.started.notified().await;
     }
@@ -110,8 +110,8 @@ impl BackgroundProcesses {
         tree
     }
 
-    /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the monitor
-    /// looks.
+    /// Reads the output of a command, so that the command never blocks, until no process of its tree is left. Then the
+    /// monitor scans.
     pub(super) fn adopt(&self, mut running: Running, monitor: ProtectedPathMonitor) {
         let counted = RunningCount::new(self);
         let mut request = self.0.request.subscribe();
@@ -119,7 +119,7 @@ impl BackgroundProcesses {
             while !running.tree.is_gone() {
                 tokio::select! {
                     () = running.tree.changed() => {
-                        // Whoever kills the shell means what it runs.
+                        // A signal that kills the shell is meant for the commands that it runs.
                         if running.tree.status().is_some_and(|status| status.signal().is_some()) {
                             running.tree.kill();
                         }
@@ -137,10 +137,10 @@ impl BackgroundProcesses {
         });
     }
 
-    /// Waits until none is left, for at most `time`.
+    /// Waits until no command is running, for at most `time`.
     async fn wait_until_none(&self, time: Duration) {
         let mut running = self.0.running.subscribe();
-        // The sender is ours, so the wait ends by the count or by the time only.
+        // This struct owns the sender, so only the count or the time ends the wait.
         let _ = tokio::time::timeout(time, running.wait_for(|count| *count == 0)).await;
     }
 }
@@ -168,14 +168,15 @@ impl Background for BackgroundProcesses {
                 }
             }
             self.0.request.send_replace(Request::KeepRunning);
-            // With the server goes what nobody could end one by one. The next command gets a new one.
+            // Stopping the server also ends processes that could not be killed one by one. The next command starts a
+            // new server.
             self.0.launcher.stop();
             stopped
         })
     }
 }
 
-/// A command that is counted as running while this lives.
+/// Counts a command as running until it is dropped.
 struct RunningCount(BackgroundProcesses);
 
 impl RunningCount {

@@ -1,13 +1,13 @@
-//! The head and the tail of an endless stream, with an exact count of what lies between.
+//! The head and the tail of a stream of any length, with the exact number of bytes between them.
 
 use crate::elision::join_with_gap;
 
-/// Bytes kept from the beginning.
+/// Bytes that are stored from the beginning.
 const HEAD_BYTES: usize = 20 << 10;
-/// Bytes kept from the end.
+/// Bytes that are stored from the end.
 const TAIL_BYTES: usize = 10 << 10;
 
-/// A stream of bytes, of which at most `HEAD` + `TAIL` are told and at most a little more are held.
+/// A stream of bytes. At most `HEAD_BYTES` + `TAIL_BYTES` are returned, and slightly more are stored.
 #[derive(Debug, Default)]
 pub(super) struct BoundedBuffer {
     head: Vec<u8>,
@@ -16,20 +16,20 @@ pub(super) struct BoundedBuffer {
 }
 
 impl BoundedBuffer {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let (first, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
         self.head.extend_from_slice(first);
         let last = rest.get(rest.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
         self.tail.extend_from_slice(last);
-        // Cut only when twice too long, so that each byte is moved once on average.
+        // Shortened only when it is twice too long, so that each byte is moved once on average.
         if self.tail.len() > 2 * TAIL_BYTES {
             self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 
-    /// The text: invalid bytes as U+FFFD, the gap as `… N bytes left out …`, cut between characters.
+    /// Returns the text: invalid bytes as U+FFFD, the gap as `… N bytes left out …`, cut between characters.
     pub(super) fn text(&self) -> String {
         if self.total <= (HEAD_BYTES + TAIL_BYTES) as u64 {
             return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned();
@@ -43,7 +43,7 @@ impl BoundedBuffer {
     }
 }
 
-/// How many bytes at the end begin a character of UTF-8 whose rest is still to come.
+/// Returns the number of bytes at the end that begin a UTF-8 character whose rest is missing.
 pub(super) fn incomplete_end(bytes: &[u8]) -> usize {
     for (back, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {

@@ -1,18 +1,18 @@
-//! What commands see of our environment: what a list names, and never a secret.
+//! The environment of commands: listed variables, and never a secret.
 //!
-//! A list of what may pass, since nobody can list what must not: any variable may hold a token. What people add by
-//! name passes, a secret too, when the name is spelled out; what makes bash itself run or load something passes
-//! in no case, since the text that policy judged would not be all that runs.
+//! The list names what passes, because any variable may hold a token. Variables that people add by name pass; a secret
+//! only if its full name is given. Variables that make bash itself run or load something never pass, because then the
+//! text that policy judged would not be all that runs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories searched when `PATH` does not tell.
+/// The search path where `PATH` is missing.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Names that pass; a last `*` stands for any rest.
+/// Names that pass; `*` at the end matches any rest.
 const PASSED: &[&str] = &[
-    // who and where
+    // user and directories
     "PATH",
     "HOME",
     "USER",
@@ -46,7 +46,7 @@ const PASSED: &[&str] = &[
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "MANPATH",
-    // builds that know where they run
+    // builds that depend on where they run
     "CI",
     "CONTINUOUS_INTEGRATION",
     "GITHUB_ACTIONS",
@@ -54,7 +54,7 @@ const PASSED: &[&str] = &[
     "BUILDKITE",
     "TF_BUILD",
     "SOURCE_DATE_EPOCH",
-    // the net
+    // network
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -70,7 +70,7 @@ const PASSED: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
     "NIX_SSL_CERT_FILE",
     "GIT_SSL_CAINFO",
-    // who commits
+    // author of commits
     "GIT_AUTHOR_*",
     "GIT_COMMITTER_*",
     "EMAIL",
@@ -190,7 +190,7 @@ const PASSED: &[&str] = &[
     "CABAL_DIR",
     "OPAMROOT",
     "OPAM_SWITCH_PREFIX",
-    // managers of versions and packages
+    // version and package managers
     "ASDF_*",
     "MISE_*",
     "HOMEBREW_*",
@@ -203,7 +203,7 @@ const PASSED: &[&str] = &[
     "IN_NIX_SHELL",
 ];
 
-/// What bash, or the loader of every program, takes programs or files to run from. Passes in no case.
+/// Variables that name programs or files for bash, or for the loader of every program, to run. They never pass.
 const EXECUTING: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -218,7 +218,7 @@ const EXECUTING: &[&str] = &[
     "DYLD_*",
 ];
 
-/// What other programs take programs to run from. Passes only when it is spelled out.
+/// Variables that name programs for other programs to run. They pass only by their full name.
 const OF_PROGRAMS: &[&str] = &[
     "RUSTUP_*_TOKEN",
     "CARGO_BUILD_RUSTC*",
@@ -232,7 +232,7 @@ const OF_PROGRAMS: &[&str] = &[
     "CONDA_EXE",
 ];
 
-/// Words of a name that say that the value is a secret.
+/// Words in a name that mark the value as a secret.
 const SECRET_WORDS: &[&str] = &[
     "KEY",
     "KEYS",
@@ -254,13 +254,13 @@ const SECRET_WORDS: &[&str] = &[
     "JWT",
 ];
 
-/// Parts of a name, wherever they stand, that say the same.
+/// Parts of a name, at any position, that mark the value as a secret.
 const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE"];
 
-/// The variables of `environment` that commands see.
+/// Returns the variables of `environment` that commands get.
 ///
-/// `more` are names, or beginnings of names with a last `*`, that people add; `keys` are variables that hold keys
-/// of models and pass in no case. What `PATH` names relatively or in one of the `roots` is taken out.
+/// `more` are names, or prefixes that end in `*`, that people add. `keys` are variables with API keys of models, which
+/// never pass. Entries of `PATH` that are relative or in one of the `roots` are removed.
 pub(super) fn passed(
     environment: Vec<(OsString, OsString)>,
     more: &[String],
@@ -268,7 +268,7 @@ pub(super) fn passed(
     roots: &[&Path],
 ) -> Vec<(OsString, OsString)> {
     let is_passed = |(name, value): &(OsString, OsString)| {
-        // bash drops a name that is no text anyway.
+        // bash drops a name that is not text anyway.
         let Some(name) = name.to_str() else { return false };
         if any(EXECUTING, name) || name.ends_with("_API_KEY") || keys.iter().any(|key| key == name) {
             return false;
@@ -286,11 +286,11 @@ pub(super) fn passed(
     passed
 }
 
-/// Settings of git that every command gets, before which its configuration files do not count: a repository that
-/// lies in a work tree like any other file is not used unless its directory is named.
+/// Settings of git for every command, which override its configuration files: a repository that lies in a work tree
+/// like any other file is used only if its directory is named.
 const GIT_SETTINGS: &[(&str, &str)] = &[("safe.bareRepository", "explicit")];
 
-/// Adds [`GIT_SETTINGS`] to the settings of git that the environment has already.
+/// Adds [`GIT_SETTINGS`] to the git settings in the environment.
 pub(super) fn add_git_settings(environment: &mut Vec<(OsString, OsString)>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let count = environment
@@ -308,7 +308,7 @@ pub(super) fn add_git_settings(environment: &mut Vec<(OsString, OsString)>) {
     }
 }
 
-/// The shell that the `PATH` of this environment names, else one of the usual places; never one in a root.
+/// Returns the bash that `PATH` finds, else one in a usual directory; never one in a root.
 pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
     std::env::split_paths(path.unwrap_or_default())
@@ -318,7 +318,7 @@ pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -
         .find(|candidate| candidate.is_file() && is_trusted(candidate, roots))
 }
 
-/// `PATH` without what the workspace could have put there.
+/// Returns `PATH` without directories that the workspace could have added.
 fn trusted_path(path: &OsStr, roots: &[&Path]) -> OsString {
     let trusted = std::env::split_paths(path).filter(|directory| is_trusted(directory, roots));
     match std::env::join_paths(trusted) {
@@ -327,7 +327,7 @@ fn trusted_path(path: &OsStr, roots: &[&Path]) -> OsString {
     }
 }
 
-/// Absolute, and neither by name nor in truth in a root.
+/// Whether the path is absolute, and neither it nor its real path lies in a root.
 fn is_trusted(path: &Path, roots: &[&Path]) -> bool {
     let outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
     path.is_absolute() && outside(path) && path.canonicalize().map_or(true, |real| outside(&real))
@@ -339,7 +339,7 @@ fn any(patterns: &[&str], name: &str) -> bool {
 
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
-        // `*` alone would be everything: a list that lists nothing.
+        // `*` alone would match every name.
         Some(("", _)) => false,
         Some((start, end)) => {
             name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
@@ -354,7 +354,7 @@ fn is_secret(name: &str) -> bool {
         || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
-/// An address with a user and a password in it.
+/// Whether the value has a URL with a user and a password.
 fn has_password(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     value.split("://").skip(1).any(|rest| {
@@ -484,7 +484,7 @@ mod tests {
         let mut merged = given.clone();
         add_git_settings(&mut merged);
         assert_eq!(merged, [&given[..2], &ours(1, "2")[..]].concat());
-        // git refuses a count that is none; ours counts.
+        // git refuses an invalid count; the settings here have a valid one.
         let mut odd = variables(&[("GIT_CONFIG_COUNT", "many")]);
         add_git_settings(&mut odd);
         assert_eq!(odd, ours(0, "1"));

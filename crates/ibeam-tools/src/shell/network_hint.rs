@@ -1,7 +1,7 @@
-//! A hint for a command that failed as commands without a network do.
+//! A hint after a command that failed in a way that suggests a missing network.
 //!
-//! Programs report what they see: a name that is not found, a package without a matching version. Neither the model
-//! nor a person can conclude from that that the sandbox denies the network. The hint is given once per run.
+//! Programs report a symptom: a name that is not found, a package without a matching version. Neither the model nor a
+//! person can conclude that the sandbox denies the network. The hint is given once per run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ use super::report::with_note;
 
 /// What programs print when a host cannot be reached.
 const SYMPTOMS: [&str; 28] = [
-    // The C library and those who ask it.
+    // The C library and programs that use its resolver.
     "Temporary failure in name resolution",
     "Temporary failure resolving",
     "Name or service not known",
@@ -51,12 +51,12 @@ const SYMPTOMS: [&str; 28] = [
     "Unable to load the service index",
 ];
 
-/// For the model.
+/// The hint for the model.
 const HINT: &str = "(commands have no network in this sandbox, but for hosts that were granted; that is probably why \
                     this failed, and trying again will not help. Work with what is installed, or tell the user that \
                     `--allow-net HOST:PORT`, e.g. `--allow-net example.com:443`, lets commands reach a host)\n";
 
-/// Gives the hint, once.
+/// Gives the hint once.
 pub(super) struct NetworkHint {
     /// The network is not denied, or the hint was given.
     is_done: AtomicBool,
@@ -68,8 +68,8 @@ impl NetworkHint {
         Self { is_done: AtomicBool::new(!is_denied) }
     }
 
-    /// Returns the outcome of a command, with the hint for the model where the command failed for want of a network;
-    /// people get a notice.
+    /// Adds the hint for the model to the outcome of a command that failed because of the missing network; people get a
+    /// notice.
     pub(super) fn add_to(&self, outcome: ToolOutcome, notices: &Notices) -> ToolOutcome {
         if self.is_done.load(Ordering::Relaxed) || !failed_output(&outcome).is_some_and(shows_no_network) {
             return outcome;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Fixture, failure, success};
 
-    /// The outcome of a command, without a sandbox.
+    /// Returns the outcome of a command, without a sandbox.
     fn run(command: &str) -> ToolOutcome {
         Fixture::new().call("shell", json!({ "command": command }))
     }

@@ -1,16 +1,16 @@
-//! The monitor: what a command has put where it must not is taken away, and what it changed there is put back.
+//! Monitors protected paths: removes what a command created there, and restores what it changed.
 //!
-//! The sandbox keeps what exists by mounts; it cannot keep a name that does not exist yet, nor anything where the
-//! system allows no mounts. So the monitor looks before and after each command, when nothing of the command lives.
-//! What it takes away goes to the quarantine, and nothing is deleted.
+//! The sandbox protects existing paths by mounts. It cannot protect a name that does not exist yet, nor anything where
+//! the system allows no mounts. So the monitor scans before and after each command, when no process of the command is
+//! running. What it removes is moved to the quarantine; nothing is deleted.
 //!
-//! It watches the protected names in each directory of each root, and in each directory of git what makes git run
-//! something. A command may still make a repository, and change of its own repositories what git writes of itself:
-//! see [`git`]. It may move or remove a directory with what is protected in it. A rule that spells a place out
+//! It watches the protected names in each directory of each root, and in each git directory the entries that make git
+//! run programs. A command may still create a repository, and make the changes to its own repositories that git makes:
+//! see [`git_dir_rules`]. It may move or remove a directory with protected entries. A rule that names a path
 //! (`Write(.vscode/**)`) lifts the protection.
 //!
-//! A walk over a root is bounded. What lies below a bound and was there before the first command is not watched,
-//! which is reported; what a command made below a bound is taken away whole.
+//! A scan of a root is limited. What lies beyond a limit and existed before the first command is not watched, which is
+//! reported. What a command created beyond a limit is moved away completely.
 
 mod git_dir_rules;
 pub(crate) mod inventory;
@@ -37,56 +37,56 @@ use quarantine::Quarantine;
 use snapshot::{Entry, Snapshot, Watch};
 use snapshot_diff::SnapshotDiff;
 
-/// Findings that are told one by one.
+/// The number of findings that are listed one by one.
 const LISTED_FINDINGS: usize = 16;
 
-/// Looks before and after commands.
+/// Scans protected paths before and after commands.
 #[derive(Clone)]
 pub(super) struct ProtectedPathMonitor(Option<Arc<Inner>>);
 
 struct Inner {
     workspace: Arc<Workspace>,
-    /// Directories of git outside the roots, of linked work trees and submodules.
+    /// Git directories outside the roots, of linked work trees and submodules.
     repositories: Vec<(PathBuf, OwnedFd, Watch)>,
     path_policy: PathPolicy,
     quarantine: PathBuf,
     snapshots: Mutex<Snapshots>,
 }
 
-/// What was there at the last look, for each base.
+/// The results of the last scan, for each watched directory.
 #[derive(Default)]
 struct Snapshots {
     snapshots: Vec<Snapshot>,
-    /// Git directories at the first look, for each base: what is there later, commands have made.
+    /// Git directories at the first scan, for each watched directory; commands created the others.
     repositories: Vec<BTreeSet<PathBuf>>,
-    /// The first look did not reach everything, which was not reported yet.
+    /// The first scan was incomplete, which was not reported yet.
     scan_incomplete: bool,
-    /// Commands that may still write.
+    /// Running commands that may write.
     commands: usize,
-    /// What was found when a command in the background had ended, not told yet.
+    /// Findings after a background command, which were not reported yet.
     untold: Vec<Finding>,
 }
 
-/// Something a command did to a place that it must leave alone.
+/// A change of a protected path by a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Finding {
-    /// The place.
+    /// The protected path.
     pub(super) path: PathBuf,
-    /// What became of it, in words that follow the path.
+    /// What happened to it, in words that follow the path.
     pub(super) description: String,
 }
 
-/// Where a watch starts: a held directory.
+/// A held directory in which paths are watched.
 struct WatchedDirectory<'a> {
     path: &'a Path,
     directory: BorrowedFd<'a>,
     watch: Watch,
-    /// Where things go that are taken away.
+    /// The directory to which files are moved.
     quarantine: &'a Path,
 }
 
 impl ProtectedPathMonitor {
-    /// A monitor over the roots of `workspace`; none where there is no quarantine.
+    /// Returns a monitor for the roots of `workspace`, which does nothing without a quarantine.
     pub(super) fn new(workspace: &Arc<Workspace>, settings: &ToolSettings) -> Self {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
@@ -112,20 +112,20 @@ impl ProtectedPathMonitor {
         })))
     }
 
-    /// Looks before a command. Every look before one is followed by one after it.
+    /// Scans before a command. Each such scan is followed by one after the command.
     pub(super) async fn before(&self) {
         let Some(inner) = self.0.clone() else { return };
-        // Only a panic loses the work, and the process with it.
+        // The work is lost only if it panics, which ends the process.
         let _ = offload(move || inner.before()).await;
     }
 
-    /// Looks after a command of which nothing lives, and sets right what it did.
+    /// Scans after a command whose processes have ended, and restores what it changed.
     pub(super) async fn after(&self) -> Vec<Finding> {
         let Some(inner) = self.0.clone() else { return Vec::new() };
         offload(move || inner.after()).await.unwrap_or_default()
     }
 
-    /// As [`Self::after`]; what is found is told with the next command, and when this is dropped with none.
+    /// Like [`Self::after`]; the findings are reported with the next command, if there is one.
     pub(super) async fn after_background(&self) {
         let found = self.after().await;
         if let Some(inner) = &self.0 {
@@ -133,12 +133,12 @@ impl ProtectedPathMonitor {
         }
     }
 
-    /// Takes what was found since the last command was told of.
+    /// Removes and returns the findings that were not reported yet.
     pub(super) fn pending_findings(&self) -> Vec<Finding> {
         self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().untold)).unwrap_or_default()
     }
 
-    /// Whether the first look did not reach everything; once.
+    /// Whether the first scan was incomplete; `true` once.
     pub(super) fn take_scan_incomplete(&self) -> bool {
         self.0.as_ref().is_some_and(|inner| std::mem::take(&mut inner.lock().scan_incomplete))
     }
@@ -146,7 +146,7 @@ impl ProtectedPathMonitor {
 
 impl Inner {
     fn lock(&self) -> std::sync::MutexGuard<'_, Snapshots> {
-        // What is behind the lock is whole at every moment.
+        // The state is consistent whenever its lock is released.
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,7 +170,7 @@ impl Inner {
     fn before(&self) {
         let mut state = self.lock();
         if state.commands > 0 {
-            // What has changed since the last look may be the work of one that still runs: no new look.
+            // A change since the last scan may be the work of a command that is still running, so it is not accepted.
             state.commands += 1;
             return;
         }
@@ -198,7 +198,7 @@ impl Inner {
             let old = old_snapshots.get(index).unwrap_or(&empty);
             let at_start = state.repositories.get(index).unwrap_or(&none);
             let mut now = Snapshot::take(&base, Some(old), &self.path_policy);
-            // With a root that was removed all is gone, and nothing can be put back.
+            // If the root was removed, everything is gone, and nothing can be restored.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
             let looks = SnapshotDiff { base: &base, old, now: &now, at_start };
             if is_there && self.restore(&looks, &mut quarantine, &mut findings) {
@@ -209,7 +209,7 @@ impl Inner {
         findings
     }
 
-    /// Whether anything had to be done.
+    /// Moves away and restores what changed; returns whether there was anything to do.
     fn restore(
         &self,
         looks: &SnapshotDiff<'_>,
@@ -241,7 +241,7 @@ impl Inner {
                 continue;
             }
             let path = base.path.join(rel_path);
-            // Who takes away what was only not seen before does harm.
+            // A path that existed before and was not scanned must not be moved away.
             let overlooked = was.is_none() && looks.may_have_existed(rel_path);
             if overlooked || self.is_permitted(looks, rel_path, was, entry) {
                 continue;
@@ -279,13 +279,13 @@ impl Inner {
         findings.len() > before
     }
 
-    /// Whether a rule lets commands change what is at `way`.
+    /// Whether a rule lets commands change `path`.
     fn is_exempt(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, path: &Path) -> bool {
         if self.path_policy.denies_write(path) {
             return false;
         }
         match looks.git_dir_path(rel_path) {
-            // By its name alone nobody knows a git directory under another name.
+            // The name alone does not identify a git directory with another name.
             Some(inner) if inner.name != ".git" => self.path_policy.exempts_by_name(path, &inner.name),
             Some(_) | None => self.path_policy.exempts(path),
         }
@@ -337,20 +337,20 @@ impl Inner {
             return true;
         }
         match looks.git_dir_path(rel_path) {
-            // A repository may go; with it goes what it would make git run.
+            // A command may remove a repository, and with it the entries that make git run programs.
             Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, was),
             None => false,
         }
     }
 }
 
-/// What the model is told where not everything is watched.
+/// Returns the note for the model when the first scan was incomplete.
 pub(super) fn incomplete_scan_note() -> &'static str {
     "(the workspace has more entries than can be watched: protected files deep in it are kept from file tools, not from \
      commands)\n"
 }
 
-/// What the model is told of findings.
+/// Returns the text for the model about findings.
 pub(super) fn findings_text(findings: &[Finding]) -> String {
     let mut text = String::from("(stopped by the sandbox: commands must not change protected places.");
     for Finding { path, description: done } in findings.iter().take(LISTED_FINDINGS) {

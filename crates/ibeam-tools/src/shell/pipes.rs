@@ -1,4 +1,4 @@
-//! Both outputs of a command, read as they come, kept in bounds.
+//! Reads the stdout and stderr of a command as they arrive, and stores a limited part.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,10 +12,10 @@ use super::bounded_buffer::{BoundedBuffer, incomplete_end};
 
 /// Bytes of one read: the size of a Linux pipe.
 const READ_SIZE: usize = 64 << 10;
-/// A log ends here; the output is still read.
+/// Maximum bytes of a log; further output is read but not logged.
 const LOG_LIMIT: usize = 10 << 20;
 
-/// The read ends of a command's stdout and stderr, and what came out of them.
+/// The read ends of a command's stdout and stderr, and their output.
 #[derive(Debug)]
 pub(super) struct Pipes {
     stdout: Option<Receiver>,
@@ -26,13 +26,13 @@ pub(super) struct Pipes {
     log: Option<Log>,
 }
 
-/// What the two outputs said, each bounded.
+/// The texts of both outputs, each limited.
 pub(super) struct OutputTexts {
     /// Standard output.
     pub(super) stdout: String,
     /// Standard error.
     pub(super) stderr: String,
-    /// Both, in the order in which they came.
+    /// Both, in the order of arrival.
     pub(super) interleaved: String,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct OutputTexts {
 struct StreamCapture {
     buffer: Vec<u8>,
     bounded_buffer: BoundedBuffer,
-    /// The begin of a character, held back so that the other output does not fall into it.
+    /// The first bytes of a character, held back so that output of the other pipe does not split it.
     incomplete_char: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ struct Log {
 }
 
 impl Pipes {
-    /// Takes over the read ends.
+    /// Takes ownership of the read ends.
     pub(super) fn new(stdout: Receiver, stderr: Receiver) -> Self {
         let (stdout_capture, stderr_capture) = (StreamCapture::new(), StreamCapture::new());
         Self {
@@ -64,12 +64,12 @@ impl Pipes {
         }
     }
 
-    /// Somebody may still write.
+    /// Whether a process may still write.
     pub(super) fn is_open(&self) -> bool {
         self.stdout.is_some() || self.stderr.is_some()
     }
 
-    /// Waits for the next piece of output and takes it. Cancel safe. Returns at once when nothing is open.
+    /// Waits for the next chunk of output and stores it. Cancel safe. Returns at once when both pipes are closed.
     pub(super) async fn read(&mut self) {
         let Self { stdout, stderr, stdout_capture, stderr_capture, interleaved, log } = self;
         tokio::select! {
@@ -85,7 +85,7 @@ impl Pipes {
         }
     }
 
-    /// What was said until now.
+    /// Returns the output so far.
     pub(super) fn texts(&mut self) -> OutputTexts {
         for source in [&mut self.stdout_capture, &mut self.stderr_capture] {
             self.interleaved.feed(&std::mem::take(&mut source.incomplete_char));
@@ -97,7 +97,7 @@ impl Pipes {
         }
     }
 
-    /// Writes everything from here on to a new file at `path` as well, readable by its owner only.
+    /// Also writes all output from now on to a new file at `path`, which only its owner can read.
     pub(super) fn log_to(&mut self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -118,7 +118,7 @@ impl StreamCapture {
     }
 }
 
-/// Bytes read into `buffer`; 0 at the end, and an error is an end too.
+/// Returns the number of bytes read into `buffer`; 0 at the end, and after an error.
 async fn read_chunk(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
@@ -147,7 +147,7 @@ fn process_chunk(
     }
     if let Some(log) = log {
         let part = bytes.get(..log.remaining.min(bytes.len())).unwrap_or_default();
-        // A log that cannot be written is not worth the command.
+        // The command continues when its log cannot be written.
         let _ = log.file.write_all(part);
         log.remaining -= part.len();
     }

@@ -1,4 +1,4 @@
-//! A supervised process tree, waited for without blocking: of a command, and of a hook.
+//! A supervised process tree of a command or a hook, with asynchronous waits.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -8,35 +8,35 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// A command and all it started. Dropping it kills them.
+/// A command and all processes that it started. Dropping it kills them.
 #[derive(Debug)]
 pub struct ProcessTree {
     tree: ibeam_sandbox::SupervisedTree,
-    /// The same socket once more, for the runtime to watch.
+    /// A duplicate of the tree's socket, which the runtime polls.
     news: UnixStream,
 }
 
 impl ProcessTree {
-    /// Must be called within an async runtime.
+    /// Returns the tree. Must be called within an async runtime.
     ///
     /// # Errors
-    /// The system's, when it has no descriptor left.
+    /// The system's, when no descriptor is left.
     pub fn new(tree: ibeam_sandbox::SupervisedTree) -> io::Result<Self> {
         let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
         Ok(Self { news: UnixStream::from_std(news)?, tree })
     }
 
-    /// The command's process id, which is its group's too, as other commands see it.
+    /// Returns the process id of the command, also its group's, as other commands see it.
     pub fn pid(&self) -> i32 {
         self.tree.pid()
     }
 
-    /// How the command itself ended, once that is known.
+    /// Returns the exit status of the command itself, once it is known.
     pub fn status(&self) -> Option<ExitStatus> {
         self.tree.status()
     }
 
-    /// Nothing of the tree is left.
+    /// Whether no process of the tree is left.
     pub fn is_gone(&self) -> bool {
         self.tree.is_gone()
     }
@@ -46,7 +46,7 @@ impl ProcessTree {
         self.tree.terminate();
     }
 
-    /// Ends every process of the tree; `gone` tells when that is done.
+    /// Kills every process of the tree; [`Self::gone`] waits until that is done.
     pub fn kill(&self) {
         self.tree.kill();
     }
@@ -61,24 +61,24 @@ impl ProcessTree {
         }
     }
 
-    /// Waits until nothing of the tree is left. Cancel safe.
+    /// Waits until no process of the tree is left. Cancel safe.
     pub async fn gone(&mut self) {
         while !self.is_gone() {
             self.changed().await;
         }
     }
 
-    /// Waits until there may be news. Cancel safe.
+    /// Waits for a change of the tree. Cancel safe.
     pub async fn changed(&mut self) {
         if self.news.readable().await.is_err() {
-            // The runtime ends, and this future with it.
+            // The runtime is ending, and this future with it.
             return std::future::pending().await;
         }
         let _ = self.news.try_io(Interest::READABLE, || self.tree.read_events());
     }
 }
 
-/// The name of a signal, e.g. `SIGKILL`.
+/// Returns the name of a signal, e.g. `SIGKILL`.
 pub(super) fn signal_name(number: i32) -> String {
     let named = [
         (Signal::HUP, "SIGHUP"),

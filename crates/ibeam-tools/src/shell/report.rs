@@ -1,4 +1,4 @@
-//! What is told of a command: the facts for programs, the text for the model.
+//! The outcome of a command: the facts for programs, the text for the model.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -10,7 +10,7 @@ use super::path_monitor::{Finding, findings_text};
 use super::process_tree::signal_name;
 use super::spawn::Running;
 
-/// The outcome of a command that is over.
+/// Returns the outcome of a command that has ended.
 pub(super) fn finished_outcome(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
     let output = shell_output(command, &mut running, status_parts(status));
     let mut for_model = with_newline(&output.interleaved);
@@ -32,7 +32,7 @@ pub(super) fn finished_outcome(command: &str, mut running: Running, status: Exit
     }
 }
 
-/// The outcome of a command after which the monitor has found something: a failure, whatever it was.
+/// Returns the outcome of a command after which the monitor found a change: always a failure.
 pub(super) fn add_findings(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
     let Some(first) = findings.first() else { return outcome };
     let text = match outcome {
@@ -48,7 +48,7 @@ pub(super) fn add_findings(outcome: ToolOutcome, findings: &[Finding]) -> ToolOu
     }
 }
 
-/// The outcome with one more line for the model.
+/// Adds a line for the model to the outcome.
 pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
     match &mut outcome {
         ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => {
@@ -59,7 +59,7 @@ pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
     outcome
 }
 
-/// The facts of a command, with what it said until now.
+/// Returns the facts of a command, with its output so far.
 pub(super) fn shell_output(
     command: &str,
     running: &mut Running,
@@ -79,7 +79,7 @@ pub(super) fn shell_output(
     }
 }
 
-/// Exit code, 128 + number for a signal, and the signal's name.
+/// Returns the exit code, 128 + number for a signal, and the signal's name.
 pub(super) fn status_parts(status: ExitStatus) -> (i32, Option<String>) {
     match (status.code(), status.signal()) {
         (Some(code), _) => (code, None),
@@ -88,7 +88,7 @@ pub(super) fn status_parts(status: ExitStatus) -> (i32, Option<String>) {
     }
 }
 
-/// `text` with its last line ended.
+/// Returns `text` with a newline at its end, unless it is empty.
 pub(super) fn with_newline(text: &str) -> String {
     let mut text = text.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {

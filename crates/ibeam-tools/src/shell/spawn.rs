@@ -1,4 +1,4 @@
-//! From a command line to a running bash.
+//! Starts bash for a command line.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,27 +19,27 @@ use crate::ToolSettings;
 use crate::file_error::errno_name;
 use crate::workspace::Workspace;
 
-/// Starts commands: knows the program and the environment.
+/// Starts commands with bash and the filtered environment.
 pub(super) struct Launcher {
     bash: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
 }
 
-/// A command that was started.
+/// A running command.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// bash and all it starts.
+    /// bash and all processes that it starts.
     pub(super) tree: ProcessTree,
-    /// What they say.
+    /// Their output.
     pub(super) pipes: Pipes,
-    /// Where they began.
+    /// The directory in which the command started.
     pub(super) directory: PathBuf,
-    /// When they began.
+    /// When the command started.
     pub(super) started: Instant,
 }
 
 impl Launcher {
-    /// Commands get of the environment what is passed on, with every prompt switched off.
+    /// Returns a launcher whose commands get the filtered environment, without interactive prompts.
     pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
         let roots: Vec<&Path> = workspace.directories().collect();
         let ours = &settings.environment;
@@ -61,7 +61,7 @@ impl Launcher {
     /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
     ///
     /// # Errors
-    /// One line for the model: no bash, or the system's refusal.
+    /// One line for the model: bash is missing, or the system's error.
     pub(super) fn start(
         &self,
         command: &str,
@@ -70,7 +70,7 @@ impl Launcher {
     ) -> Result<Running, String> {
         let bash = self.bash.as_ref().ok_or("`bash` is not installed, and commands need it")?;
         let mut environment = self.environment.clone();
-        // What `pwd` says; bash takes it over only when it names the directory it is in.
+        // `pwd` prints it; bash uses it only if it names the current directory.
         environment.push(("PWD".into(), directory.into()));
         let started = Instant::now();
         let stdin = File::open("/dev/null").map_err(|error| failed(&error))?;
@@ -90,13 +90,13 @@ impl Launcher {
     }
 }
 
-/// A pipe that is read without blocking, and its writing end.
+/// Returns the read end of a pipe, in non-blocking mode, and its write end.
 fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
-/// Nobody answers a prompt, pages through text or edits a message.
+/// Commands have no input, so nothing may prompt, page or open an editor.
 const QUIET: [(&str, &str); 9] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GCM_INTERACTIVE", "never"),

@@ -1,6 +1,6 @@
-//! The directory of a command: policy judges it, and the command starts in the directory that was judged.
+//! The working directory of a command, which policy judges with the command.
 //!
-//! git must not find a bare repository there: git would obey its configuration, which anybody can have put into the
+//! git must not find a bare repository there: git would use its configuration, which anyone may have put into the
 //! workspace.
 
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ pub(super) fn access(workspace: &Workspace, command: &str, directory: &Path) -> 
     Access::Command { text: command.to_owned(), directory }
 }
 
-/// Checks that git would find no bare repository from any directory in which a command of this access runs it.
+/// Checks that git would not find a bare repository from any directory in which a command of this access runs it.
 ///
 /// # Errors
-/// It would.
+/// git would find one.
 pub(super) fn check(
     path_policy: &PathPolicy,
     access: &Access,
@@ -41,15 +41,15 @@ pub(super) fn check(
     }
 }
 
-/// Returns the bare repository that git would find from `place` on: `place` itself, or the first directory above it
-/// that is a repository of any kind.
+/// Returns the bare repository that git would find from `place` on: `place` itself, or the first parent that is a
+/// repository of any kind.
 fn bare_repository(place: &Path) -> Option<PathBuf> {
     for directory in place.canonicalize().ok()?.ancestors() {
-        // Symbolic links count, also those that lead nowhere: git follows them itself.
+        // Symbolic links count too, even dangling ones: git follows them itself.
         if directory.join(".git").symlink_metadata().is_ok() {
             return None;
         }
-        // As git does, a directory of a repository is told by three names.
+        // Like git, identifies a repository by three names.
         let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
         if has("HEAD") && (has("commondir") || (has("objects") && has("refs"))) {
             // `.git` itself, and the directories of submodules and work trees in it, belong to a work tree.

@@ -1,7 +1,7 @@
-//! What a command may do in a directory of git, of what makes git run something.
+//! Which entries of a git directory a command may change, among those that make git run programs.
 //!
-//! `git init` and `git clone` write a configuration, sample hooks and `info/exclude`: a repository made so is a
-//! repository. Later, `git` writes branches into the configuration. Anything else there is somebody's plan.
+//! `git init` and `git clone` write a configuration, sample hooks and `info/exclude`. Later, `git` writes branches into
+//! the configuration. Other changes are not permitted.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::rebase;
 use super::snapshot::Entry;
 use crate::git_config;
 
-/// The way within the innermost directory of git, and whether that is the one it began in: submodules have
-/// directories in `modules`, linked work trees in `worktrees`.
+/// Returns the path within the innermost git directory, and whether that is the one in which `rel_path` started:
+/// submodules have directories in `modules`, linked work trees in `worktrees`.
 pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
     let mut inner = rel_path;
     let is_own = !rel_path.starts_with("modules") && !rel_path.starts_with("worktrees");
@@ -28,8 +28,8 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
     (inner, false)
 }
 
-/// Whether a command may have made or changed this; `created_by_command` when commands have made the repository, `is_own` when it
-/// is not one of a submodule.
+/// Whether a command may have created or changed this entry. `created_by_command`: commands created the repository.
+/// `is_own`: it is not the repository of a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
     was: Option<&Entry>,
@@ -54,7 +54,7 @@ pub(super) fn is_permitted(
                 None => git_config::is_plain(text, !is_own),
             },
             ("config.worktree", Some(text)) => git_config::is_plain(text, false),
-            // Of a work tree that is linked: two up is the repository it is in.
+            // In a linked work tree, its repository is two directories up.
             ("commondir", Some(text)) => was.is_none() && !is_own && text.trim_ascii() == b"../..",
             _ => false,
         };
@@ -62,7 +62,7 @@ pub(super) fn is_permitted(
     if parent == Path::new("hooks") {
         return name.ends_with(".sample") && now.content().is_some();
     }
-    // `exclude` hides files from `git status`; the others git makes again by itself.
+    // `exclude` hides files from `git status`; git recreates the others itself.
     parent == Path::new("info")
         && match &*name {
             "exclude" => (created_by_command || was.is_none()) && now.content().is_some(),
@@ -71,7 +71,7 @@ pub(super) fn is_permitted(
         }
 }
 
-/// Whether this may be missing after a command.
+/// Whether this entry may be missing after a command.
 pub(super) fn may_be_missing(rel_path: &Path, was: &Entry) -> bool {
     let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample

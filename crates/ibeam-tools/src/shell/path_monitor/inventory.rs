@@ -1,7 +1,7 @@
-//! The directories of a root, and what in each of them must be watched.
+//! Lists the directories of a root, and what must be watched in each of them.
 //!
-//! A directory whose times have not changed is not listed again, so that a look at an unchanged tree costs one
-//! `stat` for each directory. A walk is bounded; which directories it did not reach is part of the result.
+//! A directory whose times have not changed is not listed again, so a scan of an unchanged tree costs one `stat` for
+//! each directory. A scan is limited; the directories that it did not reach are part of the result.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -17,23 +17,23 @@ use rustix::fs::{AtFlags, Dir, FileType};
 use super::mode_overrides::ModeOverrides;
 use super::snapshot::fingerprint;
 
-/// Bytes of a path; the system takes no more than 4096 at once.
+/// Maximum bytes of a path; the system accepts at most 4096 at once.
 const MAX_PATH_BYTES: usize = 4000;
 
-/// The bounds of a walk over what was not known before.
+/// Limits of a scan of directories that were not listed before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanLimits {
-    /// Entries that are listed. A directory that was begun is listed whole.
+    /// Entries that are listed. A directory is always listed to its end.
     pub(crate) entries: usize,
-    /// Time for what was there before anything could be known.
+    /// Time for directories that existed before the first scan.
     pub(crate) time: Duration,
 }
 
-/// The directories of a root, by their path from it.
+/// The directories of a root, by their relative paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory {
     pub(crate) directories: HashMap<PathBuf, Arc<ListedDirectory>>,
-    /// Directories that were not listed: a bound was reached, or the system refused it.
+    /// Directories that were not listed, because of a limit or an error.
     pub(crate) unlisted: BTreeSet<PathBuf>,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Inventory {
 pub(crate) struct ListedDirectory {
     mark: [i128; 6],
     is_fresh: bool,
-    /// Directories in it that are walked.
+    /// Subdirectories that are scanned.
     subdirectories: Vec<OsString>,
-    /// Protected names in it.
+    /// Protected names.
     pub(crate) protected: Vec<OsString>,
-    /// Names that match a deny rule for writing.
+    /// Names that a deny rule for writing covers.
     pub(crate) denied: Vec<OsString>,
-    /// It is a git directory by what it holds, under another name than `.git`.
+    /// It is a git directory by its entries, with another name than `.git`.
     pub(crate) is_repository: bool,
 }
 
@@ -64,24 +64,24 @@ impl ListedDirectory {
     }
 }
 
-/// What a walk needs to know.
+/// The parameters of a scan.
 pub(crate) struct InventoryScan<'a> {
     pub(crate) root: BorrowedFd<'a>,
     pub(crate) path: &'a Path,
     pub(crate) path_policy: &'a PathPolicy,
-    /// Where things go that are taken away; not walked.
+    /// The quarantine, which is not scanned.
     pub(crate) quarantine: Option<&'a Path>,
-    /// Names of directories that are not walked.
+    /// Names of directories that are not scanned.
     pub(crate) skipped: &'a [&'a str],
-    /// Directories that are listed whatever the bounds.
+    /// Directories that are listed regardless of limits.
     pub(crate) first: &'a BTreeSet<PathBuf>,
     pub(crate) bounds: ScanLimits,
-    /// Seconds of the system's clock; a directory that changed later is listed again.
+    /// In seconds since the Unix epoch; a directory that changed later is listed again.
     pub(crate) fresh_from: i128,
 }
 
 impl Inventory {
-    /// Lists what is there now; `old` is the last inventory, `None` for the first.
+    /// Lists the directories; `old` is the last inventory, `None` for the first.
     pub(crate) fn new(walk: &InventoryScan<'_>, old: Option<&Self>) -> Self {
         let empty = Self::default();
         let known = old.unwrap_or(&empty);
@@ -90,7 +90,7 @@ impl Inventory {
         let denies = walk.path_policy.denies_writes();
         let start = Instant::now();
         let mut left = walk.bounds.entries;
-        // What is known comes first, then what is new, then what was not reached before.
+        // Known directories come first, then new ones, then those that were not reached before.
         let mut queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
         let [ahead, ..] = &mut queues;
         ahead.push_back(PathBuf::new());
@@ -119,7 +119,7 @@ impl Inventory {
             let stat = match rustix::fs::statat(walk.root, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Some(stat),
                 Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => continue,
-                // A directory above it was closed, or the path is too long.
+                // A parent is not accessible, or the path is too long.
                 Err(_) => None,
             };
             let stat = stat.or_else(|| rustix::fs::fstat(modes.open_to_list(walk.root, name).ok()?).ok());
@@ -161,17 +161,17 @@ impl Inventory {
         }
     }
 
-    /// Whether `path`, or a directory above it, was not listed.
+    /// Whether `path`, or a parent of it, was not listed.
     pub(crate) fn is_unlisted(&self, path: &Path) -> bool {
         !self.unlisted.is_empty() && path.ancestors().any(|above| self.unlisted.contains(above))
     }
 
-    /// Returns the innermost listed directory above `path`.
+    /// Returns the innermost listed parent of `path`.
     pub(crate) fn enclosing<'a>(&self, path: &'a Path) -> Option<(&'a Path, &ListedDirectory)> {
         path.ancestors().skip(1).find_map(|above| Some((above, &**self.directories.get(above)?)))
     }
 
-    /// Returns the directories in which something must be watched, in the order of their paths.
+    /// Returns the directories with something to watch, in the order of their paths.
     pub(crate) fn with_protected_paths(&self) -> Vec<(&Path, &ListedDirectory)> {
         let mut found: Vec<(&Path, &ListedDirectory)> = self
             .directories
@@ -244,7 +244,7 @@ fn list(
         };
         let is_quarantine =
             || walk.quarantine.is_some_and(|quarantine| walk.path.join(path).join(name) == quarantine);
-        // Everything below a protected directory is watched as a part of it, and so below a denied one.
+        // Everything below a protected or denied directory is watched as a part of it.
         if is_directory && !is_quarantine() && !is_denied && !is_read_only && (denies || !is_git) {
             listed.subdirectories.push(name.to_owned());
         }
@@ -254,7 +254,7 @@ fn list(
     Some((listed, count))
 }
 
-/// Whether a protected place of several names may begin with this one.
+/// Whether a protected path of several names may begin with this one.
 fn may_start_nested_path(name: &OsStr) -> bool {
     static BEGINNINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let firsts = read_only_nested_paths().iter().filter_map(|kept| kept.split('/').next());

@@ -1,7 +1,7 @@
-//! Modes of directories that a command has closed: opened for the time of a look, and put back afterwards.
+//! Overrides modes of directories that a command made inaccessible, for the time of a scan.
 //!
-//! A command may take the rights of its own directories away (`chmod 500 .`), so that nothing below can be listed or
-//! taken away. The directory still belongs to the user, so its mode can be changed by descriptor.
+//! A command may remove permissions from its directories (`chmod 500 .`), so that nothing below can be listed or moved
+//! away. The directory still belongs to the user, so its mode can be changed by descriptor.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -12,16 +12,16 @@ use rustix::io::Errno;
 
 use crate::beneath;
 
-/// Directories whose mode was changed; dropping it puts the modes back, the innermost first.
+/// Directories whose mode was changed; dropping it restores the modes, the innermost first.
 #[derive(Debug, Default)]
 pub(super) struct ModeOverrides(Vec<(OwnedFd, u32)>);
 
 impl ModeOverrides {
-    /// Opens the directory `relative` beneath `from` for listing, and gives the user all rights on every directory
-    /// on the way that lacks one of them.
+    /// Opens the directory `relative` beneath `from` for listing, and grants the user all rights on every directory on
+    /// the path that lacks one.
     ///
     /// # Errors
-    /// The system's, where the directory belongs to somebody else, is gone or is a link.
+    /// The system's, where the directory belongs to another user, does not exist or is a link.
     pub(super) fn open_to_list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         match beneath::open(from, relative, OFlags::RDONLY | OFlags::DIRECTORY) {
             Err(Errno::ACCESS) => {}
@@ -31,10 +31,10 @@ impl ModeOverrides {
         beneath::open(directory.as_fd(), Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    /// Opens the directory `relative` beneath `from` for changing its entries, as [`Self::list`].
+    /// Opens the directory `relative` beneath `from` for changing its entries, like [`Self::open_to_list`].
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// As [`Self::open_to_list`].
     pub(super) fn open_to_change(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         let mut directory = beneath::directory(from, Path::new("."))?;
         self.grant_user_rights(directory.as_fd())?;
@@ -45,10 +45,10 @@ impl ModeOverrides {
         Ok(directory)
     }
 
-    /// As [`Self::directory`], of one name.
+    /// Like [`Self::open_to_change`], for a single name.
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// As [`Self::open_to_list`].
     pub(super) fn open_child(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
         let directory = beneath::directory(parent, Path::new(name))?;
         self.grant_user_rights(directory.as_fd())?;
@@ -71,13 +71,13 @@ impl ModeOverrides {
 impl Drop for ModeOverrides {
     fn drop(&mut self) {
         for (directory, mode) in self.0.drain(..).rev() {
-            // The directory may be gone, with everything that the mode was about.
+            // The directory may be gone.
             let _ = set_mode(directory.as_fd(), mode);
         }
     }
 }
 
-/// Changes the mode of what is open, also where it is open for its place only.
+/// Changes the mode of an open directory, also of one that is open as a path only.
 fn set_mode(directory: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode(mode);
     match rustix::fs::fchmod(directory, mode) {

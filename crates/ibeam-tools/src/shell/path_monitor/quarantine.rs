@@ -1,6 +1,6 @@
-//! Where things go that commands have put where they must not: moved, and where that is not possible copied.
+//! Moves files that commands created in protected places to the quarantine, or copies them where they cannot be moved.
 //!
-//! A thing too large to copy stays in its directory under a name that means nothing to anybody.
+//! What is too large to copy stays in its directory under a meaningless name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,16 +17,16 @@ use super::mode_overrides::ModeOverrides;
 use super::snapshot::{names, parent};
 use crate::beneath;
 
-/// Bytes that are copied from one file system to another.
+/// Maximum bytes that are copied to another file system.
 const COPY_LIMIT_BYTES: u64 = 64 << 20;
-/// Entries that are copied.
+/// Maximum entries that are copied.
 const COPY_LIMIT_ENTRIES: usize = 10_000;
 
-/// A directory of its own for the finds of one look, made with the first of them.
+/// The directory for the findings of one scan, created for the first of them.
 pub(super) struct Quarantine {
     parent_directory: PathBuf,
     opened: Option<(PathBuf, OwnedFd)>,
-    /// Directories of which a command had taken the rights away.
+    /// Directories whose permissions a command had removed.
     pub(super) modes: ModeOverrides,
 }
 
@@ -41,14 +41,14 @@ impl Quarantine {
         Self { parent_directory: above.to_owned(), opened: None, modes: ModeOverrides::default() }
     }
 
-    /// Takes away what stands at `way`; gives what became of it, in words.
+    /// Moves away what is at `rel_path`; returns the result in words.
     pub(super) fn move_in(&mut self, base: &WatchedDirectory<'_>, rel_path: &Path) -> String {
         let name = rel_path.file_name().unwrap_or_default();
         let from = match self.modes.open_to_change(base.directory, parent(rel_path)) {
             Ok(from) => from,
             Err(errno) => return failure_text(errno),
         };
-        // A directory is moved by changing its own entry `..`, and copied by listing it.
+        // Moving a directory changes its entry `..`, and copying it lists its entries.
         let _ = self.modes.open_child(from.as_fd(), name);
         let taken = self.move_or_copy(from.as_fd(), name);
         let taken = taken.or_else(|_| rename_in_place(base, from.as_fd(), rel_path, name));
@@ -73,7 +73,7 @@ impl Quarantine {
         Ok(place.join(name_there))
     }
 
-    /// Copies a file that cannot be moved, and empties it where it is.
+    /// Copies a file that cannot be moved, and truncates the original.
     fn copy_and_truncate(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(beneath::open(from, Path::new(name), flags)?);
@@ -103,7 +103,7 @@ impl Quarantine {
     }
 }
 
-/// The name, or one with a number.
+/// Returns the name, or the name with a number if it is taken.
 fn free_name(directory: BorrowedFd<'_>, name: &OsStr) -> OsString {
     let is_taken = |name: &OsStr| rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
     let mut candidate = name.to_owned();
@@ -122,7 +122,7 @@ fn failure_text(errno: Errno) -> String {
     format!("COULD NOT BE TAKEN AWAY ({errno}) and is still there; remove it by hand")
 }
 
-/// Gives it a name beside its own that nobody looks for.
+/// Gives the file a meaningless name in its directory.
 fn rename_in_place(
     base: &WatchedDirectory<'_>,
     from: BorrowedFd<'_>,
@@ -172,7 +172,7 @@ fn copy(
             let target = rustix::fs::readlinkat(from, name, Vec::new())?;
             rustix::fs::symlinkat(&*target, to, new)
         }
-        // There is nothing in it to keep.
+        // There is no content to keep.
         FileType::Fifo
         | FileType::Socket
         | FileType::CharacterDevice

@@ -1,23 +1,23 @@
-//! The list of steps of a rebase that stopped: an `exec` step runs a command when somebody continues the rebase.
+//! The list of steps of a stopped rebase: an `exec` step runs a command when a person continues the rebase.
 //!
-//! Commands may rebase, and stop at a conflict. They may not leave a step that runs a command and that was not in the
+//! Commands may rebase, and stop at a conflict. They must not leave a step that runs a command and that was not in the
 //! list before.
 
 use std::path::Path;
 
 use super::snapshot::Entry;
 
-/// The directory of an interrupted rebase, in a directory of git.
+/// The directory of a stopped rebase, in a git directory.
 pub(super) const DIRECTORY: &str = "rebase-merge";
 /// The list of steps in that directory.
 pub(super) const STEPS: &str = "git-rebase-todo";
 
-/// Whether `way`, within a directory of git, is the directory or the list.
+/// Whether `rel_path`, within a git directory, is the directory or the list.
 pub(super) fn contains(rel_path: &Path) -> bool {
     rel_path.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
 }
 
-/// Whether a command may have made or changed this part of a rebase.
+/// Whether a command may have created or changed this part of a rebase.
 pub(super) fn is_permitted(rel_path: &Path, was: Option<&Entry>, now: &Entry) -> bool {
     if rel_path == Path::new(DIRECTORY) {
         return now.is_directory();
@@ -26,12 +26,12 @@ pub(super) fn is_permitted(rel_path: &Path, was: Option<&Entry>, now: &Entry) ->
     now.content().is_some_and(|new| !adds_exec_steps(old, new))
 }
 
-/// Whether `new` has a step that runs a command and that `old` has not.
+/// Whether `new` has a step that runs a command and is not in `old`.
 fn adds_exec_steps(old: &[u8], new: &[u8]) -> bool {
     exec_steps(new).any(|step| !exec_steps(old).any(|known| known == step))
 }
 
-/// Returns the steps that run a command, as git reads them: `exec COMMAND` or `x COMMAND`.
+/// Returns the steps that run a command, in git's syntax: `exec COMMAND` or `x COMMAND`.
 fn exec_steps(steps: &[u8]) -> impl Iterator<Item = &[u8]> {
     let steps = steps.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     steps.filter(|step| {

@@ -1,4 +1,4 @@
-//! What stands at watched places: found by descriptor, remembered with the content of small files.
+//! What exists at the watched paths, read by descriptor, with the content of small files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -19,55 +19,55 @@ use super::mode_overrides::ModeOverrides;
 use super::{WatchedDirectory, rebase};
 use crate::{beneath, git_index};
 
-/// A larger file is told when it changes, and cannot be put back.
+/// The content of a larger file is not stored, so that it cannot be restored.
 const CONTENT_LIMIT: u64 = 256 << 10;
-/// Content that is remembered of one base.
+/// Maximum bytes of content that are stored for one watched directory.
 const TOTAL_CONTENT_LIMIT: u64 = 16 << 20;
-/// A file that changed less than this ago may change again without a trace in its times, where the system's clock
-/// for them is coarse.
+/// A file that changed less than this ago may change again without a trace in its times, because the clock for them may
+/// be coarse.
 const FRESH: Duration = Duration::from_secs(1);
-/// Entries that are watched below one protected place.
+/// Maximum entries that are watched below one protected path.
 const ENTRY_LIMIT: usize = 4096;
-/// Entries of submodules and of linked work trees of one repository.
+/// Maximum entries of submodules and linked work trees of a repository.
 const PART_LIMIT: usize = 65_536;
-/// Entries that are listed for one look, beyond what has not changed since the last one.
+/// Maximum entries that one scan lists, besides unchanged directories.
 const LISTED_LIMIT: usize = 1_000_000;
-/// Time for listing what was there before the first command.
+/// Time limit for listing what existed before the first command.
 const SCAN_TIME_LIMIT: Duration = Duration::from_secs(3);
-/// Directories in each other, below one protected place.
+/// Maximum depth of directories below one protected path.
 const DEPTH_LIMIT: usize = 32;
 
-/// What is watched of a base.
+/// What is watched in a directory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Watch {
     /// A directory of the workspace.
     Root,
-    /// A directory of git with a configuration of its own.
+    /// A git directory with a configuration of its own.
     Repository,
-    /// The directory of a linked work tree.
+    /// The git directory of a linked work tree.
     WorkTree,
 }
 
-/// The watched entries below a base, by their way from it.
+/// The watched entries below a directory, by relative path.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
-    /// Places of which not everything was seen: what is new or missing below them may have been overlooked before.
+    /// Paths of which not everything was scanned: what is new or missing below them may have existed before.
     pub(super) incomplete: BTreeSet<PathBuf>,
     /// The directories of a root.
     pub(super) inventory: Inventory,
     /// Git directories of a root.
     pub(super) repositories: BTreeSet<PathBuf>,
-    /// Work trees of submodules by the index of a root's repository; read only where the inventory is not whole.
+    /// Work trees of submodules, from the index of a root's repository; read only where the inventory is incomplete.
     gitlinks: BTreeSet<PathBuf>,
 }
 
-/// What stands at a place.
+/// What exists at a path.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// What changes with every change: device, inode, size, times.
+    /// Changes with every change: device, inode, size, times.
     fingerprint: [i128; 6],
-    /// It has changed just before the look, so that the mark proves nothing.
+    /// The file changed just before the scan, so an equal fingerprint proves nothing.
     is_fresh: bool,
     mode: u32,
     kind: Kind,
@@ -76,7 +76,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Directory,
-    /// With its content, where that is small.
+    /// With its content, if it is small.
     File(Option<Arc<[u8]>>),
     Link(OsString),
     /// A pipe, socket or device.
@@ -95,12 +95,12 @@ impl Entry {
         }
     }
 
-    /// Whether it could be put back.
+    /// Whether the entry could be restored.
     pub(super) fn is_restorable(&self) -> bool {
         !matches!(self.kind, Kind::File(None) | Kind::Other)
     }
 
-    /// Whether the two say the same, whatever their times.
+    /// Whether both have the same content and mode, whatever their times.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same_file = match (&self.kind, &other.kind) {
             (Kind::File(None), Kind::File(None)) | (Kind::Other, Kind::Other) => {
@@ -117,7 +117,7 @@ impl Entry {
         (device, inode)
     }
 
-    /// Puts it where it was, if nothing is there; makes the directories above it that are missing.
+    /// Restores the entry if nothing is there; creates missing parent directories.
     pub(super) fn restore(
         &self,
         base: &WatchedDirectory<'_>,
@@ -162,8 +162,8 @@ fn create_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedF
 }
 
 impl Snapshot {
-    /// Looks at everything watched below `base`; what has not changed since `old` is not read again. `old` is `None`
-    /// for the first look.
+    /// Scans everything watched below `base`; what has not changed since `old` is not read again. `old` is `None` for
+    /// the first scan.
     pub(super) fn take(base: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
@@ -188,7 +188,7 @@ impl Snapshot {
         scanner.found
     }
 
-    /// Whether something at `way` may have been overlooked.
+    /// Whether something at `rel_path` may have been missed.
     pub(super) fn may_miss(&self, rel_path: &Path) -> bool {
         self.incomplete
             .iter()
@@ -196,18 +196,18 @@ impl Snapshot {
             || self.inventory.is_unlisted(rel_path)
     }
 
-    /// Returns the git directories, and the places of such that lead to one.
+    /// Returns the git directories, and the `.git` entries that lead to one.
     pub(super) fn all_repositories(&self) -> BTreeSet<PathBuf> {
         let is_git = |rel_path: &&PathBuf| rel_path.file_name().is_some_and(|name| name == ".git");
         self.repositories.iter().chain(self.entries.keys().filter(is_git)).cloned().collect()
     }
 
-    /// Whether the index of the repository names the directory in which `way` lies as a submodule.
+    /// Whether `rel_path` lies in a submodule, according to the index of the repository.
     pub(super) fn is_in_gitlink(&self, rel_path: &Path) -> bool {
         rel_path.ancestors().any(|above| self.gitlinks.contains(above))
     }
 
-    /// Returns the git directory in which `way` lies.
+    /// Returns the git directory in which `rel_path` lies.
     pub(super) fn enclosing_repository<'a>(&self, rel_path: &'a Path) -> Option<&'a Path> {
         let mut above: Vec<&Path> = rel_path.ancestors().collect();
         above.reverse();
@@ -224,12 +224,12 @@ struct Scanner<'a> {
     is_first: bool,
     path_policy: &'a PathPolicy,
     found: Snapshot,
-    /// The protected place that is looked at, and how many entries were found in it.
+    /// The protected path that is being scanned, and the number of entries found in it.
     current_path: PathBuf,
     entry_count: usize,
-    /// Content that may still be remembered.
+    /// Bytes of content that may still be stored.
     remaining_bytes: u64,
-    /// In seconds of the system's clock.
+    /// In seconds since the Unix epoch.
     fresh_from: i128,
     modes: ModeOverrides,
 }
@@ -248,7 +248,7 @@ impl Scanner<'_> {
         };
         let old = (!self.is_first).then_some(&self.old.inventory);
         let mut inventory = Inventory::new(&walk, old);
-        // Where not everything can be listed, what `git status` would enter is listed first.
+        // Where not everything can be listed, the directories that `git status` would enter are listed first.
         let gitlinks = if inventory.unlisted.is_empty() {
             BTreeSet::new()
         } else {
@@ -277,7 +277,7 @@ impl Scanner<'_> {
         self.found.gitlinks = gitlinks;
     }
 
-    /// Notes what is watched in one directory of a root.
+    /// Records what is watched in one directory of a root.
     fn directory(&mut self, rel_path: &Path, found: &ListedDirectory) {
         let relative = if rel_path.as_os_str().is_empty() { Path::new(".") } else { rel_path };
         let Ok(directory) = self.modes.open_to_list(self.base.directory, relative) else { return };
@@ -291,7 +291,7 @@ impl Scanner<'_> {
         }
         if found.is_repository {
             if rel_path.as_os_str().is_empty() {
-                // A command that makes the root a repository loses what makes it one.
+                // A command that turns the root into a repository loses the file that makes it one.
                 let heads = names(directory, PART_LIMIT).0;
                 for name in heads.iter().filter(|name| name.as_bytes().eq_ignore_ascii_case(b"head")) {
                     self.tree(directory, PathBuf::from(name), name, 0);
@@ -345,7 +345,7 @@ impl Scanner<'_> {
         self.rebase(directory, rel_path);
     }
 
-    /// What a rebase that stopped would run when somebody continues it.
+    /// Records what a stopped rebase would run when a person continues it.
     fn rebase(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         let rel_path = rel_path.join(rebase::DIRECTORY);
         if let Some(inner) = self.enter(directory, &rel_path, OsStr::new(rebase::DIRECTORY)) {
@@ -353,7 +353,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Submodules may have any path as their name.
+    /// The name of a submodule may be any path.
     fn modules(&mut self, directory: BorrowedFd<'_>, rel_path: &Path, depth: usize) {
         for name in self.parts(directory, rel_path) {
             let Ok(inner) = self.modes.open_to_list(directory, Path::new(&name)) else { continue };
@@ -368,7 +368,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes what stands at `name`, known as `way`, and everything below it.
+    /// Records the entry `name`, known as `rel_path`, and everything below it.
     fn tree(&mut self, parent: BorrowedFd<'_>, rel_path: PathBuf, name: &OsStr, depth: usize) {
         if depth == 0 {
             self.current_path.clone_from(&rel_path);
@@ -389,7 +389,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes what stands at `name` alone, and opens it where it is a directory that can be.
+    /// Records the entry `name` alone, and opens it if it is an accessible directory.
     fn enter(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr) -> Option<OwnedFd> {
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let entry = self.entry(parent, rel_path, name, &stat);
@@ -436,13 +436,13 @@ pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
         i128::from(stat.st_ino),
         i128::from(stat.st_size),
         i128::from(stat.st_mode),
-        // Nobody but the kernel sets it.
+        // Only the kernel sets it.
         i128::from(stat.st_ctime),
         i128::from(stat.st_ctime_nsec),
     ]
 }
 
-/// The content of a regular file of at most so many bytes; never waits.
+/// Returns the content of a regular file of at most `limit` bytes; never waits.
 fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(beneath::open(parent, Path::new(name), flags).ok()?);
@@ -451,7 +451,7 @@ fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>
     (remaining_bytes.len() as u64 <= limit).then(|| remaining_bytes.into())
 }
 
-/// The names in a directory, but `.` and `..`, and whether these are all.
+/// Returns the names in a directory, except `.` and `..`, and whether these are all.
 pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, bool) {
     let listed = beneath::open(directory, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY);
     let Ok(entries) = listed.and_then(Dir::new) else { return (Vec::new(), false) };
@@ -461,7 +461,7 @@ pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, 
     (taken, names.next().is_none())
 }
 
-/// The directory that `way` lies in, to be opened beneath a base.
+/// Returns the parent of `rel_path`, for opening it beneath a watched directory.
 pub(super) fn parent(rel_path: &Path) -> &Path {
     rel_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

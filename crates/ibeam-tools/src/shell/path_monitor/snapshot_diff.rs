@@ -1,4 +1,4 @@
-//! Two looks at a base, before and after a command, and what the difference between them means.
+//! The differences between the scans before and after a command, and what they mean.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,34 +8,34 @@ use super::WatchedDirectory;
 use super::git_dir_rules;
 use super::snapshot::{Entry, Snapshot, Watch};
 
-/// Where packages of other people lie: what comes with a package is a part of it.
+/// Directories of third-party packages: protected names in a package are a part of it.
 const PACKAGE_DIRECTORY: &str = "node_modules";
 
-/// The looks before and after a command.
+/// The scans before and after a command.
 pub(super) struct SnapshotDiff<'a> {
     pub(super) base: &'a WatchedDirectory<'a>,
     pub(super) old: &'a Snapshot,
     pub(super) now: &'a Snapshot,
-    /// Git directories at the first look.
+    /// Git directories at the first scan.
     pub(super) at_start: &'a BTreeSet<PathBuf>,
 }
 
-/// A place in a git directory.
+/// A path in a git directory.
 pub(super) struct GitDirPath<'a> {
     /// The path within the innermost git directory.
     pub(super) rel_path: &'a Path,
-    /// It is not one of a submodule or a linked work tree.
+    /// It is not in the git directory of a submodule or a linked work tree.
     pub(super) is_own: bool,
-    /// The repository was not there at the first look.
+    /// The repository did not exist at the first scan.
     pub(super) created_by_command: bool,
-    /// The repository is not there any more.
+    /// The repository does not exist any more.
     pub(super) is_gone: bool,
     /// The name of the git directory.
     pub(super) name: String,
 }
 
 impl SnapshotDiff<'_> {
-    /// Returns where in a git directory `way` lies.
+    /// Returns the position of `rel_path` in a git directory.
     pub(super) fn git_dir_path<'a>(&self, rel_path: &'a Path) -> Option<GitDirPath<'a>> {
         match self.base.watch {
             Watch::Root => {
@@ -67,7 +67,7 @@ impl SnapshotDiff<'_> {
         }
     }
 
-    /// Returns the protected places that could be listed whole before the command and cannot now.
+    /// Returns the protected paths that could be listed completely before the command and cannot now.
     pub(super) fn newly_incomplete(&self) -> impl Iterator<Item = &Path> {
         self.now.incomplete.iter().filter(|top| !self.old.incomplete.contains(*top)).map(PathBuf::as_path)
     }
@@ -82,18 +82,18 @@ impl SnapshotDiff<'_> {
         unseen.filter_map(move |rel_path| rel_path.ancestors().filter(|above| is_new(above)).last())
     }
 
-    /// Whether what is new at `way` may have been there before, unseen.
+    /// Whether a new entry at `rel_path` may have existed before without being scanned.
     pub(super) fn may_have_existed(&self, rel_path: &Path) -> bool {
         let is_new_gitlink = self.now.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
         self.old.may_miss(rel_path) && !is_new_gitlink
     }
 
-    /// Whether the directory in which `way` lies was only moved, and what is at `way` with it, as it was.
+    /// Whether the directory of `rel_path` was only moved, with an unchanged entry at `rel_path`.
     pub(super) fn was_moved(&self, rel_path: &Path, entry: &Entry) -> bool {
         self.was_git_renamed(rel_path, entry) || self.was_moved_with_directory(rel_path, entry)
     }
 
-    /// Whether a directory `.git` was given another name, under which git does not look for it.
+    /// Whether a directory `.git` was renamed, so that git does not find it.
     fn was_git_renamed(&self, rel_path: &Path, entry: &Entry) -> bool {
         let Some(repository) = self.now.enclosing_repository(rel_path) else { return false };
         let Some(now) = self.now.inventory.directories.get(repository) else { return false };
@@ -121,7 +121,7 @@ impl SnapshotDiff<'_> {
         })
     }
 
-    /// Whether the directory in which `way` was is gone or another one now.
+    /// Whether the directory of `rel_path` was removed or replaced.
     pub(super) fn went_with_directory(&self, rel_path: &Path) -> bool {
         self.old.inventory.enclosing(rel_path).is_some_and(|(above, old)| {
             let now = self.now.inventory.directories.get(above);
@@ -129,7 +129,7 @@ impl SnapshotDiff<'_> {
         })
     }
 
-    /// Whether `way` lies in a directory of a package that the command has made whole.
+    /// Whether `rel_path` lies in a package directory that the command created.
     pub(super) fn came_with_package(&self, rel_path: &Path) -> bool {
         self.now.inventory.enclosing(rel_path).is_some_and(|(above, now)| {
             let old = self.old.inventory.directories.get(above);
