@@ -1,24 +1,18 @@
 //! The sub-commands: one file each, all given the resolved start and the private stdout.
 
-mod about;
 mod check;
-mod completions;
 mod config;
 mod convert;
-mod create_chat;
-mod doctor;
-mod errors;
+mod diagnostics;
 mod login;
-mod ls;
 mod mcp;
 mod models;
 mod policy;
+mod reference;
 mod replay;
-mod schema;
 mod sessions;
 mod setup;
 mod shim;
-mod status;
 mod trust;
 
 use std::fs::File;
@@ -50,16 +44,16 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
     let done = match command {
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
         Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
-        Command::Status { format } => status::status(app, format.unwrap_or_default(), stdout),
+        Command::Status { format } => diagnostics::status(app, format.unwrap_or_default(), stdout),
         Command::Models { providers: true } => models::list_providers(app, stdout),
         Command::Models { providers: false } => models::list(app, stdout),
-        Command::About { format } => about::about(app, format.unwrap_or_default(), stdout),
-        Command::CreateChat => create_chat::create_chat(app, stdout),
-        Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
+        Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),
+        Command::CreateChat => sessions::create_chat(app, stdout),
+        Command::Ls { all, format } => sessions::ls(app, *all, format.unwrap_or_default(), stdout),
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
-        Command::Doctor => doctor::doctor(app, stdout),
+        Command::Doctor => diagnostics::doctor(app, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
@@ -125,10 +119,10 @@ pub(crate) fn execute_offline(
                 replay::ReplayOptions::new(base, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
             replay::replay(base, what, &options, stdout)
         }
-        OfflineCommand::Errors { format } => errors::errors(base, format.unwrap_or_default(), stdout),
-        OfflineCommand::Schema { format } => schema::schema(base, format.unwrap_or_default(), stdout),
+        OfflineCommand::Errors { format } => reference::errors(base, format.unwrap_or_default(), stdout),
+        OfflineCommand::Schema { format } => reference::schema(base, format.unwrap_or_default(), stdout),
         OfflineCommand::Shim { directory, dialect } => shim::shim(base, directory, dialect, stdout),
-        OfflineCommand::Completions { shell } => completions::completions(*shell, stdout),
+        OfflineCommand::Completions { shell } => reference::completions(*shell, stdout),
         // Those whose good ends differ.
         OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
@@ -144,7 +138,7 @@ pub(crate) fn execute_offline(
 
 /// Writes text for people to stdout, with every character that is not seen written out: some of it is foreign. A reader
 /// that has gone is a failure like any other.
-fn say(stdout: &mut File, text: &str) -> Result<(), CliError> {
+fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
     write(stdout, &escape_invisible(text))
 }
 
@@ -158,13 +152,13 @@ fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
 /// Writes `lines` as `name: value` text, or as one JSON object.
 fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), CliError> {
     match format {
-        ReportFormat::Text => say(stdout, text),
+        ReportFormat::Text => print_text(stdout, text),
         ReportFormat::Json => write(stdout, &format!("{}\n", escape_invisible_in_json(&json.to_string()))),
     }
 }
 
 /// What is missing, and the ways out, in one line.
-fn told(app: &AppContext, reason: &Reason) -> String {
+fn explain_in_line(app: &AppContext, reason: &Reason) -> String {
     let explained = app.base.catalogue.reason(reason);
     format!("{}; {}", explained.message, explained.hints.join("; "))
 }

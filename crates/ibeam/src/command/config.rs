@@ -6,7 +6,7 @@ use ibeam_config::Value;
 use ibeam_providers::Timeouts;
 use serde_json::json;
 
-use super::{report, say};
+use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
@@ -16,7 +16,7 @@ pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) 
         ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
         ConfigCommand::Path => {
             let paths = app.dirs.config_files().map(|path| format!("{}\n", path.display()));
-            say(stdout, &paths.collect::<String>())
+            print_text(stdout, &paths.collect::<String>())
         }
     }
 }

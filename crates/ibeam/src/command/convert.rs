@@ -93,16 +93,16 @@ fn stream(
             false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),
         };
         if converted.is_err() || source.buffer().is_empty() || out.len() >= BATCH {
-            say(stdout, &mut out)?;
+            write_text(stdout, &mut out)?;
         }
         converted?;
     }
     let finished = converter.finish(&mut out).map_err(|error| wrong(&error));
-    say(stdout, &mut out)?;
+    write_text(stdout, &mut out)?;
     Ok(finished?)
 }
 
-fn say(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), CliError> {
+fn write_text(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), CliError> {
     let written = stdout.write_all(out);
     out.clear();
     written.map_err(|error| match error.kind() {

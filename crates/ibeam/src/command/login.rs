@@ -13,7 +13,7 @@ use ibeam_protocol::{Failure, Reason};
 use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
-use super::say;
+use super::print_text;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model::check_provider_name;
@@ -39,7 +39,7 @@ pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File)
     }
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     credentials.store(&provider, key)?;
-    say(
+    print_text(
         stdout,
         &format!("Logged in to {provider}: the key is stored in {}\n", app.dirs.credentials.display()),
     )
@@ -50,7 +50,7 @@ pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     let forgotten = credentials.remove(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
-    say(stdout, &format!("{}\n", app.base.catalogue.command(&SubcommandLine::LoggedOut { count })))
+    print_text(stdout, &format!("{}\n", app.base.catalogue.command(&SubcommandLine::LoggedOut { count })))
 }
 
 /// Reads one line, without echo on a terminal.

@@ -10,7 +10,7 @@ use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
 
-use super::{report, say};
+use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
@@ -100,7 +100,7 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
         Ok::<_, Reason>(text)
     };
     let text = run::on_runtime(|runtime| runtime.block_on(listing).map_err(Failure::from))?;
-    say(stdout, &text)
+    print_text(stdout, &text)
 }
 
 /// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
@@ -109,7 +109,7 @@ fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Res
     let path = &app.dirs.user_config;
     set_mcp_server_enabled(path, name, enabled)?;
     let word = if enabled { "enabled" } else { "disabled" };
-    say(stdout, &format!("{word} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
+    print_text(stdout, &format!("{word} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
 }
 
 fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
 
-use super::{say, told};
+use super::{explain_in_line, print_text};
 use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model::{self, ConfiguredProvider, EMBEDDED};
@@ -27,7 +27,7 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
     };
     for provider in ConfiguredProvider::usable(app)? {
         if let Err(reason) = provider.check_encryption(app) {
-            drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, told(app, &reason)));
+            drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, explain_in_line(app, &reason)));
             continue;
         }
         match crate::run::on_runtime(|runtime| runtime.block_on(model::list_models(&provider))) {
@@ -55,13 +55,13 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
         let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
         add(&format!("{EMBEDDED}/qwen2.5-coder-1.5b"), &format!("{}{mark}", model::EMBEDDED_DISPLAY));
     } else {
-        drop(writeln!(io::stderr(), "{}", told(app, &Reason::NoLocalEngine)));
+        drop(writeln!(io::stderr(), "{}", explain_in_line(app, &Reason::NoLocalEngine)));
     }
     text.push_str(
         "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
          `ibeam models --providers` lists the providers.\n",
     );
-    say(stdout, &text)
+    print_text(stdout, &text)
 }
 
 /// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
@@ -81,5 +81,5 @@ pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), 
     text.push_str(
         "\nTip: `ibeam models` lists the models of those that have a key or an address of yours.\n",
     );
-    say(stdout, &text)
+    print_text(stdout, &text)
 }

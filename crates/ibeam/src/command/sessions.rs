@@ -1,18 +1,70 @@
-//! `sessions check`: whether a stored session is whole, and with `--repair` what can be kept of it.
+//! `create-chat`, `ls` and `sessions check`: stored sessions.
 
 use std::fs::File;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
 use ibeam_protocol::{Reason, SessionId};
-use ibeam_session::{Damage, Repaired, Report};
+use ibeam_session::{Damage, Repaired, Report, Session};
 use serde_json::{Value, json};
 
-use super::report;
+use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::cli_error::CliError;
-use crate::run::{damaged, reason_of, session_options};
+use crate::run::{damaged, is_ephemeral, reason_of, session_io, session_options};
+
+pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
+    if is_ephemeral(app) {
+        let detail = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
+        return Err(Reason::Usage { detail: detail.to_owned() }.into());
+    }
+    app.dirs.create_sessions_dir()?;
+    let id = SessionId::random();
+    Session::create(&app.dirs.sessions(), id, &app.workspace, &session_options(app)?)
+        .and_then(|mut session| session.settle())
+        .map_err(|error| reason_of(&error, id))?;
+    print_text(stdout, &format!("{id}\n"))
+}
+
+/// Characters of a title in a line.
+const TITLE: usize = 72;
+
+pub(super) fn ls(
+    app: &AppContext,
+    all: bool,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let cwd = (!all).then_some(app.workspace.as_path());
+    let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
+    let mut text = String::new();
+    for session in &sessions {
+        let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(TITLE).collect();
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let updated = time_of(session.updated_ms);
+        text.push_str(&format!("{}  {updated}  {title}\n", session.id));
+    }
+    let rows: Vec<_> = sessions
+        .iter()
+        .map(|session| {
+            json!({
+                "session_id": session.id,
+                "cwd": session.cwd,
+                "created_ms": session.created_ms,
+                "updated_ms": session.updated_ms,
+                "title": session.title,
+            })
+        })
+        .collect();
+    report(stdout, format, &text, &json!(rows))
+}
+
+fn time_of(ms: u64) -> String {
+    let at =
+        i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}
 
 pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {

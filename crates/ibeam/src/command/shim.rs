@@ -15,7 +15,7 @@ use ibeam_output::ShimLine;
 use ibeam_protocol::{Reason, SessionId};
 use rustix::fs::{Access, access};
 
-use super::say;
+use super::print_text;
 use crate::app::BaseContext;
 use crate::cli::ScriptedDialect;
 use crate::cli_error::CliError;
@@ -72,7 +72,7 @@ pub(super) fn shim(
             // Looked for above, before anything was made.
             Found::Foreign => return Err(shim.taken()),
         };
-        say(stdout, &format!("{}\n", base.catalogue.shim(&line)))?;
+        print_text(stdout, &format!("{}\n", base.catalogue.shim(&line)))?;
     }
     let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
     tell_who_finds_them(base, &directory, &made);

@@ -8,7 +8,7 @@ use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
-use super::{report, say};
+use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
@@ -71,7 +71,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
         let line = SubcommandLine::NotTrusted { path: &path };
-        return say(stdout, &format!("{}\n", app.base.catalogue.command(&line)));
+        return print_text(stdout, &format!("{}\n", app.base.catalogue.command(&line)));
     }
     let forgotten = app.trust.store.change(|document| {
         let was_there = document.workspaces.remove(&path).is_some();
@@ -85,7 +85,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
         detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     };
     match forgotten.map_err(cannot_write)? {
-        true => say(
+        true => print_text(
             stdout,
             &format!("{}\n", app.base.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
         ),

@@ -1,13 +1,17 @@
-//! `errors`: the table of failures, for those who write scripts.
+//! `errors`, `schema` and `completions`: tables for programs and shells.
+//!
+//! They depend on nothing but the program itself and the version of the contract.
 
 use std::fs::File;
 
+use clap::CommandFactory;
+use ibeam_output::SchemaTarget;
 use ibeam_protocol::FailureCode;
 use serde_json::json;
 
-use super::report;
+use super::{print_text, report};
 use crate::app::BaseContext;
-use crate::cli::ReportFormat;
+use crate::cli::{Cli, ReportFormat, SchemaFormat};
 use crate::cli_error::CliError;
 
 pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
@@ -31,4 +35,20 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
         }));
     }
     report(stdout, format, &text, &json!(rows))
+}
+
+pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), CliError> {
+    let of = match format {
+        SchemaFormat::Text => SchemaTarget::Text,
+        SchemaFormat::Json => SchemaTarget::Json,
+        SchemaFormat::StreamJson => SchemaTarget::StreamJson,
+        SchemaFormat::Error => SchemaTarget::Error,
+    };
+    print_text(stdout, &format!("{:#}\n", ibeam_output::schema(of, base.contract())))
+}
+
+pub(super) fn completions(shell: clap_complete::Shell, stdout: &mut File) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ibeam", &mut script);
+    print_text(stdout, &String::from_utf8_lossy(&script))
 }

@@ -1,18 +1,83 @@
-//! `doctor`: what is missing here and how to get it. Succeeds and only tells; `doctor --sandbox` fails where
-//! commands cannot be confined.
+//! `about`, `status` and `doctor`: what this program is, which keys it has, and whether the installation is complete.
+//!
+//! `doctor` succeeds whatever it finds; `doctor --sandbox` fails if there is no sandbox for commands.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ibeam_protocol::{Reason, Sandbox};
+use serde_json::json;
 
-use super::{say, told};
+use super::{explain_in_line, print_text, report};
 use crate::app::AppContext;
-use crate::cli::Switch;
+use crate::cli::{ReportFormat, Switch};
 use crate::cli_error::CliError;
 use crate::model;
 use crate::run::sandbox::{PendingSandbox, RunSandbox};
+
+pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+    let version = env!("CARGO_PKG_VERSION");
+    let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let engine = cfg!(feature = "embedded");
+    let contract = app.base.contract().as_str();
+    let text = format!(
+        "ibeam {version}\ncontract: {contract}\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
+        model.as_deref().unwrap_or("none"),
+        if engine { "yes" } else { "no" },
+    );
+    let json = json!({
+        "cliVersion": version,
+        "model": model,
+        "osPlatform": os,
+        "osArch": arch,
+        "contract": contract,
+        "embeddedEngine": engine,
+    });
+    report(stdout, format, &text, &json)
+}
+
+pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+    let keys = model::key_sources(app);
+    let mut text = String::new();
+    if keys.is_empty() {
+        text.push_str("Not logged in: no key is set or stored (`ibeam login PROVIDER`)\n");
+    }
+    for (provider, source) in &keys {
+        text.push_str(&format!("Logged in as {provider} (key from {source})\n"));
+    }
+    let choice = model::choose_model(app);
+    let model = choice.as_ref().ok().map(|choice| choice.info().clone());
+    match (&model, &choice) {
+        (Some(info), Ok(choice)) => {
+            text.push_str(&format!(
+                "Model: {} ({}/{}; {})\n",
+                info.display,
+                info.provider,
+                info.id,
+                choice.origin()
+            ));
+        }
+        (_, Err(reason)) => {
+            text.push_str(&format!("Model: none ({})\n", app.base.catalogue.reason(reason).message))
+        }
+        (None, Ok(_)) => {}
+    }
+    let authenticated = !keys.is_empty();
+    let providers: Vec<_> =
+        keys.iter().map(|(provider, source)| json!({ "provider": provider, "source": source })).collect();
+    let json = json!({
+        "status": if authenticated { "authenticated" } else { "unauthenticated" },
+        "isAuthenticated": authenticated,
+        "hasAccessToken": authenticated,
+        "hasRefreshToken": false,
+        "providers": providers,
+        "model": model.as_ref().map(|info| &info.display),
+        "message": if authenticated { "Logged in" } else { "Not logged in" },
+    });
+    report(stdout, format, &text, &json)
+}
 
 pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let begun = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
@@ -33,7 +98,7 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
                 &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.origin()),
             );
         }
-        Err(reason) => line(false, "model", &told(app, &reason)),
+        Err(reason) => line(false, "model", &explain_in_line(app, &reason)),
     }
     let keys = model::key_sources(app);
     for (provider, source) in &keys {
@@ -53,7 +118,7 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
             false => line(false, "embedded model", "`ibeam setup` fetches it (1.1 GB)"),
         }
     } else {
-        line(false, "embedded model", &told(app, &Reason::NoLocalEngine));
+        line(false, "embedded model", &explain_in_line(app, &Reason::NoLocalEngine));
     }
     for (program, what_for) in [
         ("bash", "the shell tool runs commands with it"),
@@ -76,12 +141,12 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     match &sandbox {
         Ok(sandbox) if sandbox.layers.is_empty() => line(true, "sandbox", &sandbox.reason),
         Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
-        Err(reason) => line(false, "sandbox", &told(app, reason)),
+        Err(reason) => line(false, "sandbox", &explain_in_line(app, reason)),
     }
     for fault in &app.base.config_errors {
         text.push_str(&format!("wrong   configuration: {}\n", app.base.catalogue.reason(fault).message));
     }
-    say(stdout, &text)
+    print_text(stdout, &text)
 }
 
 /// The file that a fault of the configuration is in.
@@ -94,7 +159,7 @@ fn faulty_file(fault: &Reason) -> Option<&Path> {
 fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), CliError> {
     let Sandbox { layers, reason, .. } = sandbox?;
     let held: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
-    say(stdout, &format!("{held}{reason}\n"))
+    print_text(stdout, &format!("{held}{reason}\n"))
 }
 
 fn version_of(mut program: Command) -> Option<String> {
