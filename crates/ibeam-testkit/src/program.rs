@@ -192,7 +192,9 @@ impl Ibeam {
         if self.terminal {
             let (ours, theirs) = terminal();
             command.stdin(Stdio::from(theirs.try_clone().expect("a descriptor"))).stdout(Stdio::from(theirs));
-            screen = Some(ours.try_clone().expect("a descriptor"));
+            if !self.unread.stdout {
+                screen = Some(ours.try_clone().expect("a descriptor"));
+            }
             held = Some(ours);
         } else {
             command.stdin(match &self.stdin {

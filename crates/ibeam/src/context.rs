@@ -40,8 +40,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) has_person: bool,
     /// Whether the files of the workspace that instruct the model are read.
     pub(crate) reads_instructions: bool,
-    /// Instructions of whoever started the run, behind all others.
-    pub(crate) further: &'a [String],
+    /// Instructions of the caller, behind all others.
+    pub(crate) extra_instructions: &'a [String],
     /// Milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
 }
@@ -89,7 +89,7 @@ impl Context {
         if let Some(date) = date_of(around.now_ms) {
             system.push_str(&format!("Date: {date}\n"));
         }
-        for text in around.further.iter().filter(|text| !text.trim().is_empty()) {
+        for text in around.extra_instructions.iter().filter(|text| !text.trim().is_empty()) {
             system.push_str(&format!("\n# Further instructions of the user\n\n{}\n", text.trim()));
         }
         let repository = if around.trusted { None } else { instructions.as_content() };
@@ -116,7 +116,7 @@ mod tests {
     fn context(workspace: &Path, trusted: bool) -> Context {
         let mode = PermissionMode::Default;
         let sandbox = &Sandbox::default();
-        let further = &["Speak Latin.".to_owned()];
+        let extra_instructions = &["Speak Latin.".to_owned()];
         let path_policy = &PathPolicy::default();
         let now_ms = 1_790_000_000_000;
         let has_person = false;
@@ -129,7 +129,7 @@ mod tests {
             path_policy,
             reads_instructions,
             has_person,
-            further,
+            extra_instructions,
             now_ms,
         })
     }
@@ -179,7 +179,7 @@ mod tests {
                 path_policy,
                 has_person: false,
                 reads_instructions: true,
-                further: &[],
+                extra_instructions: &[],
                 now_ms: 0,
             };
             let Context { system, repository } = Context::of(&around);

@@ -25,6 +25,7 @@ use ibeam_protocol::Reason;
 
 use crate::cli::ParseExit;
 pub(crate) use claude::model as resolve_claude_model;
+pub(crate) use control_protocol::Additions;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
 pub(crate) use host_hooks::HostHooks;

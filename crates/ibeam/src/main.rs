@@ -115,17 +115,19 @@ fn main() -> ExitCode {
     }
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
     let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
-    let mut beginning = None;
-    if is_run && mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
-        print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
+    let mut startup = None;
+    if is_run {
+        if mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
+            print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
+        }
         match StartupWatchdog::start(&flags) {
-            Ok(begun) => beginning = Some(begun),
+            Ok(watchdog) => startup = Some(watchdog),
             Err(reason) => return unstarted(reason),
         }
     }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
     match AppContext::new(flags, dialect_writer.clone(), config_use, started) {
-        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, beginning)
+        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup)
             .unwrap_or_else(|error| fail(error, &app.base.catalogue)),
         Err(reason) => unstarted(reason),
     }
@@ -164,7 +166,7 @@ fn dispatch(
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
-    beginning: Option<StartupWatchdog>,
+    startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
     if app.base.flags.list_models {
         command::list_models(app, &mut stdout)?;
@@ -212,7 +214,7 @@ fn dispatch(
     if app.base.flags.setup {
         command::install_if_missing(app)?;
     }
-    let started = || beginning.map_or_else(|| StartupWatchdog::start(&app.base.flags), Ok);
+    let startup = || startup.map_or_else(|| StartupWatchdog::start(&app.base.flags), Ok);
     match mode {
         RunMode::Print(format) => match app
             .dialect_writer
@@ -220,17 +222,17 @@ fn dispatch(
             .map(|dialect_writer| (dialect_writer, dialect_writer.options().input))
         {
             Some((dialect_writer, Input::Messages)) => {
-                run::converse(app, &target, dialect_writer, stdout, started()?)?
+                run::run_hosted(app, &target, dialect_writer, stdout, startup()?)?
             }
             Some((_, Input::Prompt)) if format != Format::StreamJson => {
                 let detail = "`--dialect` needs `--output-format stream-json`".to_owned();
                 return Err(Reason::Usage { detail }.into());
             }
-            Some(_) | None => run::print(app, &target, &words, format, stdout, started()?)?,
+            Some(_) | None => run::print(app, &target, &words, format, stdout, startup()?)?,
         },
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-            run::chat(app, &target, (!first.is_empty()).then_some(first), stdout)?;
+            run::run_interactive(app, &target, (!first.is_empty()).then_some(first), stdout, startup()?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -24,7 +24,7 @@ const SOCKET_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long stdin is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct StdinTimeouts {
     /// The longest silence between two bytes, and before the first where stdin is the prompt.
     pub(crate) silence: Duration,
     /// What a shell's pipe may take to say its first byte beside a prompt.
@@ -44,14 +44,14 @@ pub(crate) struct Prompt {
 ///
 /// # Errors
 /// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `InputTooLarge`, `NoInput`, `Io`.
-pub(crate) fn gather(words: &[OsString], how: Stdin, patience: Patience) -> Result<Prompt, Reason> {
+pub(crate) fn gather(words: &[OsString], how: Stdin, timeouts: StdinTimeouts) -> Result<Prompt, Reason> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { &[] } else { words };
     let how = if dash { Stdin::Read } else { how };
     let spoken = join(words)?;
     let (piped, notice) = match how {
         Stdin::Ignore => (None, None),
-        Stdin::Auto | Stdin::Read => read_stdin(spoken.is_some(), how == Stdin::Read, patience)?,
+        Stdin::Auto | Stdin::Read => read_stdin(spoken.is_some(), how == Stdin::Read, timeouts)?,
     };
     let blocks: Vec<String> = [spoken, piped].into_iter().flatten().collect();
     if blocks.iter().all(|block| block.trim().is_empty()) {
@@ -86,7 +86,7 @@ fn join(words: &[OsString]) -> Result<Option<String>, Reason> {
 fn read_stdin(
     beside_prompt: bool,
     to_the_end: bool,
-    patience: Patience,
+    timeouts: StdinTimeouts,
 ) -> Result<(Option<String>, Option<Notice>), Reason> {
     let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
     let stdin = io::stdin();
@@ -99,9 +99,9 @@ fn read_stdin(
         return Err(Reason::NoInput { path: "stdin".to_owned(), detail: "it is a directory".to_owned() });
     }
     let first = match (beside_prompt && !to_the_end, kind == FileType::Socket) {
-        (true, true) => Some(SOCKET_PATIENCE.min(patience.context)),
-        (true, false) => Some(patience.context),
-        (false, _) => (!to_the_end).then_some(patience.silence),
+        (true, true) => Some(SOCKET_PATIENCE.min(timeouts.context)),
+        (true, false) => Some(timeouts.context),
+        (false, _) => (!to_the_end).then_some(timeouts.silence),
     };
     let mut file = File::from(stdin.as_fd().try_clone_to_owned().map_err(failed)?);
     let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ fn read_stdin(
         if bytes.len() > LONGEST {
             return Err(Reason::InputTooLarge { what: "stdin".to_owned(), limit_bytes: LONGEST as u64 });
         }
-        wait = (!to_the_end).then_some(patience.silence);
+        wait = (!to_the_end).then_some(timeouts.silence);
     }
     if bytes.is_empty() {
         return Ok((None, None));

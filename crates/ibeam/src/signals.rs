@@ -5,25 +5,25 @@
 
 use std::time::Duration;
 
-use ibeam_core::Stop;
 use ibeam_protocol::{Reason, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::exit;
+use crate::pump::CurrentStop;
 
 /// SIGXFSZ on Linux and macOS alike; tokio has no name for it.
 const FILE_SIZE_LIMIT: i32 = 25;
 
-/// What an end in order may still take after a second signal. Two in a row are often one wish.
-const HASTE: Duration = Duration::from_millis(300);
+/// The time for an orderly end after a second signal. Two signals in quick succession are often meant as one.
+const SECOND_SIGNAL_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Watches for the four signals until what it gives is dropped.
+/// Requests `target` at each of the four signals, until the returned tasks are dropped.
 ///
 /// # Errors
 /// The system's error when a handler cannot be set.
-pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
-    // Without a handler it would kill us; the handler stays, and nobody need listen.
+pub(crate) fn watch(target: &CurrentStop) -> std::io::Result<JoinSet<()>> {
+    // Without a handler the signal would kill the process. The handler stays when the listener is dropped.
     drop(signal(SignalKind::from_raw(FILE_SIZE_LIMIT))?);
     let mut watchers = JoinSet::new();
     let signals = [
@@ -37,14 +37,19 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
             continue;
         }
         let mut arrivals = signal(kind)?;
-        let stop = stop.clone();
+        let target = target.clone();
         watchers.spawn(async move {
             while arrivals.recv().await.is_some() {
-                if let Some(reason) = stop.requested() {
-                    tokio::time::sleep(HASTE).await;
+                let stop = target.get();
+                if stop.requested().is_none() {
+                    stop.request(Reason::Signalled(name));
+                    continue;
+                }
+                tokio::time::sleep(SECOND_SIGNAL_TIMEOUT).await;
+                // Where another run has begun, the first signal has been obeyed.
+                if let Some(reason) = target.get().requested() {
                     exit::force_exit(reason);
                 }
-                stop.request(Reason::Signalled(name));
             }
         });
     }

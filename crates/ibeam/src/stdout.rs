@@ -1,4 +1,5 @@
-//! stdout as a private duplicate: after `take`, fd 1 is stderr, so no library and no child can spoil the stream.
+//! stdout as a private duplicate: after `take`, fd 1 is stderr, so no library and no child process can write into the
+//! stream.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,12 +14,14 @@ use rustix::io::Errno;
 
 use crate::pump::CurrentStop;
 
-/// A pipe or socket that says it takes something takes this much without waiting (POSIX's PIPE_BUF on Linux).
+/// The bytes that a pipe or socket takes without waiting when a poll says that it takes some (PIPE_BUF on Linux).
 const PIECE: usize = 4096;
-/// How often a reader that does not read is compared with the wish to stop.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// The time between two checks for a stop while a reader takes nothing.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// The time between two writes to a terminal that took nothing although a poll said that it would.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Takes stdout away from everybody else. Call once, before any thread starts.
+/// Returns a private duplicate of stdout and makes fd 1 a duplicate of stderr. Call once, before any thread starts.
 ///
 /// # Errors
 /// The system's error when stdout is closed or there are no descriptors left.
@@ -28,69 +31,93 @@ pub(crate) fn take() -> io::Result<File> {
     Ok(File::from(private))
 }
 
-/// Asks the run to stop when the reader goes away, also while there is nothing to write.
+/// Requests `stop` when the reader of stdout goes away, also while there is nothing to write.
 ///
-/// The thread ends with the process: a file has no reader that could go.
+/// The thread ends with the process: a regular file has no reader that could go away.
 ///
 /// # Errors
-/// The system's error when no thread can be had.
+/// The system's error when no thread can be started.
 pub(crate) fn watch_reader(stdout: File, stop: &CurrentStop) -> io::Result<()> {
     let stop = stop.clone();
-    let watch = move || loop {
-        // Asked for nothing, poll tells errors and hang-ups alone.
+    let wait_for_hang_up = move || loop {
+        // With no events requested, poll reports only errors and hang-ups.
         match poll(&mut [PollFd::new(&stdout, PollFlags::empty())], None) {
             Ok(_) => return stop.request(Reason::OutputClosed),
             Err(Errno::INTR) => {}
             Err(_) => return,
         }
     };
-    thread::Builder::new().name("stdout-watch".to_owned()).spawn(watch).map(drop)
+    thread::Builder::new().name("stdout-watch".to_owned()).spawn(wait_for_hang_up).map(drop)
 }
 
-/// stdout at its reader's pace, until the run is to stop: then a reader that takes nothing is given up.
+/// stdout at the pace of its reader. Once the run is to stop, a reader that takes nothing is given up.
 ///
-/// So a reader that is blocked for ever holds up the run, but neither its end nor the journal of it.
+/// A reader that is blocked forever delays the run, but neither its end nor its journal.
 pub(crate) struct BackpressuredStdout {
     stdout: File,
-    /// A file never waits for a reader.
+    /// A regular file never waits for a reader.
     has_reader: bool,
-    /// What a pipe takes without waiting when it is empty.
+    /// The bytes that an empty pipe takes without waiting.
     capacity: usize,
     stop: CurrentStop,
-    /// How long a reader may take nothing once a stop was asked for.
-    patience: Duration,
+    /// How long a reader may take nothing once a stop was requested.
+    timeout: Duration,
 }
 
 impl BackpressuredStdout {
-    /// Writes to `stdout`.
-    pub(crate) fn new(stdout: File, stop: &CurrentStop, patience: Duration) -> Self {
+    /// Returns a writer to `stdout`.
+    pub(crate) fn new(stdout: File, stop: &CurrentStop, timeout: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { PIECE };
-        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), patience }
+        let stdout = if rustix::termios::isatty(&stdout) { nonblocking(stdout) } else { stdout };
+        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), timeout }
     }
 
-    /// What can be written now without waiting, once the reader takes something: whole lines, where it keeps pace.
+    /// Returns how many bytes can be written without waiting, once the reader takes something: whole lines, where it
+    /// keeps pace.
     fn room(&self) -> usize {
         let is_empty = || rustix::io::ioctl_fionread(&self.stdout).is_ok_and(|unread| unread == 0);
         if self.capacity > PIECE && is_empty() { self.capacity } else { PIECE }
     }
 
-    fn wait_for_reader(&self) -> io::Result<()> {
-        let mut idle_since = None;
+    /// Waits until a write should succeed, for a bounded time after a stop. `idle_since` is when the reader last took
+    /// nothing after the stop.
+    fn wait_for_reader(&self, idle_since: &mut Option<Instant>) -> io::Result<()> {
         loop {
-            match poll(&mut [PollFd::new(&self.stdout, PollFlags::OUT)], Some(&LOOK)) {
-                Ok(0) if self.stop.get().requested().is_some() => {
-                    let since: Instant = *idle_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= self.patience {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                }
-                Ok(0) | Err(Errno::INTR) => {}
+            match poll(&mut [PollFd::new(&self.stdout, PollFlags::OUT)], Some(&POLL_INTERVAL)) {
+                Ok(0) => self.check_timeout(idle_since)?,
+                Err(Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
     }
+
+    /// Gives the reader up when it has taken nothing for too long after a stop.
+    fn check_timeout(&self, idle_since: &mut Option<Instant>) -> io::Result<()> {
+        if self.stop.get().requested().is_none() {
+            return Ok(());
+        }
+        let since = *idle_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= self.timeout { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+}
+
+/// Opens a terminal again, so that a write to it never waits: a terminal may take less than a poll promises. Another
+/// file description is needed because the mode would hold for all processes that share this one.
+#[cfg(target_os = "linux")]
+fn nonblocking(terminal: File) -> File {
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    File::options().write(true).custom_flags(flags).open(path).unwrap_or(terminal)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nonblocking(terminal: File) -> File {
+    terminal
 }
 
 #[cfg(target_os = "linux")]
@@ -98,7 +125,7 @@ fn capacity_of(pipe: &File) -> usize {
     rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(PIECE)
 }
 
-/// Elsewhere nobody tells.
+/// The capacity is unknown elsewhere.
 #[cfg(not(target_os = "linux"))]
 fn capacity_of(_: &File) -> usize {
     PIECE
@@ -109,8 +136,17 @@ impl Write for BackpressuredStdout {
         if !self.has_reader {
             return self.stdout.write(bytes);
         }
-        self.wait_for_reader()?;
-        self.stdout.write(bytes.get(..self.room()).unwrap_or(bytes))
+        let mut idle_since = None;
+        loop {
+            self.wait_for_reader(&mut idle_since)?;
+            match self.stdout.write(bytes.get(..self.room()).unwrap_or(bytes)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.check_timeout(&mut idle_since)?;
+                    thread::sleep(RETRY_INTERVAL);
+                }
+                written => return written,
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

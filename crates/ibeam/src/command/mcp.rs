@@ -81,7 +81,7 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
     let listing = async {
         let system =
             |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
-        let _watch = signals::watch(&stop).map_err(system)?;
+        let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
         let failed = |detail| Reason::McpServerFailed { server: name.to_owned(), detail };
         let started = tokio::select! {
             biased;

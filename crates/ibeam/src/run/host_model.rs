@@ -5,11 +5,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ibeam_core::Run;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
-use super::{model_info, resources};
+use super::model_info;
 use crate::app::AppContext;
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use crate::model::{self, ModelChoice};
@@ -93,19 +92,8 @@ impl<'a> HostModel<'a> {
         }
     }
 
-    /// Lets the next run use the model that was granted for it.
-    ///
-    /// # Errors
-    /// Those of [`resources::change_model`].
-    pub(super) fn change(&mut self, run: &mut Run) -> Result<(), Failure> {
-        match self.next() {
-            Some(choice) => resources::change_model(self.app, run, choice),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the last model that was granted before the next prompt.
-    fn next(&mut self) -> Option<ModelChoice> {
+    /// Counts the next prompt, and returns the last model that was granted before it.
+    pub(super) fn next(&mut self) -> Option<ModelChoice> {
         let begun = self.begun;
         self.begun += 1;
         let count = self.granted.iter().take_while(|(after, _)| *after <= begun).count();

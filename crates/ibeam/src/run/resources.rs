@@ -24,33 +24,42 @@ pub(super) struct RunResources {
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
 }
 
-/// What stands before the ports do.
+/// What a run is built from, beside the configuration.
 pub(super) struct RunInputs {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
-    pub(super) guards: RunSandbox,
+    pub(super) sandbox: RunSandbox,
+    pub(super) approver: Arc<dyn Approver>,
+    pub(super) hooks: Arc<dyn Hooks>,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
-    /// Instructions of whoever started the run.
-    pub(super) further: Vec<String>,
+    /// Instructions of the caller, behind all others.
+    pub(super) extra_instructions: Vec<String>,
     /// What earlier runs of the session read and wrote.
     pub(super) past_contents: PastContents,
 }
 
-/// Builds them.
+/// Builds the run and what its turns share.
 ///
 /// # Errors
-/// `BadConfig` for a value that is none.
+/// `BadConfig` for an invalid value.
 pub(super) fn build(
     app: &AppContext,
-    foundation: RunInputs,
-    approver: Arc<dyn Approver>,
+    inputs: RunInputs,
     servers: &Servers,
-    hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<RunResources, Failure> {
-    let RunInputs { mut head, provider, guards, has_person, further, past_contents } = foundation;
-    let RunSandbox { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = guards;
+    let RunInputs {
+        mut head,
+        provider,
+        sandbox,
+        approver,
+        hooks,
+        has_person,
+        extra_instructions,
+        past_contents,
+    } = inputs;
+    let RunSandbox { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = sandbox;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();
@@ -85,7 +94,7 @@ pub(super) fn build(
         path_policy: &path_policy,
         has_person,
         reads_instructions: !app.base.flags.without_instructions,
-        further: &further,
+        extra_instructions: &extra_instructions,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();

@@ -31,8 +31,8 @@ impl Shutdown {
         self.budget
     }
 
-    /// How long a reader that takes nothing may hold up the end.
-    pub(super) fn patience(&self) -> Duration {
+    /// Returns how long a reader of stdout that takes nothing may delay the end.
+    pub(super) fn reader_timeout(&self) -> Duration {
         self.budget / 4
     }
 

@@ -17,7 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::cli::Flags;
 use crate::printer::Printer;
-use crate::pump::WAITING_EVENTS;
+use crate::pump::{CurrentStop, WAITING_EVENTS};
 use crate::{exit, printer, resource_exhaustion, signals};
 
 /// Between two looks at what the pump waits for.
@@ -27,7 +27,7 @@ const MARGIN: Duration = Duration::from_millis(300);
 /// The descriptors of the watchdog: its timers, what wakes it, and the two ends of a signal.
 const OWN_DESCRIPTORS: usize = 4;
 /// The budget of an end before the configuration says another.
-const USUAL_BUDGET: Duration = Duration::from_secs(3);
+const DEFAULT_BUDGET: Duration = Duration::from_secs(3);
 
 /// A thread with timers and signals of its own; it ends with the process.
 pub(super) struct Watchdog {
@@ -43,11 +43,21 @@ impl Drop for Watch {
     }
 }
 
-/// What bounds a run from before its configuration is read: a home directory may hang too.
+/// A limit of time for a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeLimit {
+    pub(super) limit: Duration,
+    /// When the time began.
+    pub(super) since: Instant,
+}
+
+/// Signals and `--timeout` before the configuration is read: a home directory may hang too.
 pub(crate) struct StartupWatchdog {
     /// Requested by a signal, and by `--timeout`.
-    pub(super) stop: Stop,
-    pub(super) watchdog: Watchdog,
+    stop: Stop,
+    /// What a signal requests: `stop`, until another one is set.
+    signalled: CurrentStop,
+    watchdog: Watchdog,
     _watch: Watch,
 }
 
@@ -55,29 +65,37 @@ impl StartupWatchdog {
     /// Starts the watch, with the limit of time that the flags give.
     ///
     /// # Errors
-    /// As `Watchdog::start`, and `System` where the descriptors of a run cannot be had.
+    /// As `Watchdog::start`, and `System` where too few descriptors are left for a run.
     pub(crate) fn start(flags: &Flags) -> Result<Self, Reason> {
         resource_exhaustion::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
-        let watchdog = Watchdog::start(Some(&stop))?;
-        // A value that is no time is refused once the configuration is read.
-        let timeout = flags.timeout.as_deref().and_then(parse_time);
-        let _watch = watchdog.watch(&stop, timeout, USUAL_BUDGET);
-        Ok(Self { stop, watchdog, _watch })
+        let signalled = CurrentStop::new(stop.clone());
+        let watchdog = Watchdog::start(&signalled)?;
+        // An invalid value is refused once the configuration is read.
+        let limit = flags.timeout.as_deref().and_then(parse_time);
+        let limit = limit.map(|limit| TimeLimit { limit, since: Instant::now() });
+        let _watch = watchdog.watch(&stop, limit, DEFAULT_BUDGET);
+        Ok(Self { stop, signalled, watchdog, _watch })
     }
 
-    /// Ends the watch over the time of the whole program: each run of a conversation has its own.
-    pub(super) fn into_parts(self) -> (Stop, Watchdog) {
-        (self.stop, self.watchdog)
+    /// Replaces the watch by one with the configured limits, and returns it behind the stop of the process, what signals
+    /// request, and the watchdog.
+    pub(super) fn hand_over(
+        self,
+        limit: Option<TimeLimit>,
+        budget: Duration,
+    ) -> (Stop, CurrentStop, Watchdog, Watch) {
+        let watch = self.watchdog.watch(&self.stop, limit, budget);
+        (self.stop, self.signalled, self.watchdog, watch)
     }
 }
 
 impl Watchdog {
-    /// Starts the thread. Where there is a `signalled`, signals request that stop from here on.
+    /// Starts the thread. From here on signals request `signalled`.
     ///
     /// # Errors
-    /// `System` when the thread, its timers or the handlers of signals cannot be had.
-    pub(super) fn start(signalled: Option<&Stop>) -> Result<Self, Reason> {
+    /// `System` when the system refuses the thread, its timers or the signal handlers.
+    fn start(signalled: &CurrentStop) -> Result<Self, Reason> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -85,10 +103,10 @@ impl Watchdog {
         let handle = runtime.handle().clone();
         let signals = {
             let _context = runtime.enter();
-            signalled.map(signals::watch).transpose().map_err(|error| super::system("sigaction", &error))?
+            signals::watch(signalled).map_err(|error| super::system("sigaction", &error))?
         };
         let work = move || {
-            let _signals: Option<JoinSet<()>> = signals;
+            let _signals: JoinSet<()> = signals;
             runtime.block_on(std::future::pending::<()>());
         };
         let thread = thread::Builder::new().name("watchdog".to_owned());
@@ -96,14 +114,15 @@ impl Watchdog {
         Ok(Self { handle })
     }
 
-    /// Sees to it that the process ends within `budget` once `stop` is requested, which happens after `timeout`.
-    pub(super) fn watch(&self, stop: &Stop, timeout: Option<Duration>, budget: Duration) -> Watch {
+    /// Ends the process by force when it has not ended within `budget` after `stop` was requested. Requests it itself
+    /// once `limit` is over.
+    pub(super) fn watch(&self, stop: &Stop, limit: Option<TimeLimit>, budget: Duration) -> Watch {
         let stop = stop.clone();
         let work = async move {
-            if let Some(timeout) = timeout {
+            if let Some(TimeLimit { limit, since }) = limit {
                 tokio::select! {
-                    () = tokio::time::sleep(timeout) => {
-                        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+                    () = tokio::time::sleep(limit.saturating_sub(since.elapsed())) => {
+                        let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                         stop.request(Reason::TimedOut { timeout_ms });
                     }
                     _ = stop.wait() => {}

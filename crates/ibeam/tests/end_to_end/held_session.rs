@@ -6,9 +6,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Ibeam, Workspace};
+use ibeam_testkit::{Ibeam, Stdin, Workspace};
 use serde_json::Value;
 
+use crate::dialect::{SDK, claude, events, prompt};
 use crate::scene::{Scene, says};
 
 /// Long enough that nothing but an end of the wait explains the end of the run.
@@ -56,6 +57,45 @@ fn waiting_for_a_held_session_ends_by_a_signal() {
         let (scene, id, _lock) = held();
         check(scene.print(["--resume", &id]), Some(signal), code, "signal");
     }
+}
+
+#[test]
+fn a_conversation_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_timeout() {
+    for (signal, args, code) in
+        [(Some(Signal::Term), &[][..], 143), (Some(Signal::Int), &[], 130), (None, &["--timeout", "1"], 33)]
+    {
+        let (scene, id, _lock) = held();
+        let args = [&["--resume", &id, "begin"], args].concat();
+        let running = scene.ibeam(args).guard(GUARD).terminal().start();
+        if let Some(signal) = signal {
+            running.wait_for_thread("session");
+            running.signal(signal);
+        }
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(code), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        assert!(scene.server.requests().is_empty());
+    }
+}
+
+#[test]
+fn a_host_that_waits_for_a_held_session_reads_the_end_of_a_run_of_that_session() {
+    let (scene, id, _lock) = held();
+    let args = [&SDK[..], &["--resume", &id]].concat();
+    let running = claude(&scene, &args).stdin(Stdin::Piped(prompt("hi").into())).guard(GUARD).start();
+    running.wait_for_thread("session");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(143), "{ran}");
+    let lines = events(&ran);
+    assert_eq!(
+        (&lines[0]["type"], &lines[0]["session_id"]),
+        (&"system".into(), &id.as_str().into()),
+        "{ran}"
+    );
+    let last = lines.last().unwrap();
+    assert_eq!((&last["type"], &last["session_id"]), (&"result".into(), &id.as_str().into()), "{ran}");
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
 }
 
 #[test]

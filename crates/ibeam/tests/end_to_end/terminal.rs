@@ -6,7 +6,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Stream, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, calls, journal, says, shell};
 
 /// The end of input, as a terminal has it.
 const END: &str = "\u{4}";
@@ -101,6 +101,23 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
         assert_eq!(ran.code, Some(exit), "{ran}");
         assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
     }
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
+    let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
+    let scene = Scene::new([many, says("never")]);
+    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let running = scene.ibeam(["--resume", &id, "begin"]).terminal().unread_stdout().start();
+    scene.server.wait_for_requests(1);
+    std::thread::sleep(Duration::from_millis(500));
+    let before = Instant::now();
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(143), "{ran}");
+    assert!(before.elapsed() < Duration::from_millis(3500), "{ran}");
+    let events = journal(&scene, &id);
+    assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{} events; {ran}", events.len());
 }
 
 /// A `y` that was typed ahead was meant for something else.

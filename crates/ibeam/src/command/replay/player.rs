@@ -11,7 +11,7 @@ use super::pace::Pace;
 use super::{Ended, ReplayOptions, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
-use crate::run::writer;
+use crate::run::event_writer;
 
 /// What the reader sees.
 enum Face<'a> {
@@ -110,7 +110,7 @@ impl<'a> Player<'a> {
             Face::Lines(_) => true,
         };
         if self.is_wanted() && !is_kept {
-            self.face = Face::Events(writer(self.base, self.options.format, self.out));
+            self.face = Face::Events(event_writer(self.base, self.options.format, self.out));
         }
         Ok(())
     }

@@ -1,0 +1,135 @@
+//! Prompts as messages on stdin, as SDKs write them: one session in one process, a run for each message.
+//!
+//! Nothing is created before the first message; until then requests are answered. A message that arrives during a run
+//! waits for its end. The end of stdin ends the program after the last run.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use ibeam_core::{Approver, Hooks, Redactor};
+use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
+use tokio::io::DuplexStream;
+
+use super::host_model::HostModel;
+use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::sandbox::RunSandbox;
+use super::session_opener::SessionTarget;
+use super::watchdog::StartupWatchdog;
+use super::{no_thread, on_runtime};
+use crate::app::AppContext;
+use crate::dialect::{Additions, DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
+use crate::exit::ExitFailure;
+use crate::mcp::ServerDeclaration;
+use crate::model;
+use crate::prompt::Prompt;
+
+/// What the host has added to its session before the first message.
+struct HostFrontEnd<'a> {
+    app: &'a AppContext,
+    dialect: String,
+    host: Arc<Host>,
+    additions: Additions,
+}
+
+impl FrontEnd for HostFrontEnd<'_> {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::clone(&self.host) as _
+    }
+
+    fn mcp_streams(&self, declared: &mut Vec<ServerDeclaration>) -> Vec<(String, DuplexStream)> {
+        let names = &self.additions.servers;
+        declared.retain(|server| server.status == McpStatus::Disabled || !names.contains(&server.name));
+        let is_disabled = |name: &String| declared.iter().any(|server| server.name == *name);
+        let names = names.iter().filter(|name| !is_disabled(name));
+        names.map(|name| (name.clone(), self.host.connect_server(name))).collect()
+    }
+
+    fn on_servers_started(&self, statuses: &[McpServer]) {
+        self.host.set_server_statuses(statuses);
+    }
+
+    fn hooks(&self, configured: Arc<dyn Hooks>, head: &SessionStarted) -> Arc<dyn Hooks> {
+        let redactor = || Redactor::new(model::all_secrets(self.app));
+        HostHooks::chain(configured, &self.host, self.additions.hooks.clone(), head, redactor)
+    }
+
+    fn instructions(&self) -> Vec<String> {
+        self.additions.instructions.clone()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let events = &self.additions.uncalled_hooks;
+        if events.is_empty() {
+            return Vec::new();
+        }
+        let arguments = format!("hooks {}", events.join(", "));
+        vec![Notice::ArgumentsIgnored { dialect: self.dialect.clone(), arguments }]
+    }
+}
+
+/// Runs each message of the host that started the program, and prints the runs in its dialect.
+///
+/// # Errors
+/// What keeps a run from starting, or how the last one ended.
+pub(crate) fn run_hosted(
+    app: &AppContext,
+    target: &SessionTarget,
+    dialect_writer: &DialectWriter,
+    stdout: File,
+    startup: StartupWatchdog,
+) -> Result<(), ExitFailure> {
+    let new_writer: NewWriter<'_> = Box::new(|stdout| {
+        dialect_writer.set_output(stdout);
+        dialect_writer.event_writer()
+    });
+    on_runtime(|runtime| {
+        let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
+        let (host, mut prompts, requests) =
+            Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(no_thread)?;
+        let mut model = HostModel::new(app, Arc::clone(&host), requests);
+        let Some(first) = process.wait(next_prompt(&mut prompts, &mut model))? else { return Ok(()) };
+        let dialect = dialect_writer.options().dialect.to_string();
+        let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
+        let first_model = model.first()?;
+        let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
+        let sandbox = RunSandbox::spawn(app, true)?;
+        let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
+        let mut next = first;
+        let outcome = loop {
+            dialect_writer.start_run();
+            let outcome = session.prompt(next.blocks, Some(next.stop), model.answer_requests());
+            host.finish_run();
+            match &outcome {
+                Err(failed) if session.must_close(failed) => break outcome,
+                Ok(()) | Err(_) => {}
+            }
+            next = match session.wait(next_prompt(&mut prompts, &mut model)) {
+                Ok(Some(prompt)) => prompt,
+                Ok(None) => break outcome,
+                Err(failure) => break Err(failure.into()),
+            };
+            if let Err(failed) = outcome {
+                session.report(&failed);
+            }
+            if let Some(choice) = model.next()
+                && let Err(failure) = session.set_model(choice)
+            {
+                break Err(failure.into());
+            }
+        };
+        session.close(outcome)
+    })
+}
+
+/// Returns the next prompt; `None` at the end of stdin. Requests for another model are answered meanwhile.
+async fn next_prompt(
+    prompts: &mut PromptReceiver,
+    model: &mut HostModel<'_>,
+) -> Result<Option<HostPrompt>, Failure> {
+    tokio::select! {
+        biased;
+        // A request that arrived before the prompt is answered before the prompt is run.
+        never = model.answer_requests() => match never {},
+        prompt = prompts.recv() => Ok(prompt.transpose()?),
+    }
+}

@@ -1,0 +1,119 @@
+//! Interactive mode, without `--print` on a terminal: a plain prompt loop over the same events.
+//!
+//! One session, one run for each prompt. An interrupt ends the run; at an empty prompt it ends the program.
+
+use std::fs::File;
+use std::future::pending;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
+use ibeam_protocol::{Failure, ToolCall};
+use tokio::sync::Mutex;
+
+use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::sandbox::RunSandbox;
+use super::session_opener::SessionTarget;
+use super::terminal_input::TerminalInput;
+use super::watchdog::StartupWatchdog;
+use super::{no_thread, on_runtime};
+use crate::app::AppContext;
+use crate::exit::ExitFailure;
+use crate::model;
+use crate::prompt::Prompt;
+
+struct TerminalFrontEnd {
+    approver: Arc<TerminalApprover>,
+}
+
+impl FrontEnd for TerminalFrontEnd {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::clone(&self.approver) as _
+    }
+}
+
+/// Runs `first`, where there is one, and then each line of the terminal, until the end of input.
+///
+/// # Errors
+/// What keeps a run from starting, and a failure that no run can follow. Other failed runs are printed, and the loop
+/// continues.
+pub(crate) fn run_interactive(
+    app: &AppContext,
+    target: &SessionTarget,
+    first: Option<String>,
+    stdout: File,
+    startup: StartupWatchdog,
+) -> Result<(), ExitFailure> {
+    let catalogue = &app.base.catalogue;
+    let new_writer: NewWriter<'_> = Box::new(|stdout| {
+        let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
+        Box::new(Text::new(stdout, Arc::clone(catalogue), options))
+    });
+    on_runtime(|runtime| {
+        let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
+        let model = model::choose_model(app)?;
+        let sandbox = RunSandbox::spawn(app, false)?;
+        let input = Arc::new(Mutex::new(TerminalInput::start().map_err(no_thread)?));
+        let approver = TerminalApprover { input: Arc::clone(&input), catalogue: Arc::clone(catalogue) };
+        let front_end = TerminalFrontEnd { approver: Arc::new(approver) };
+        let mut waiting = first;
+        let prompt = Prompt { blocks: waiting.iter().cloned().collect(), notice: None };
+        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
+        let outcome = loop {
+            let next_line = async { input.lock().await.prompt().await.map_err(Failure::from) };
+            let prompt = match waiting.take() {
+                Some(prompt) => prompt,
+                None => match session.wait(next_line) {
+                    Ok(Some(prompt)) => prompt,
+                    Ok(None) => break Ok(()),
+                    Err(failure) => break Err(failure.into()),
+                },
+            };
+            if prompt.trim().is_empty() {
+                continue;
+            }
+            match session.prompt(vec![prompt], None, pending()) {
+                Ok(()) => {}
+                Err(failed) if session.must_close(&failed) => break Err(failed),
+                Err(failed) => session.report(&failed),
+            }
+        };
+        session.close(outcome)
+    })
+}
+
+/// Asks the person at the terminal. Every answer but yes refuses the call.
+struct TerminalApprover {
+    input: Arc<Mutex<TerminalInput>>,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Approver for TerminalApprover {
+    fn decide<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        access: &'a Access,
+        request: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let subject = match access {
+                Access::Command { text, directory: None } => text.clone(),
+                Access::Command { text, directory: Some(directory) } => {
+                    format!("{}$ {text}", directory.display())
+                }
+                Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
+                Access::Fetch { url } => format!("{} {url}", call.name),
+                Access::Mcp { server, tool, .. } => {
+                    let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
+                    format!("{server}:{tool} {arguments}")
+                }
+                Access::Nothing => call.name.clone(),
+            };
+            let ApprovalRequest { rule, reason } = request;
+            let question = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
+            let answer = self.input.lock().await.answer(&question).await;
+            answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! Print mode: one prompt from the arguments and stdin, printed in a format or in a dialect.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::future::pending;
+use std::sync::Arc;
+
+use ibeam_core::{Approver, NoApprover, Stop};
+use ibeam_protocol::Reason;
+use tokio::sync::oneshot;
+
+use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::sandbox::RunSandbox;
+use super::session_opener::SessionTarget;
+use super::watchdog::StartupWatchdog;
+use super::{event_writer, on_runtime, system};
+use crate::app::AppContext;
+use crate::cli::Format;
+use crate::exit::ExitFailure;
+use crate::model;
+use crate::prompt::{self, Prompt, StdinTimeouts};
+
+struct PrintFrontEnd;
+
+impl FrontEnd for PrintFrontEnd {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::new(NoApprover)
+    }
+}
+
+/// Runs the prompt and prints it in `format`, or in the dialect that was asked for.
+///
+/// # Errors
+/// Whatever ended the run without success; it is in the stream too where the run had started.
+pub(crate) fn print(
+    app: &AppContext,
+    target: &SessionTarget,
+    words: &[OsString],
+    format: Format,
+    stdout: File,
+    startup: StartupWatchdog,
+) -> Result<(), ExitFailure> {
+    let new_writer: NewWriter<'_> = match &app.dialect_writer {
+        None => Box::new(|stdout| event_writer(&app.base, format, stdout)),
+        Some(dialect_writer) => Box::new(|stdout| {
+            dialect_writer.set_output(stdout);
+            dialect_writer.event_writer()
+        }),
+    };
+    on_runtime(|runtime| {
+        let process = RunProcess::start(runtime, app, RunKind::Single, startup, stdout, new_writer)?;
+        // The sandbox starts while the prompt is read.
+        let sandbox = RunSandbox::spawn(app, true)?;
+        let read_prompt = || runtime.block_on(read_prompt(app, words, process.stop()));
+        // Where the words are a prompt, a wrong model is reported before stdin is waited for; otherwise a missing
+        // prompt is reported first.
+        let (model, prompt) = if prompt::is_one(words) {
+            let model = model::choose_model(app)?;
+            (model, read_prompt()?)
+        } else {
+            let prompt = read_prompt()?;
+            (model::choose_model(app)?, prompt)
+        };
+        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &PrintFrontEnd)?;
+        let outcome = session.prompt(prompt.blocks, None, pending());
+        session.close(outcome)
+    })
+}
+
+/// Reads the prompt on a thread of its own, which is left behind after a stop.
+///
+/// # Errors
+/// Those of [`prompt::gather`]; the reason of the stop.
+async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Result<Prompt, Reason> {
+    let (words, how) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
+    let timeouts = StdinTimeouts {
+        silence: app.base.config.timeout("stdin"),
+        context: app.base.config.timeout("stdin_context"),
+    };
+    let (sender, prompt) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("stdin".to_owned());
+    thread
+        .spawn(move || {
+            // After a stop the receiver is gone.
+            let _ = sender.send(prompt::gather(&words, how, timeouts));
+        })
+        .map_err(|error| system("thread", &error))?;
+    tokio::select! {
+        biased;
+        reason = stop.wait() => Err(reason),
+        prompt = prompt => {
+            prompt.unwrap_or_else(|_| Err(Reason::Internal { detail: "stdin was lost".to_owned() }))
+        }
+    }
+}

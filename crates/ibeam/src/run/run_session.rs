@@ -1,0 +1,469 @@
+//! The one driver of runs: opens a session, runs prompts in it, and shuts everything down.
+//!
+//! Print mode, interactive mode and the SDK dialects differ only in their [`FrontEnd`] and [`RunKind`]. The order of
+//! the steps at start is observable and relevant for speed: the sandbox starts while the prompt is read, and it is
+//! joined before the session is opened.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::sync::Arc;
+
+use futures_util::future::{join, pending};
+use ibeam_core::{Approver, Hooks, Journal, Redactor, Run, Stop};
+use ibeam_hooks::HookRunner;
+use ibeam_output::EventWriter;
+use ibeam_protocol::{Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal};
+use tokio::io::DuplexStream;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use super::prepare::{self, PreparedRun};
+use super::resources::{self, RunInputs, RunResources};
+use super::sandbox::PendingSandbox;
+use super::session_opener::{SessionOpener, SessionTarget};
+use super::shutdown::Shutdown;
+use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
+use super::{heartbeat, no_thread, system};
+use crate::app::AppContext;
+use crate::exit::ExitFailure;
+use crate::hooks;
+use crate::mcp::{self, ServerDeclaration, Servers};
+use crate::model::{self, ModelChoice};
+use crate::printer::Printer;
+use crate::prompt::Prompt;
+use crate::pump::{CurrentStop, Pump, PumpThread, WAITING_EVENTS};
+use crate::stderr_notices::NoticePrinter;
+use crate::stdout::{self, BackpressuredStdout};
+use crate::{exit, signals, stderr};
+
+/// How many runs the process has, and what a signal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunKind {
+    /// One run. A signal and the time limit end it, and the process with it.
+    Single,
+    /// A run for each prompt of a person. A signal ends the current run; an interrupt leaves the session open.
+    Interactive,
+    /// A run for each message of a host. A signal ends the process; the host interrupts runs by messages.
+    Hosted,
+}
+
+/// What a front end adds to its session. The defaults are those of print mode.
+pub(super) trait FrontEnd {
+    /// Returns what decides calls that no rule covers.
+    fn approver(&self) -> Arc<dyn Approver>;
+
+    /// Returns the streams of MCP servers that the front end runs itself, by name. Removes the servers from `declared`
+    /// that they replace.
+    fn mcp_streams(&self, _declared: &mut Vec<ServerDeclaration>) -> Vec<(String, DuplexStream)> {
+        Vec::new()
+    }
+
+    /// Receives the statuses of all MCP servers once they have started.
+    fn on_servers_started(&self, _statuses: &[McpServer]) {}
+
+    /// Returns the hooks of runs like `head`: the configured ones, and those of the front end behind them.
+    fn hooks(&self, configured: Arc<dyn Hooks>, _head: &SessionStarted) -> Arc<dyn Hooks> {
+        configured
+    }
+
+    /// Returns instructions for the model that come after those of the flags.
+    fn instructions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the notices of the front end, which the first run reports.
+    fn notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+}
+
+/// The process around a session: its output, its signals, its time limit.
+pub(super) struct RunProcess<'a> {
+    pub(super) app: &'a AppContext,
+    pub(super) runtime: &'a Runtime,
+    kind: RunKind,
+    /// Requested by whatever ends the process.
+    stop: Stop,
+    /// The stop of the current run, or of the wait for a prompt.
+    current_stop: CurrentStop,
+    watchdog: Watchdog,
+    _watch: Watch,
+    stdout: File,
+    new_writer: NewWriter<'a>,
+}
+
+/// Returns a writer of events to stdout.
+pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn EventWriter + Send> + 'a>;
+
+impl<'a> RunProcess<'a> {
+    /// Takes over stdout and the signals.
+    ///
+    /// From here on a failure outside of runs is printed by such a writer too, and a reader of stdout that takes nothing
+    /// is given up once a stop was requested.
+    ///
+    /// # Errors
+    /// `System` for a thread or descriptor that the system refuses.
+    pub(super) fn start(
+        runtime: &'a Runtime,
+        app: &'a AppContext,
+        kind: RunKind,
+        startup: StartupWatchdog,
+        stdout: File,
+        new_writer: NewWriter<'a>,
+    ) -> Result<Self, Failure> {
+        let shutdown = new_shutdown(app);
+        let limit = time_limit(app).filter(|_| kind == RunKind::Single);
+        let limit = limit.map(|limit| TimeLimit { since: app.started_at, ..limit });
+        let (stop, signalled, watchdog, watch) = startup.hand_over(limit, shutdown.budget());
+        let current_stop = match kind {
+            RunKind::Single | RunKind::Interactive => signalled,
+            RunKind::Hosted => CurrentStop::new(Stop::default()),
+        };
+        exit::set_catalogue(&app.base.catalogue);
+        let process =
+            Self { app, runtime, kind, stop, current_stop, watchdog, _watch: watch, stdout, new_writer };
+        if kind == RunKind::Hosted {
+            process.watch_reader()?;
+        }
+        exit::set_unstarted_run_writer(process.writer()?);
+        let _context = runtime.enter();
+        heartbeat::start(app.base.flags.heartbeat);
+        Ok(process)
+    }
+
+    /// Requests the current stop when the reader of stdout goes away.
+    fn watch_reader(&self) -> Result<(), Failure> {
+        let stdout = self.stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+        stdout::watch_reader(stdout, &self.current_stop).map_err(no_thread)
+    }
+
+    /// Returns a writer of events to stdout.
+    fn writer(&self) -> Result<Box<dyn EventWriter + Send>, Reason> {
+        let stdout = self.stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+        let timeout = new_shutdown(self.app).reader_timeout();
+        Ok((self.new_writer)(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
+    }
+
+    /// The stop of the process.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Waits for `work` between runs.
+    ///
+    /// # Errors
+    /// Those of `work`; the reason of a signal, and of a reader of stdout that has gone.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let idle = Stop::default();
+        self.current_stop.set(idle.clone());
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                reason = self.stop.wait() => Err(reason.into()),
+                reason = idle.wait() => {
+                    // From here on the watchdog bounds the end of the process.
+                    self.stop.request(reason.clone());
+                    Err(reason.into())
+                }
+                done = work => done,
+            }
+        })
+    }
+
+    /// Does `work` for a run with this `stop`, which the time limit of the run and the stop of the process request too.
+    async fn with_limits<T>(&self, stop: &Stop, work: impl Future<Output = T>) -> T {
+        if self.kind == RunKind::Single {
+            // The stop of the process is that of the run.
+            return work.await;
+        }
+        let _watch = self.watchdog.watch(stop, time_limit(self.app), new_shutdown(self.app).budget());
+        let end_with_process = async {
+            stop.request(self.stop.wait().await);
+            pending::<Infallible>().await
+        };
+        tokio::select! {
+            biased;
+            never = end_with_process => match never {},
+            done = work => done,
+        }
+    }
+
+    /// Returns the stop of a new run.
+    fn new_stop(&self) -> Stop {
+        match self.kind {
+            RunKind::Single => self.stop.clone(),
+            RunKind::Interactive | RunKind::Hosted => Stop::default(),
+        }
+    }
+}
+
+/// An open session: everything that its runs share.
+pub(super) struct RunSession<'a> {
+    process: RunProcess<'a>,
+    run: Run,
+    background: ibeam_tools::BackgroundProcesses,
+    servers: Servers,
+    hooks: Arc<HookRunner>,
+    journal: Journal,
+    printer: Arc<Printer>,
+    pump: PumpThread,
+    /// What the next run reports.
+    notices: Vec<Notice>,
+    /// The time for the end of the last run, and of the session after it.
+    shutdown: Shutdown,
+}
+
+impl<'a> RunSession<'a> {
+    /// Opens the session `target`: joins the sandbox, opens the journal, starts the MCP servers and the pump.
+    ///
+    /// `first` is the prompt of the first run, empty where it is not known yet.
+    ///
+    /// # Errors
+    /// Every failure before the first run. Where a stop ends the opening, the failure is on stdout too, as a run.
+    pub(super) fn open(
+        process: RunProcess<'a>,
+        target: &SessionTarget,
+        model: ModelChoice,
+        sandbox: PendingSandbox,
+        first: &Prompt,
+        front_end: &dyn FrontEnd,
+    ) -> Result<Self, ExitFailure> {
+        let (app, runtime) = (process.app, process.runtime);
+        let opener = SessionOpener::new(app, target)?;
+        if !first.blocks.is_empty()
+            && let Some(head) = prepare::preview(app, &opener, &model)
+        {
+            exit::set_expected_run(head, first.blocks.clone());
+        }
+        let mut declared = mcp::declared_servers(app)?;
+        let configured_hooks = hooks::load(app)?;
+        let sandbox = sandbox.join()?;
+        let stop = process.new_stop();
+        let opened = runtime.block_on(process.with_limits(&stop, opener.open_unless_stopped(&stop)));
+        let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
+        let PreparedRun { mut head, provider, session, past, past_contents, mut notices } =
+            prepare::start(app, opened, model)?;
+        head.sandbox.clone_from(&sandbox.sandbox);
+        notices.extend(sandbox.notices.iter().cloned());
+        notices.extend(first.notice.clone());
+        let servers = runtime.block_on(async {
+            let streams = front_end.mcp_streams(&mut declared);
+            let mut servers = Servers::start_all(app, declared, &process.stop).await?;
+            if !streams.is_empty() {
+                servers.attach(app, streams, &process.stop).await?;
+            }
+            Ok::<_, Reason>(servers)
+        })?;
+        front_end.on_servers_started(&servers.statuses);
+        notices.extend(servers.notices.iter().cloned());
+        notices.extend(configured_hooks.notices.iter().cloned());
+        notices.extend(app.ignored_arguments_notice());
+        notices.extend(front_end.notices());
+        let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
+        let inputs = RunInputs {
+            hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
+            approver: front_end.approver(),
+            has_person: process.kind == RunKind::Interactive,
+            extra_instructions: [app.base.flags.append_system_prompt.clone(), front_end.instructions()]
+                .concat(),
+            head,
+            provider,
+            sandbox,
+            past_contents,
+        };
+        let RunResources { run, background, proxy } = resources::build(app, inputs, &servers, stop)?;
+        if let Some(proxy) = proxy {
+            // The task ends with the runtime.
+            drop(runtime.spawn(proxy));
+        }
+        match process.kind {
+            // Not before: a run whose reader has gone from the start keeps its session.
+            RunKind::Single => process.watch_reader()?,
+            // A terminal that goes away sends SIGHUP. A host is watched from the start.
+            RunKind::Interactive | RunKind::Hosted => {}
+        }
+        let (events, receiver) = mpsc::channel(WAITING_EVENTS);
+        let writer = process.writer()?;
+        let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
+        let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
+        let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(no_thread)?;
+        let journal = Journal::new(past, Arc::clone(&run.clock), events)
+            .with_redactor(Redactor::new(model::all_secrets(app)));
+        let notices = app.trust.merge_notices(notices);
+        let shutdown = new_shutdown(app);
+        Ok(Self { process, run, background, servers, hooks, journal, printer, pump, notices, shutdown })
+    }
+
+    /// Runs `prompt` to its end. Does `meanwhile` too, which never ends.
+    ///
+    /// The run ends when `stop` is requested; without one, a signal and the time limit end it.
+    ///
+    /// # Errors
+    /// How the run failed. Where the failure has no run, the end of the run was not recorded in order.
+    pub(super) fn prompt(
+        &mut self,
+        prompt: Vec<String>,
+        stop: Option<Stop>,
+        meanwhile: impl Future<Output = Infallible>,
+    ) -> Result<(), ExitFailure> {
+        let stop = stop.unwrap_or_else(|| self.process.new_stop());
+        self.run.stop = stop.clone();
+        self.process.current_stop.set(stop.clone());
+        self.shutdown = new_shutdown(self.process.app);
+        let notices = std::mem::take(&mut self.notices);
+        let turn = run_to_completion(&self.shutdown, &self.run, &mut self.journal, prompt, notices);
+        let outcome = self.process.runtime.block_on(self.process.with_limits(&stop, async {
+            tokio::select! {
+                outcome = turn => outcome,
+                never = meanwhile => match never {},
+            }
+        }));
+        self.run.head.resumed = true;
+        if let Some(reason) = stop.requested().filter(|reason| ends_process(reason)) {
+            // From here on the watchdog bounds the end of the process.
+            self.process.stop.request(reason.clone());
+        }
+        outcome
+    }
+
+    /// Whether no run can follow one that failed like this.
+    pub(super) fn must_close(&self, failed: &ExitFailure) -> bool {
+        failed.run.is_none()
+            || ends_process(&failed.failure.reason)
+            || self.process.stop.requested().is_some()
+            || self.printer.is_taken_over()
+            || self.printer.unwritten().is_some()
+    }
+
+    /// Waits for `work` between runs, as [`RunProcess::wait`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn wait<T>(&mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        // What the end of the last run has used up does not count for the end of the session.
+        self.shutdown = new_shutdown(self.process.app);
+        self.process.wait(work)
+    }
+
+    /// Prints a failed run on stderr before the next one.
+    pub(super) fn report(&self, failed: &ExitFailure) {
+        stderr::write_line(&failed.explained(&self.process.app.base.catalogue).to_string());
+    }
+
+    /// Lets the following runs use another model.
+    ///
+    /// # Errors
+    /// As [`resources::change_model`].
+    pub(super) fn set_model(&mut self, choice: ModelChoice) -> Result<(), Failure> {
+        resources::change_model(self.process.app, &mut self.run, choice)
+    }
+
+    /// Ends everything that the session has started, and waits until its last event is written. `outcome` is that of
+    /// the last run, or the failure that ended the wait for another prompt.
+    ///
+    /// # Errors
+    /// Those of `outcome`; else what could not be written.
+    pub(super) fn close(self, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+        let Self { process, run, background, servers, hooks, journal, printer, pump, shutdown, .. } = self;
+        process.runtime.block_on(async {
+            if process.kind != RunKind::Single {
+                run_session_end_hooks(process.app, &hooks, &outcome).await;
+            }
+            // A run ends what it has left in the background; this is for a run that did not end in order.
+            let left = shutdown.left();
+            drop(tokio::time::timeout(left, join(background.stop_all(), servers.shut_down(left))).await);
+        });
+        drop(journal);
+        let unwritten = shutdown.join(&pump, &printer, &run.stop);
+        let outcome = outcome.map_err(|failed| end_open_run(failed, &printer, &shutdown));
+        match (outcome, unwritten) {
+            // The end of a good run may be what could not be written, and then nothing has reported it.
+            (Ok(()), Some(reason)) => Err(reason.into()),
+            (outcome, _) => outcome,
+        }
+    }
+}
+
+/// Runs the turn. Once a stop is requested, waits a bounded time for the orderly end.
+async fn run_to_completion(
+    shutdown: &Shutdown,
+    run: &Run,
+    journal: &mut Journal,
+    prompt: Vec<String>,
+    notices: Vec<Notice>,
+) -> Result<(), ExitFailure> {
+    match shutdown.bound(&run.stop, run.turn(journal, prompt, notices)).await? {
+        Ok(finished) => match finished.outcome.clone() {
+            RunOutcome::Completed => Ok(()),
+            RunOutcome::Failed(failure) => Err(ExitFailure { failure, run: Some(Box::new(finished)) }),
+        },
+        Err(_closed) => {
+            let detail = "the event stream closed without a reason".to_owned();
+            Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { detail }).into())
+        }
+    }
+}
+
+/// Runs the hooks of the end of the session. Any signal ends the wait for them.
+async fn run_session_end_hooks(app: &AppContext, hooks: &HookRunner, outcome: &Result<(), ExitFailure>) {
+    let outcome = match outcome {
+        Ok(()) => RunOutcome::Completed,
+        Err(failed) => RunOutcome::Failed(failed.failure.clone()),
+    };
+    let Some(ended) = hooks.end_session(&outcome) else { return };
+    let stop = Stop::default();
+    let Ok(_watch) = signals::watch(&CurrentStop::new(stop.clone())) else { return };
+    tokio::select! {
+        biased;
+        _ = stop.wait() => {}
+        output = ended => {
+            for notice in &output.notices {
+                stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
+            }
+        }
+    }
+}
+
+/// Returns a failure with the end of the run that is still open, which gets its last line.
+fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> ExitFailure {
+    match failed.run {
+        Some(_) => failed,
+        None => {
+            let run = printer.end_by_force(&failed.failure, shutdown.reader_timeout()).map(Box::new);
+            ExitFailure { run, ..failed }
+        }
+    }
+}
+
+/// Prints a run on stdout that a stop ended before it started.
+fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitFailure {
+    if stop.requested().is_none() {
+        return failure.into();
+    }
+    // A dialect prints a line of its own where there is no head.
+    let run = match app.dialect_writer {
+        Some(_) => exit::print_expected_run(&failure),
+        None => exit::print_early_failure(&failure),
+    };
+    ExitFailure { failure, run: run.map(Box::new) }
+}
+
+/// Whether a run that failed so ends the process: an interrupt ends a run, other signals are for the process.
+fn ends_process(reason: &Reason) -> bool {
+    match reason {
+        Reason::Signalled(Signal::Int) => false,
+        Reason::Signalled(Signal::Hup | Signal::Quit | Signal::Term) => true,
+        reason => matches!(reason, Reason::OutputClosed | Reason::Io { .. }),
+    }
+}
+
+/// Returns the time for an end that is requested from now on.
+fn new_shutdown(app: &AppContext) -> Shutdown {
+    Shutdown::within(app.base.config.timeout("shutdown"))
+}
+
+/// Returns the time limit of a run that starts now: `--timeout`.
+fn time_limit(app: &AppContext) -> Option<TimeLimit> {
+    let limit = app.base.config.time(&["limits", "timeout"])?;
+    Some(TimeLimit { limit, since: std::time::Instant::now() })
+}
