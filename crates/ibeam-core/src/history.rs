@@ -26,12 +26,12 @@ pub struct History {
     /// Tokens of the first so many messages, as the provider counted them.
     measured: Option<(u64, usize)>,
     /// Set where events are missing or moved.
-    moved: Option<Moved>,
+    moved: Option<OutOfOrder>,
 }
 
 /// What may still find its counterpart in a journal whose events are not in order.
 #[derive(Default)]
-struct Moved {
+struct OutOfOrder {
     /// Calls that were closed without their results.
     closed: BTreeSet<CallId>,
     /// Results whose calls have not come yet.
@@ -95,10 +95,10 @@ impl History {
                 if let Some(usage) = answer.usage {
                     self.measured = Some((usage.total(), self.messages.len()));
                 }
-                self.take_early();
+                self.apply_early_results();
             }
             EventKind::ToolCallStarted { call, .. } => self.started.push(call.id.clone()),
-            EventKind::ToolCallFinished { call, outcome, .. } => self.finish(call, outcome),
+            EventKind::ToolCallFinished { call, outcome, .. } => self.record_result(call, outcome),
             EventKind::CallInterrupted { call_id, evidence } => {
                 self.evidence.insert(call_id.clone(), evidence.clone());
             }
@@ -138,7 +138,7 @@ impl History {
         self.messages.push(Arc::new(message));
     }
 
-    fn finish(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
+    fn record_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
         let result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -150,7 +150,7 @@ impl History {
         {
             if !moved.closed.remove(&call.id) {
                 moved.early.insert(call.id.clone(), result);
-            } else if let Some(found) = result_of(&mut self.messages, &call.id) {
+            } else if let Some(found) = find_result(&mut self.messages, &call.id) {
                 *found = result;
             }
             return;
@@ -165,7 +165,7 @@ impl History {
     }
 
     /// Gives the calls of the last answer the results that came before it.
-    fn take_early(&mut self) {
+    fn apply_early_results(&mut self) {
         let Some(moved) = &mut self.moved else { return };
         for call in &self.open {
             self.results.extend(moved.early.remove_entry(&call.id));
@@ -186,7 +186,7 @@ impl History {
                     if let Some(moved) = &mut self.moved {
                         moved.closed.insert(call.id.clone());
                     }
-                    unfinished(&call, &started, &evidence, self.moved.is_some())
+                    unfinished_result(&call, &started, &evidence, self.moved.is_some())
                 })
             })
             .collect();
@@ -213,7 +213,7 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
             Message::ToolResults(results) if results.iter().any(|result| result.text.len() > bytes) => {
                 let mut results = results.clone();
                 for result in results.iter_mut().filter(|result| result.text.len() > bytes) {
-                    result.text = ends(&result.text, bytes).into();
+                    result.text = elide_middle(&result.text, bytes).into();
                 }
                 *message = Arc::new(Message::ToolResults(results));
             }
@@ -223,7 +223,7 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
 }
 
 /// At most about `bytes` of a text: its first fifth and the rest from its end.
-pub(crate) fn ends(text: &str, bytes: usize) -> String {
+pub(crate) fn elide_middle(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
@@ -234,7 +234,7 @@ pub(crate) fn ends(text: &str, bytes: usize) -> String {
 }
 
 /// The result of a call in the conversation.
-fn result_of<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a mut ToolResult> {
+fn find_result<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a mut ToolResult> {
     messages.iter_mut().rev().find_map(|message| {
         let has =
             matches!(&**message, Message::ToolResults(results) if results.iter().any(|it| it.call_id == *id));
@@ -243,7 +243,7 @@ fn result_of<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a mu
     })
 }
 
-fn unfinished(
+fn unfinished_result(
     call: &ToolCall,
     started: &[CallId],
     evidence: &BTreeMap<CallId, String>,

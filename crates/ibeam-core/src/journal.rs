@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::history::History;
-use crate::redact::{Redaction, Redactor};
+use crate::redact::{DeltaRedactor, Redactor};
 use crate::tally::Tally;
 
 /// An event on its way to the readers.
@@ -71,8 +71,8 @@ pub struct Journal {
     history: History,
     tally: Tally,
     redactor: Redactor,
-    text: Redaction,
-    thinking: Redaction,
+    text: DeltaRedactor,
+    thinking: DeltaRedactor,
     events: mpsc::Sender<Envelope>,
 }
 
@@ -85,8 +85,8 @@ impl Journal {
             history: past.history,
             tally: Tally::default(),
             redactor: Redactor::default(),
-            text: Redaction::default(),
-            thinking: Redaction::default(),
+            text: DeltaRedactor::default(),
+            thinking: DeltaRedactor::default(),
             events,
         }
     }
@@ -152,7 +152,7 @@ impl Journal {
     }
 
     async fn release(&mut self, text: bool, thinking: bool) -> Result<(), JournalClosed> {
-        let is_held = |wanted, redaction: &Redaction| wanted && !redaction.is_empty();
+        let is_held = |wanted, redaction: &DeltaRedactor| wanted && !redaction.is_empty();
         if !is_held(text, &self.text) && !is_held(thinking, &self.thinking) {
             return Ok(());
         }

@@ -7,7 +7,6 @@ pub mod approver;
 pub mod background;
 pub mod clock;
 pub mod gate;
-mod gauge;
 pub mod history;
 pub mod hook;
 pub mod journal;
@@ -18,6 +17,7 @@ pub mod redact;
 pub mod retry;
 pub mod stop;
 pub mod tally;
+mod token_estimator;
 pub mod tool;
 pub mod turn;
 

@@ -5,24 +5,24 @@
 use ibeam_protocol::{LimitKind, Limits, Notice, Reason, RunTotals};
 
 /// From this share of a limit on the model is asked to finish.
-const NEAR_PERCENT: u64 = 80;
+const WARNING_PERCENT: u64 = 80;
 
 /// The limits of one run, and which of them the model has been told of.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct LimitTracker {
     limits: Limits,
-    told: Vec<LimitKind>,
+    warned: Vec<LimitKind>,
 }
 
-impl Watch {
+impl LimitTracker {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, told: Vec::new() }
+        Self { limits, warned: Vec::new() }
     }
 
     /// The limit that forbids another request.
     ///
     /// Calls are not among them: a run whose calls are used up may still answer. Nor is time: a timer ends it.
-    pub(crate) fn reached(&self, totals: &RunTotals) -> Option<Reason> {
+    pub(crate) fn exceeded(&self, totals: &RunTotals) -> Option<Reason> {
         let Limits { max_turns, max_tokens, max_cost_micros, .. } = self.limits;
         let tokens = totals.usage.map_or(0, |usage| usage.total());
         let cost = totals.cost_micros.unwrap_or(0);
@@ -41,7 +41,7 @@ impl Watch {
     }
 
     /// A limit that has come near since the last look; each is told once.
-    pub(crate) fn near(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
+    pub(crate) fn approaching(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = self.limits;
         let last_turn = totals.turns > 0 && totals.turns.saturating_add(1) == max_turns;
         let counts = [
@@ -54,9 +54,9 @@ impl Watch {
         for (kind, used, limit) in counts {
             let Some(limit) = limit else { continue };
             let percent = used.saturating_mul(100) / limit.max(1);
-            let near = percent >= NEAR_PERCENT || (kind == LimitKind::Turns && last_turn);
-            if near && !self.told.contains(&kind) {
-                self.told.push(kind);
+            let near = percent >= WARNING_PERCENT || (kind == LimitKind::Turns && last_turn);
+            if near && !self.warned.contains(&kind) {
+                self.warned.push(kind);
                 let percent = u32::try_from(percent).unwrap_or(u32::MAX);
                 return Some(Notice::LimitNear { kind, percent });
             }

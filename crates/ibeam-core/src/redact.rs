@@ -4,7 +4,7 @@
 //! of both alphabets, alone or inside something longer. Refuses to guess: what was split, encrypted or encoded
 //! otherwise passes.
 
-mod stream;
+mod model_text;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,14 +15,14 @@ use memchr::memmem::Finder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use stream::{OwnWords, Redaction};
+pub(crate) use model_text::{DeltaRedactor, ModelTextRedactor};
 
 /// What stands where a secret was.
 const MASK: &str = "***";
 /// A shorter form is found in innocent text too often to be taken out of it.
-const SHORTEST_FORM: usize = 8;
+const MIN_FORM_BYTES: usize = 8;
 /// A shorter secret is not looked for in what the model says itself.
-const SHORTEST_OF_MODEL: usize = 16;
+const MIN_MODEL_SECRET_BYTES: usize = 16;
 /// The punctuation that no encoder of URLs touches.
 const UNRESERVED: &[u8] = b"-._~";
 /// The punctuation that encoders of the browsers' kind leave alone.
@@ -32,7 +32,7 @@ const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 #[derive(Clone, Default)]
 pub struct Redactor {
     finders: Vec<Finder<'static>>,
-    own_words: OwnWords,
+    own_words: ModelTextRedactor,
 }
 
 impl Redactor {
@@ -40,17 +40,17 @@ impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> = secrets.into_iter().collect();
         let tokens: Vec<String> =
-            secrets.iter().filter_map(|secret| token_of(secret)).map(str::to_owned).collect();
+            secrets.iter().filter_map(|secret| header_token(secret)).map(str::to_owned).collect();
         secrets.extend(tokens);
         let of_model = secrets.iter().filter(|secret| is_unmistakable(secret));
-        let own_words = OwnWords::new(usual(of_model.flat_map(|secret| forms(secret))));
-        let forms = usual(secrets.iter().flat_map(|secret| forms(secret)));
+        let own_words = ModelTextRedactor::new(searchable_forms(of_model.flat_map(|secret| forms(secret))));
+        let forms = searchable_forms(secrets.iter().flat_map(|secret| forms(secret)));
         let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
         Self { finders, own_words }
     }
 
     /// What takes the secrets out of the model's own text and calls.
-    pub(crate) fn own_words(&self) -> &OwnWords {
+    pub(crate) fn own_words(&self) -> &ModelTextRedactor {
         &self.own_words
     }
 
@@ -106,11 +106,11 @@ impl fmt::Debug for Redactor {
 /// Whether `secret` is one that nobody writes by chance. Keys of local servers often are words such as `placeholder`,
 /// and a header may name an address; in the model's own text they would be taken for what they say.
 fn is_unmistakable(secret: &str) -> bool {
-    secret.len() >= SHORTEST_OF_MODEL && !secret.contains(char::is_whitespace) && !secret.contains("://")
+    secret.len() >= MIN_MODEL_SECRET_BYTES && !secret.contains(char::is_whitespace) && !secret.contains("://")
 }
 
 /// The secret part of the value of a header such as `Bearer TOKEN`.
-fn token_of(header: &str) -> Option<&str> {
+fn header_token(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     let is_scheme =
         ["bearer", "basic", "token", "key"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -118,8 +118,8 @@ fn token_of(header: &str) -> Option<&str> {
 }
 
 /// The forms that are looked for, each once, in order.
-fn usual(forms: impl Iterator<Item = String>) -> Vec<String> {
-    let mut forms: Vec<String> = forms.filter(|form| form.len() >= SHORTEST_FORM).collect();
+fn searchable_forms(forms: impl Iterator<Item = String>) -> Vec<String> {
+    let mut forms: Vec<String> = forms.filter(|form| form.len() >= MIN_FORM_BYTES).collect();
     forms.sort_unstable();
     forms.dedup();
     forms
@@ -275,7 +275,7 @@ mod tests {
             let redactor = Redactor::new([secret.clone()]);
             let clean = redactor.redact(&format!("{around}{written}{around}")).into_owned();
             prop_assert!(clean.contains(MASK));
-            for form in forms(&secret).iter().filter(|form| form.len() >= SHORTEST_FORM) {
+            for form in forms(&secret).iter().filter(|form| form.len() >= MIN_FORM_BYTES) {
                 prop_assert!(!clean.contains(form.as_str()), "{form} in {clean}");
             }
         }

@@ -7,7 +7,7 @@ use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{EventKind, Notice, ToolOutcome, ToolOutput, Usage};
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
-const REASONS_KEPT: usize = 3;
+const MAX_DENIAL_REASONS: usize = 3;
 
 /// What a run came to so far; begins anew at each `SessionStarted`.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Tally {
             rule: decision.rule.clone(),
         });
         if let Some(reason) = &decision.reason
-            && self.denial_reasons.len() < REASONS_KEPT
+            && self.denial_reasons.len() < MAX_DENIAL_REASONS
             && !self.denial_reasons.contains(reason)
         {
             self.denial_reasons.push(reason.clone());

@@ -3,11 +3,11 @@
 //! Everything that happens goes through `Journal::record`. The first event is `SessionStarted` and the last is
 //! `RunFinished`, whatever happens in between.
 
-mod act;
-mod ask;
-mod compact;
-mod listen;
+mod compaction;
+mod hooks;
+mod model_request;
 mod repetition;
+mod tool_calls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use ibeam_protocol::{
 use crate::background::Background;
 use crate::clock::Clock;
 use crate::gate::Gate;
-use crate::gauge::Gauge;
 use crate::hook::Hooks;
 use crate::journal::{Journal, JournalClosed};
-use crate::limits::Watch;
+use crate::limits::LimitTracker;
 use crate::price::Prices;
 use crate::provider::Provider;
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
+use crate::token_estimator::TokenEstimator;
 use crate::tool::ToolSet;
-use act::Acted;
-use ask::Asked;
-use repetition::Repetition;
+use model_request::ModelAnswer;
+use repetition::RepetitionGuard;
+use tool_calls::BatchResult;
 
 /// An answer may be cut by the output limit this often in a row.
-const CUTS_IN_A_ROW: u32 = 3;
+const MAX_CONSECUTIVE_CUTS: u32 = 3;
 /// An answer may be paused by the service this often in a row.
-const PAUSES_IN_A_ROW: u32 = 10;
+const MAX_CONSECUTIVE_PAUSES: u32 = 10;
 /// So many answers in a row may have nothing but calls whose arguments are not valid JSON.
-const INVALID_IN_A_ROW: u32 = 3;
+const MAX_CONSECUTIVE_INVALID: u32 = 3;
 /// At most so many characters of a refusal are part of the failure.
-const REFUSAL_CHARACTERS: usize = 500;
+const MAX_REFUSAL_CHARS: usize = 500;
 
 /// What turns a run that ended well into a failure: `--fail-on`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,26 +99,26 @@ pub struct Run {
 }
 
 /// Why the loop ended early.
-enum Ended {
+enum TurnError {
     /// With a reason of its own.
     Failed(Failure),
     /// The readers have gone.
     Closed,
 }
 
-impl From<JournalClosed> for Ended {
+impl From<JournalClosed> for TurnError {
     fn from(JournalClosed: JournalClosed) -> Self {
         Self::Closed
     }
 }
 
-impl From<Failure> for Ended {
+impl From<Failure> for TurnError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Reason> for Ended {
+impl From<Reason> for TurnError {
     fn from(reason: Reason) -> Self {
         Self::Failed(reason.into())
     }
@@ -137,17 +137,17 @@ impl Run {
         prompt: Vec<String>,
         notices: Vec<Notice>,
     ) -> Result<RunFinished, JournalClosed> {
-        let conversed = match self.converse(journal, prompt, notices).await {
+        let conversed = match self.run_loop(journal, prompt, notices).await {
             Ok(()) => Ok(()),
-            Err(Ended::Failed(failure)) => Err(failure),
-            Err(Ended::Closed) => return Err(JournalClosed),
+            Err(TurnError::Failed(failure)) => Err(failure),
+            Err(TurnError::Closed) => return Err(JournalClosed),
         };
-        self.end_background(journal, conversed.is_ok()).await?;
-        let mut outcome = match conversed.and_then(|()| self.judge(journal)) {
+        self.finish_background(journal, conversed.is_ok()).await?;
+        let mut outcome = match conversed.and_then(|()| self.apply_fail_on(journal)) {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),
         };
-        self.close(journal, &outcome).await?;
+        self.run_stop_hooks(journal, &outcome).await?;
         if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.requested()) {
             outcome = RunOutcome::Failed(reason.clone().into());
         }
@@ -172,47 +172,48 @@ impl Run {
         Ok(finished)
     }
 
-    async fn converse(
+    async fn run_loop(
         &self,
         journal: &mut Journal,
         prompt: Vec<String>,
         notices: Vec<Notice>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
-        self.look_after_interrupted(journal).await?;
-        self.open(journal, prompt).await?;
+        self.record_interrupted_calls(journal).await?;
+        self.submit_prompt(journal, prompt).await?;
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
         let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
-        let mut gauge = Gauge::default();
-        let mut watch = Watch::new(self.head.limits);
-        let mut repetition = Repetition::default();
+        let mut gauge = TokenEstimator::default();
+        let mut watch = LimitTracker::new(self.head.limits);
+        let mut repetition = RepetitionGuard::default();
         let (mut cuts, mut pauses, mut invalid) = (0, 0, 0);
         let mut spoke = false;
         let mut asked_again = false;
         loop {
-            if let Some(reason) = (self.precondition)().or_else(|| watch.reached(&journal.tally().totals)) {
+            if let Some(reason) = (self.precondition)().or_else(|| watch.exceeded(&journal.tally().totals)) {
                 return Err(reason.into());
             }
-            if let Some(near) = watch.near(&journal.tally().totals, journal.elapsed_ms()) {
+            if let Some(near) = watch.approaching(&journal.tally().totals, journal.elapsed_ms()) {
                 journal.record(EventKind::Notice(near)).await?;
             }
-            let Asked { model_call_id, answer } = tokio::select! {
+            let ModelAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                asked = self.ask(journal, &specs, &mut gauge) => asked?,
+                asked = self.request_answer(journal, &specs, &mut gauge) => asked?,
             };
             // The text of an interrupted answer is no part of the one that continues it.
-            spoke |= says_something(&answer) || journal.tally().has_text();
+            spoke |= has_content(&answer) || journal.tally().has_text();
             if let StopReason::Unknown(word) = &answer.stop {
                 let notice = Notice::UnknownStopReason { word: word.clone() };
                 journal.record(EventKind::Notice(notice)).await?;
             }
             let cut = answer.stop == StopReason::MaxTokens;
             let calls_left = watch.calls_left(&journal.tally().totals);
-            let Acted { calls, repeated } =
-                self.act(journal, &model_call_id, &answer, cut, calls_left, &mut repetition).await?;
+            let BatchResult { calls, repeated } = self
+                .run_tool_calls(journal, &model_call_id, &answer, cut, calls_left, &mut repetition)
+                .await?;
             if let Some(limit) = self.head.limits.max_tool_calls
                 && calls_left.is_some_and(|left| calls > left)
             {
@@ -226,7 +227,7 @@ impl Run {
             }
             if cut {
                 cuts += 1;
-                if cuts >= CUTS_IN_A_ROW {
+                if cuts >= MAX_CONSECUTIVE_CUTS {
                     return Err(Reason::OutputLimit.into());
                 }
                 journal.record(EventKind::Notice(Notice::AnswerCut)).await?;
@@ -236,7 +237,7 @@ impl Run {
             match tool_of_invalid_calls(&answer) {
                 Some(tool) => {
                     invalid += 1;
-                    if invalid >= INVALID_IN_A_ROW {
+                    if invalid >= MAX_CONSECUTIVE_INVALID {
                         return Err(Reason::InvalidArguments { tool: tool.to_owned(), count: invalid }.into());
                     }
                 }
@@ -248,7 +249,7 @@ impl Run {
             }
             if answer.stop == StopReason::Paused {
                 pauses += 1;
-                if pauses >= PAUSES_IN_A_ROW {
+                if pauses >= MAX_CONSECUTIVE_PAUSES {
                     return Err(Reason::AnswerPaused { count: pauses }.into());
                 }
                 journal.record(EventKind::Notice(Notice::AnswerPaused)).await?;
@@ -256,7 +257,7 @@ impl Run {
             }
             pauses = 0;
             if answer.stop == StopReason::Refusal {
-                return Err(refusal(&answer).into());
+                return Err(refusal_reason(&answer).into());
             }
             match (spoke, asked_again) {
                 (true, _) => return Ok(()),
@@ -270,7 +271,7 @@ impl Run {
     }
 
     /// Looks at what calls have left behind that a killed run had started and not finished.
-    async fn look_after_interrupted(&self, journal: &mut Journal) -> Result<(), Ended> {
+    async fn record_interrupted_calls(&self, journal: &mut Journal) -> Result<(), TurnError> {
         let evidence: Vec<_> = journal
             .history()
             .interrupted_calls()
@@ -285,7 +286,7 @@ impl Run {
     }
 
     /// Waits for what tools left running, or ends it; nothing runs after the last event.
-    async fn end_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), JournalClosed> {
+    async fn finish_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), JournalClosed> {
         let running = self.background.running();
         let wait = ended_well && self.await_background && running > 0;
         if wait {
@@ -299,7 +300,7 @@ impl Run {
     }
 
     /// Holds a good end against what happened meanwhile and against `--fail-on`.
-    fn judge(&self, journal: &Journal) -> Result<(), Failure> {
+    fn apply_fail_on(&self, journal: &Journal) -> Result<(), Failure> {
         if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.precondition)()) {
             return Err(reason.into());
         }
@@ -320,7 +321,7 @@ impl Run {
     }
 }
 
-fn says_something(answer: &Answer) -> bool {
+fn has_content(answer: &Answer) -> bool {
     answer.blocks.iter().any(|block| match block {
         Block::Text(text) => !text.trim().is_empty(),
         Block::ToolCall(_) => true,
@@ -335,11 +336,11 @@ fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
 }
 
 /// The failure of an answer in which the model declined, with what it wrote.
-fn refusal(answer: &Answer) -> Reason {
-    let text = text_of(answer).split_whitespace().collect::<Vec<_>>().join(" ");
+fn refusal_reason(answer: &Answer) -> Reason {
+    let text = visible_text(answer).split_whitespace().collect::<Vec<_>>().join(" ");
     // The sentence of a failure has no full stop.
     let text = text.trim_end_matches(['.', '。']);
-    match text.char_indices().nth(REFUSAL_CHARACTERS) {
+    match text.char_indices().nth(MAX_REFUSAL_CHARS) {
         None if text.is_empty() => Reason::Refused,
         None => Reason::RefusedWithMessage { message: text.to_owned() },
         Some((end, _)) => {
@@ -349,7 +350,7 @@ fn refusal(answer: &Answer) -> Reason {
 }
 
 /// The visible text of an answer.
-fn text_of(answer: &Answer) -> String {
+fn visible_text(answer: &Answer) -> String {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.as_str()),
         Block::Thinking { .. } | Block::ToolCall(_) => None,

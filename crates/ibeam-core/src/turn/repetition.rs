@@ -17,20 +17,20 @@ const WINDOW: usize = 2 * STOP_AT as usize;
 
 /// The last calls, as hashes of (tool, arguments, result).
 #[derive(Default)]
-pub(super) struct Repetition {
+pub(super) struct RepetitionGuard {
     recent: VecDeque<u64>,
     /// Calls of the answer at hand.
     in_answer: HashSet<u64>,
 }
 
-impl Repetition {
+impl RepetitionGuard {
     /// Begins the calls of the next answer.
-    pub(super) fn begin_answer(&mut self) {
+    pub(super) fn start_answer(&mut self) {
         self.in_answer.clear();
     }
 
     /// Takes a finished call and gives its count within the window, when that is worth a word.
-    pub(super) fn seen(&mut self, call: &ToolCall, result: &str) -> Option<u32> {
+    pub(super) fn record_call(&mut self, call: &ToolCall, result: &str) -> Option<u32> {
         let mut hasher = DefaultHasher::new();
         (&call.name, call.arguments.to_string(), result).hash(&mut hasher);
         let hash = hasher.finish();

@@ -8,38 +8,38 @@ use crate::history::History;
 use crate::provider::ModelRequest;
 
 /// Bytes of a token before any answer has told better: low, so that the estimate is high.
-const FIRST_GUESS: f64 = 3.0;
+const DEFAULT_BYTES_PER_TOKEN: f64 = 3.0;
 /// What real tokenizers give lies within; anything else is a provider's slip.
-const PLAUSIBLE: std::ops::RangeInclusive<f64> = 1.5..=6.0;
+const PLAUSIBLE_BYTES_PER_TOKEN: std::ops::RangeInclusive<f64> = 1.5..=6.0;
 /// Requests under this size tell more about the provider's own preamble than about its tokens.
-const TELLING_BYTES: usize = 4096;
+const MIN_CALIBRATION_BYTES: usize = 4096;
 
 /// Turns bytes into tokens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gauge {
+pub(crate) struct TokenEstimator {
     bytes_per_token: f64,
     /// How many messages it learned from last.
-    learned_from: usize,
+    calibrated_messages: usize,
 }
 
-impl Default for Gauge {
+impl Default for TokenEstimator {
     fn default() -> Self {
-        Self { bytes_per_token: FIRST_GUESS, learned_from: 0 }
+        Self { bytes_per_token: DEFAULT_BYTES_PER_TOKEN, calibrated_messages: 0 }
     }
 }
 
-impl Gauge {
+impl TokenEstimator {
     /// Learns from what the provider counted for `request`, whenever the conversation has doubled: to weigh all of
     /// it at every turn would cost more the longer it is.
     pub(crate) fn calibrate(&mut self, request: &ModelRequest, usage: Usage) {
-        if request.messages.len() < 2 * self.learned_from {
+        if request.messages.len() < 2 * self.calibrated_messages {
             return;
         }
-        let bytes = fixed_weight(request) + weight(&request.messages);
+        let bytes = overhead_bytes(request) + size_bytes(&request.messages);
         let told = bytes as f64 / usage.prompt().max(1) as f64;
-        if bytes >= TELLING_BYTES && PLAUSIBLE.contains(&told) {
+        if bytes >= MIN_CALIBRATION_BYTES && PLAUSIBLE_BYTES_PER_TOKEN.contains(&told) {
             self.bytes_per_token = told;
-            self.learned_from = request.messages.len();
+            self.calibrated_messages = request.messages.len();
         }
     }
 
@@ -48,9 +48,9 @@ impl Gauge {
         let messages = history.messages();
         match history.counted_tokens() {
             Some((tokens, counted)) => {
-                tokens.saturating_add(self.tokens(weight(messages.get(counted..).unwrap_or_default())))
+                tokens.saturating_add(self.tokens(size_bytes(messages.get(counted..).unwrap_or_default())))
             }
-            None => self.tokens(fixed + weight(messages)),
+            None => self.tokens(fixed + size_bytes(messages)),
         }
     }
 
@@ -66,7 +66,7 @@ impl Gauge {
 }
 
 /// Bytes of the instructions and the tools of a request.
-pub(crate) fn fixed_weight(request: &ModelRequest) -> usize {
+pub(crate) fn overhead_bytes(request: &ModelRequest) -> usize {
     let tools = request
         .tools
         .iter()
@@ -75,11 +75,11 @@ pub(crate) fn fixed_weight(request: &ModelRequest) -> usize {
 }
 
 /// Bytes of messages as a model reads them.
-pub(crate) fn weight<M: AsRef<Message>>(messages: &[M]) -> usize {
-    messages.iter().map(|message| of_message(message.as_ref())).sum()
+pub(crate) fn size_bytes<M: AsRef<Message>>(messages: &[M]) -> usize {
+    messages.iter().map(|message| message_bytes(message.as_ref())).sum()
 }
 
-fn of_message(message: &Message) -> usize {
+fn message_bytes(message: &Message) -> usize {
     match message {
         Message::User(texts) => texts.iter().map(String::len).sum(),
         Message::Assistant(blocks) => blocks

@@ -9,40 +9,40 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec};
 
-use super::{Ended, Run};
-use crate::gauge::Gauge;
+use super::{Run, TurnError};
 use crate::journal::{Journal, millis};
 use crate::provider::{ModelEvent, ModelRequest, ProviderError, Retry};
+use crate::token_estimator::TokenEstimator;
 
 /// For one request the conversation is made shorter this often at most.
-const SHORTENED_IN_A_ROW: u32 = 4;
+const MAX_COMPACTIONS_PER_REQUEST: u32 = 4;
 
 /// A complete answer and the request it belongs to.
-pub(super) struct Asked {
+pub(super) struct ModelAnswer {
     pub(super) model_call_id: ModelCallId,
     pub(super) answer: Answer,
 }
 
 /// Whether what the model says is for the user.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aloud {
+pub(super) enum Deltas {
     /// Every delta is recorded.
-    Yes,
+    Record,
     /// Only the complete answer counts.
-    No,
+    Discard,
 }
 
 /// A complete answer and what it took.
-pub(super) struct Answered {
+pub(super) struct Response {
     pub(super) answer: Box<Answer>,
     pub(super) api_ms: u64,
     pub(super) cost_micros: Option<u64>,
 }
 
 /// What became of a request, retries included.
-pub(super) enum Reply {
+pub(super) enum RequestOutcome {
     /// The model answered.
-    Complete(Answered),
+    Complete(Response),
     /// The answer broke off after text that is recorded, before any call began.
     Interrupted(ProviderError),
 }
@@ -66,17 +66,17 @@ enum Progress {
 
 impl Run {
     /// The request that the conversation so far makes.
-    pub(super) fn request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
+    pub(super) fn build_request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
         ModelRequest {
             system: Arc::clone(&self.system),
             tools: Arc::clone(tools),
-            messages: self.messages(journal.history().messages()),
+            messages: self.messages_with_preface(journal.history().messages()),
             max_output_tokens: self.max_output_tokens,
         }
     }
 
     /// The conversation, its first text behind the preface: some services insist that the roles alternate.
-    fn messages(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    fn messages_with_preface(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let mut messages = conversation.to_vec();
         if let (Some(preface), Some(first)) = (&self.preface, messages.first_mut())
             && let Message::User(texts) = first.as_ref()
@@ -89,29 +89,29 @@ impl Run {
 
     /// Asks until there is a whole answer. One that breaks off in its text is continued once: its text is part of the
     /// conversation then.
-    pub(super) async fn ask(
+    pub(super) async fn request_answer(
         &self,
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
-        gauge: &mut Gauge,
-    ) -> Result<Asked, Ended> {
-        let (mut request, mut reply) = self.ask_fitting(journal, tools, gauge).await?;
-        if let Reply::Interrupted(error) = &reply
+        gauge: &mut TokenEstimator,
+    ) -> Result<ModelAnswer, TurnError> {
+        let (mut request, mut reply) = self.request_within_window(journal, tools, gauge).await?;
+        if let RequestOutcome::Interrupted(error) = &reply
             && let Some(pause) = self.retry.delay(error, 1, fastrand::f64())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
             self.clock.sleep(pause).await;
-            (request, reply) = self.ask_fitting(journal, tools, gauge).await?;
+            (request, reply) = self.request_within_window(journal, tools, gauge).await?;
         }
         let answered = match reply {
-            Reply::Complete(answered) => answered,
-            Reply::Interrupted(error) => return Err(error.failure.into()),
+            RequestOutcome::Complete(answered) => answered,
+            RequestOutcome::Interrupted(error) => return Err(error.failure.into()),
         };
         if let Some(usage) = answered.answer.usage {
             gauge.calibrate(&request, usage);
         }
-        let Answered { answer, api_ms, cost_micros } = answered;
+        let Response { answer, api_ms, cost_micros } = answered;
         let model_call_id = ModelCallId(format!("{}-{}", self.head.session_id, journal.next_seq()));
         let finished = EventKind::ModelRequestFinished {
             model_call_id: model_call_id.clone(),
@@ -120,58 +120,60 @@ impl Run {
             cost_micros,
         };
         journal.record(finished).await?;
-        Ok(Asked { model_call_id, answer: *answer })
+        Ok(ModelAnswer { model_call_id, answer: *answer })
     }
 
     /// Asks, and asks again with a shorter conversation where it was too long.
-    async fn ask_fitting(
+    async fn request_within_window(
         &self,
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
-        gauge: &Gauge,
-    ) -> Result<(Arc<ModelRequest>, Reply), Ended> {
-        let mut request = Arc::new(self.request(journal, tools));
-        let made_room = self.make_room(journal, &request, gauge).await?;
+        gauge: &TokenEstimator,
+    ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
+        let mut request = Arc::new(self.build_request(journal, tools));
+        let made_room = self.compact_if_needed(journal, &request, gauge).await?;
         if made_room {
-            request = Arc::new(self.request(journal, tools));
+            request = Arc::new(self.build_request(journal, tools));
         }
         let mut shortened = u32::from(made_room);
         loop {
-            let failure = match self.answer_to(journal, &request, Aloud::Yes).await {
-                Err(Ended::Failed(failure)) if is_too_long(&failure) => failure,
+            let failure = match self.send_with_retries(journal, &request, Deltas::Record).await {
+                Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
                 reply => return Ok((request, reply?)),
             };
             if shortened == 0 {
                 self.compact(journal, &request, gauge, Some(failure)).await?;
-            } else if shortened == SHORTENED_IN_A_ROW
+            } else if shortened == MAX_COMPACTIONS_PER_REQUEST
                 || !self.shorten_results(journal, &request, gauge).await?
             {
                 return Err(failure.into());
             }
             shortened += 1;
-            request = Arc::new(self.request(journal, tools));
+            request = Arc::new(self.build_request(journal, tools));
         }
     }
 
     /// Sends a request until it is answered, its answer breaks off in its text, or its failure stands.
-    pub(super) async fn answer_to(
+    pub(super) async fn send_with_retries(
         &self,
         journal: &mut Journal,
         request: &Arc<ModelRequest>,
-        aloud: Aloud,
-    ) -> Result<Reply, Ended> {
+        deltas: Deltas,
+    ) -> Result<RequestOutcome, TurnError> {
         let began = self.clock.monotonic();
         let mut attempt = 1;
         loop {
             let started = self.clock.monotonic();
-            match self.attempt(journal, request, aloud).await? {
+            match self.send_once(journal, request, deltas).await? {
                 Attempt::Answered(answer) => {
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
                     let cost = |prices: crate::Prices| answer.usage.map(|usage| prices.cost_micros(usage));
                     let cost_micros = self.prices.and_then(cost);
-                    return Ok(Reply::Complete(Answered { answer, api_ms, cost_micros }));
+                    return Ok(RequestOutcome::Complete(Response { answer, api_ms, cost_micros }));
                 }
-                Attempt::Failed { error, progress: Progress::Text } => return Ok(Reply::Interrupted(error)),
+                Attempt::Failed { error, progress: Progress::Text } => {
+                    return Ok(RequestOutcome::Interrupted(error));
+                }
                 Attempt::Failed { error, progress } => {
                     let pause = self.retry.delay(&error, attempt, fastrand::f64());
                     let spent = self.clock.monotonic().saturating_sub(began);
@@ -188,18 +190,19 @@ impl Run {
         }
     }
 
-    async fn attempt(
+    async fn send_once(
         &self,
         journal: &mut Journal,
         request: &Arc<ModelRequest>,
-        aloud: Aloud,
-    ) -> Result<Attempt, Ended> {
+        deltas: Deltas,
+    ) -> Result<Attempt, TurnError> {
         let mut stream = self.provider.stream(Arc::clone(request));
         let (mut has_text, mut has_call) = (false, false);
         let error = loop {
             match stream.next().await {
                 Some(Ok(ModelEvent::TextDelta(text))) if text.is_empty() => {}
-                Some(Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_))) if aloud == Aloud::No => {}
+                Some(Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_)))
+                    if deltas == Deltas::Discard => {}
                 Some(Ok(ModelEvent::TextDelta(text))) => {
                     has_text = true;
                     journal.record(EventKind::TextDelta { text }).await?;
@@ -226,6 +229,6 @@ impl Run {
     }
 }
 
-pub(super) fn is_too_long(failure: &Failure) -> bool {
+pub(super) fn is_context_too_long(failure: &Failure) -> bool {
     matches!(failure.reason, Reason::ContextTooLong { .. })
 }

@@ -14,13 +14,13 @@ use serde_json::Value;
 use super::MASK;
 
 /// Bytes of a secret that are given: most keys begin with as many that tell whose they are.
-const GIVEN: usize = 3;
+const RELEASED_PREFIX_BYTES: usize = 3;
 /// Bytes at the end of a text that are taken for a secret that was cut off.
-const CUT_FORM: usize = 12;
+const MIN_TRUNCATED_FORM_BYTES: usize = 12;
 
 /// The forms of secrets that are looked for in the model's text and calls. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct OwnWords(Option<Arc<Forms>>);
+pub(crate) struct ModelTextRedactor(Option<Arc<Forms>>);
 
 struct Forms {
     /// In order, so that those with one first byte are neighbours.
@@ -54,7 +54,7 @@ impl Forms {
     }
 
     /// Whether a form, or the beginning of one at the end, is in the text.
-    fn concern(&self, text: &[u8]) -> bool {
+    fn concerns(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
             self.may_begin(*byte) && {
                 let found = self.at_beginning_of(text.get(at..).unwrap_or_default());
@@ -69,7 +69,7 @@ impl Forms {
             self.may_begin(*byte) && {
                 let rest = text.get(at..).unwrap_or_default();
                 let found = self.at_beginning_of(rest);
-                found.whole.is_some() || (found.may_go_on && rest.len() >= CUT_FORM)
+                found.whole.is_some() || (found.may_go_on && rest.len() >= MIN_TRUNCATED_FORM_BYTES)
             }
         })
     }
@@ -84,7 +84,7 @@ struct Found {
     may_go_on: bool,
 }
 
-impl OwnWords {
+impl ModelTextRedactor {
     /// Looks for these forms, which are in order.
     pub(super) fn new(sorted: Vec<String>) -> Self {
         if sorted.is_empty() {
@@ -105,7 +105,7 @@ impl OwnWords {
         if !forms.are_in(text.as_bytes()) {
             return Cow::Borrowed(text);
         }
-        let mut redaction = Redaction::default();
+        let mut redaction = DeltaRedactor::default();
         let mut clean = redaction.push(self, text.to_owned());
         clean.push_str(&redaction.finish(self));
         Cow::Owned(clean)
@@ -176,23 +176,23 @@ impl OwnWords {
 
 /// A text that arrives in pieces. The pieces that it gives, put together, are the redacted text.
 #[derive(Default)]
-pub(crate) struct Redaction {
+pub(crate) struct DeltaRedactor {
     /// The end of the text so far, if it may be the beginning of a secret.
     held: String,
     /// Bytes of `held`, from its beginning, that were given, or a mask in their place.
     done: usize,
 }
 
-impl Redaction {
+impl DeltaRedactor {
     /// Whether no text is held back.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.len() <= self.done
     }
 
     /// Takes the next piece; gives what is certain by now, possibly nothing.
-    pub(crate) fn push(&mut self, words: &OwnWords, piece: String) -> String {
+    pub(crate) fn push(&mut self, words: &ModelTextRedactor, piece: String) -> String {
         let Some(forms) = &words.0 else { return piece };
-        if self.held.is_empty() && !forms.concern(piece.as_bytes()) {
+        if self.held.is_empty() && !forms.concerns(piece.as_bytes()) {
             return piece;
         }
         self.held.push_str(&piece);
@@ -201,7 +201,7 @@ impl Redaction {
 
     /// Gives what was held back; the next piece begins another text. A long beginning of a secret is masked too: the
     /// text may have been cut off in it.
-    pub(crate) fn finish(&mut self, words: &OwnWords) -> String {
+    pub(crate) fn finish(&mut self, words: &ModelTextRedactor) -> String {
         match &words.0 {
             Some(forms) if !self.held.is_empty() => self.advance(forms, true),
             Some(_) | None => String::new(),
@@ -218,8 +218,8 @@ impl Redaction {
             }
             let rest = text.as_bytes().get(at..).unwrap_or_default();
             let Found { whole, may_go_on } = forms.at_beginning_of(rest);
-            let cut = (is_end && may_go_on && rest.len() >= CUT_FORM).then_some(rest.len());
-            let open = text.floor_char_boundary(at + GIVEN);
+            let cut = (is_end && may_go_on && rest.len() >= MIN_TRUNCATED_FORM_BYTES).then_some(rest.len());
+            let open = text.floor_char_boundary(at + RELEASED_PREFIX_BYTES);
             if let Some(length) = whole.max(cut) {
                 if open >= done {
                     given.push_str(text.get(done..open).unwrap_or_default());
@@ -249,13 +249,13 @@ mod tests {
 
     const KEY: &str = "key-0123456789abcdef";
 
-    fn words(secrets: &[&str]) -> OwnWords {
+    fn words(secrets: &[&str]) -> ModelTextRedactor {
         Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).own_words().clone()
     }
 
     /// What is given for these pieces, the last of them at the end.
-    fn given(words: &OwnWords, pieces: &[&str]) -> Vec<String> {
-        let mut redaction = Redaction::default();
+    fn given(words: &ModelTextRedactor, pieces: &[&str]) -> Vec<String> {
+        let mut redaction = DeltaRedactor::default();
         let mut given: Vec<String> =
             pieces.iter().map(|piece| redaction.push(words, (*piece).to_owned())).collect();
         given.push(redaction.finish(words));

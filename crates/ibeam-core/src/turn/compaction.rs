@@ -8,53 +8,53 @@ use std::sync::Arc;
 
 use ibeam_protocol::{Block, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason};
 
-use super::ask::{Aloud, Reply, is_too_long};
-use super::{Ended, Run, text_of};
-use crate::gauge::{Gauge, fixed_weight, weight};
-use crate::history::{self, ends};
+use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
+use super::{Run, TurnError, visible_text};
+use crate::history::{self, elide_middle};
 use crate::journal::Journal;
 use crate::provider::{ModelRequest, ProviderError};
+use crate::token_estimator::{TokenEstimator, overhead_bytes, size_bytes};
 
-const SYSTEM: &str =
+const SUMMARY_SYSTEM_PROMPT: &str =
     "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
-const ORDER: &str = "\
+const SUMMARY_INSTRUCTION: &str = "\
 Write the summary of the log above for the agent that will continue. Keep: what the user wants, with every \
 constraint; what was found out (files, functions, commands, errors: exact names); what was changed and where; what \
 is still to be done. Leave out what no longer matters. Facts only, at most 600 words, no greeting.";
 /// The most tokens of a summary.
-const SUMMARY_TOKENS: u32 = 2048;
+const MAX_SUMMARY_TOKENS: u32 = 2048;
 /// Of one text in the log the model sees at most so much.
-const PIECE_BYTES: usize = 4 << 10;
+const MAX_TRANSCRIPT_ITEM_BYTES: usize = 4 << 10;
 /// Of the log, where the model's window is not known.
-const LOG_BYTES: usize = 256 << 10;
+const MAX_TRANSCRIPT_BYTES: usize = 256 << 10;
 /// Of the user's words that are kept verbatim.
-const PROMPT_BYTES: usize = 16 << 10;
+const MAX_QUOTED_PROMPT_BYTES: usize = 16 << 10;
 /// A result of a tool that was shortened keeps at least so much.
-const RESULT_BYTES: usize = 4 << 10;
+const MIN_RESULT_BYTES: usize = 4 << 10;
 /// The share of its length that a conversation may keep, at most, when results are shortened.
-const WORTHWHILE: f64 = 0.95;
+const MAX_WORTHWHILE_RATIO: f64 = 0.95;
 /// What a request leaves free for the answer where nobody says how long answers may be.
-const ANSWER_TOKENS: u64 = 4096;
+const DEFAULT_ANSWER_TOKENS: u64 = 4096;
 
 /// Whether a summary made the conversation shorter.
-enum Summarised {
-    Yes,
+enum SummaryResult {
+    Recorded,
     /// It could not, whatever its words are; the failure that the run ends with where nothing else helps.
     Unhelpful(Failure),
 }
 
 impl Run {
     /// Shortens the conversation where the next request would not fit; true when it did.
-    pub(super) async fn make_room(
+    pub(super) async fn compact_if_needed(
         &self,
         journal: &mut Journal,
         request: &ModelRequest,
-        gauge: &Gauge,
-    ) -> Result<bool, Ended> {
-        let Some(room) = self.room() else { return Ok(false) };
-        let estimate = gauge.estimate(self.fixed_weight(request), journal.history());
+        gauge: &TokenEstimator,
+    ) -> Result<bool, TurnError> {
+        let Some(room) = self.token_budget() else { return Ok(false) };
+        let estimate = gauge.estimate(self.overhead_bytes(request), journal.history());
         // Without an older part the provider may judge: the estimate can be wrong.
-        if estimate <= room || first_kept(journal.history().messages(), 0) == 0 {
+        if estimate <= room || first_retained(journal.history().messages(), 0) == 0 {
             return Ok(false);
         }
         self.compact(journal, request, gauge, None).await.map(|()| true)
@@ -68,18 +68,18 @@ impl Run {
         &self,
         journal: &mut Journal,
         request: &ModelRequest,
-        gauge: &Gauge,
+        gauge: &TokenEstimator,
         refusal: Option<Failure>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), TurnError> {
         let messages = journal.history().messages();
-        let older = messages.get(..self.older_part(messages, gauge)).unwrap_or_default();
-        let older_is_small = 2 * weight(older) < weight(messages);
+        let older = messages.get(..self.replaceable_count(messages, gauge)).unwrap_or_default();
+        let older_is_small = 2 * size_bytes(older) < size_bytes(messages);
         if older_is_small && self.shorten_results(journal, request, gauge).await? {
             return Ok(());
         }
         let failure = match self.summarise(journal, request, gauge, refusal).await? {
-            Summarised::Yes => return Ok(()),
-            Summarised::Unhelpful(failure) => failure,
+            SummaryResult::Recorded => return Ok(()),
+            SummaryResult::Unhelpful(failure) => failure,
         };
         if self.shorten_results(journal, request, gauge).await? { Ok(()) } else { Err(failure.into()) }
     }
@@ -89,37 +89,37 @@ impl Run {
         &self,
         journal: &mut Journal,
         request: &ModelRequest,
-        gauge: &Gauge,
-    ) -> Result<bool, Ended> {
-        let before_tokens = gauge.estimate(self.fixed_weight(request), journal.history());
+        gauge: &TokenEstimator,
+    ) -> Result<bool, TurnError> {
+        let before_tokens = gauge.estimate(self.overhead_bytes(request), journal.history());
         let messages = journal.history().messages();
         let is_results = |message: &Arc<Message>| matches!(message.as_ref(), Message::ToolResults(_));
         let Some(newest) = messages.iter().rposition(is_results) else { return Ok(false) };
-        let fixed = self.fixed_weight(request);
-        let before = fixed + weight(messages);
-        let wanted = match self.room() {
+        let fixed = self.overhead_bytes(request);
+        let before = fixed + size_bytes(messages);
+        let wanted = match self.token_budget() {
             Some(room) if room < before_tokens => {
                 (before as f64 * room as f64 / before_tokens.max(1) as f64) as usize
             }
             // The provider refuses what should fit, or nobody knows what fits.
             Some(_) | None => before / 2,
         };
-        let older = ShortenedResults { messages: newest, bytes: RESULT_BYTES };
+        let older = ShortenedResults { messages: newest, bytes: MIN_RESULT_BYTES };
         let mut base = messages.to_vec();
         history::shorten_results(&mut base, older);
-        let mut after = fixed + weight(&base);
+        let mut after = fixed + size_bytes(&base);
         let mut shortened_results = vec![older];
-        let mut bytes = base.get(newest).map_or(0, longest_result) / 2;
-        while after > wanted && bytes >= RESULT_BYTES {
+        let mut bytes = base.get(newest).map_or(0, longest_result_bytes) / 2;
+        while after > wanted && bytes >= MIN_RESULT_BYTES {
             let all = ShortenedResults { messages: base.len(), bytes };
             let mut shorter = base.clone();
             history::shorten_results(&mut shorter, all);
-            after = fixed + weight(&shorter);
+            after = fixed + size_bytes(&shorter);
             shortened_results.truncate(1);
             shortened_results.push(all);
             bytes /= 2;
         }
-        if after as f64 > before as f64 * WORTHWHILE {
+        if after as f64 > before as f64 * MAX_WORTHWHILE_RATIO {
             return Ok(false);
         }
         let compacted = Compacted {
@@ -137,11 +137,11 @@ impl Run {
     }
 
     /// How many messages, from the oldest, a summary would replace.
-    fn older_part(&self, messages: &[Arc<Message>], gauge: &Gauge) -> usize {
+    fn replaceable_count(&self, messages: &[Arc<Message>], gauge: &TokenEstimator) -> usize {
         // Whoever refuses it may know better than our figures how long it is.
-        let quarter = weight(messages) / 4;
-        let tail_bytes = self.room().map_or(quarter, |room| gauge.bytes(room / 4).min(quarter));
-        first_kept(messages, tail_bytes)
+        let quarter = size_bytes(messages) / 4;
+        let tail_bytes = self.token_budget().map_or(quarter, |room| gauge.bytes(room / 4).min(quarter));
+        first_retained(messages, tail_bytes)
     }
 
     /// Replaces the oldest part of the conversation by a summary.
@@ -151,13 +151,13 @@ impl Run {
         &self,
         journal: &mut Journal,
         request: &ModelRequest,
-        gauge: &Gauge,
+        gauge: &TokenEstimator,
         refusal: Option<Failure>,
-    ) -> Result<Summarised, Ended> {
-        let fixed = self.fixed_weight(request);
+    ) -> Result<SummaryResult, TurnError> {
+        let fixed = self.overhead_bytes(request);
         let before_tokens = gauge.estimate(fixed, journal.history());
         let messages = journal.history().messages().to_vec();
-        let replaced = self.older_part(&messages, gauge);
+        let replaced = self.replaceable_count(&messages, gauge);
         let (older, kept) = messages.split_at(replaced);
         let too_long = |why: &str| {
             let window = self.context_window.map_or(String::new(), |window| format!(" of {window}"));
@@ -170,38 +170,43 @@ impl Run {
             failure
         };
         if older.is_empty() {
-            return Ok(Summarised::Unhelpful(too_long("there is no older part to shorten")));
+            return Ok(SummaryResult::Unhelpful(too_long("there is no older part to shorten")));
         }
-        let log_bytes = self.room().map_or(LOG_BYTES, |room| gauge.bytes(room / 2));
+        let log_bytes = self.token_budget().map_or(MAX_TRANSCRIPT_BYTES, |room| gauge.bytes(room / 2));
         let summary_request = Arc::new(ModelRequest {
-            system: SYSTEM.into(),
+            system: SUMMARY_SYSTEM_PROMPT.into(),
             tools: Arc::new([]),
-            messages: vec![Arc::new(Message::User(vec![log(older, log_bytes), ORDER.to_owned()]))],
-            max_output_tokens: Some(SUMMARY_TOKENS),
+            messages: vec![Arc::new(Message::User(vec![
+                transcript(older, log_bytes),
+                SUMMARY_INSTRUCTION.to_owned(),
+            ]))],
+            max_output_tokens: Some(MAX_SUMMARY_TOKENS),
         });
-        let answered = match self.answer_to(journal, &summary_request, Aloud::No).await {
-            Ok(Reply::Complete(answered)) => answered,
-            Ok(Reply::Interrupted(ProviderError { failure, .. })) | Err(Ended::Failed(failure)) => {
+        let answered = match self.send_with_retries(journal, &summary_request, Deltas::Discard).await {
+            Ok(RequestOutcome::Complete(answered)) => answered,
+            Ok(RequestOutcome::Interrupted(ProviderError { failure, .. }))
+            | Err(TurnError::Failed(failure)) => {
                 let too_long =
                     too_long(&format!("the request for a summary failed: {}", failure.reason.detail()));
-                return match is_too_long(&failure) {
-                    true => Ok(Summarised::Unhelpful(too_long)),
+                return match is_context_too_long(&failure) {
+                    true => Ok(SummaryResult::Unhelpful(too_long)),
                     false => Err(too_long.into()),
                 };
             }
-            Err(Ended::Closed) => return Err(Ended::Closed),
+            Err(TurnError::Closed) => return Err(TurnError::Closed),
         };
-        let words = text_of(&answered.answer);
+        let words = visible_text(&answered.answer);
         if words.trim().is_empty() || answered.answer.stop == StopReason::Refusal {
             return Err(too_long("the model gave no summary").into());
         }
-        let summary = standing_in(older, &words);
-        let (before_bytes, after_bytes) = (fixed + weight(&messages), fixed + summary.len() + weight(kept));
+        let summary = summary_message(older, &words);
+        let (before_bytes, after_bytes) =
+            (fixed + size_bytes(&messages), fixed + summary.len() + size_bytes(kept));
         // In proportion: what the provider counted before says best what it will count after.
         let after_tokens = (before_tokens as f64 * after_bytes as f64 / before_bytes.max(1) as f64) as u64;
-        if after_bytes >= before_bytes || self.room().is_some_and(|room| after_tokens > room) {
+        if after_bytes >= before_bytes || self.token_budget().is_some_and(|room| after_tokens > room) {
             let still = format!("still {after_tokens} with a summary of the older part");
-            return Ok(Summarised::Unhelpful(too_long(&still)));
+            return Ok(SummaryResult::Unhelpful(too_long(&still)));
         }
         let compacted = Compacted {
             replaced,
@@ -214,18 +219,18 @@ impl Run {
             shortened_results: Vec::new(),
         };
         journal.record(EventKind::Compacted(Box::new(compacted))).await?;
-        Ok(Summarised::Yes)
+        Ok(SummaryResult::Recorded)
     }
 
     /// Bytes of a request that are the same whatever the conversation is.
-    fn fixed_weight(&self, request: &ModelRequest) -> usize {
-        fixed_weight(request) + self.preface.as_ref().map_or(0, |preface| preface.len())
+    fn overhead_bytes(&self, request: &ModelRequest) -> usize {
+        overhead_bytes(request) + self.preface.as_ref().map_or(0, |preface| preface.len())
     }
 
     /// Tokens that a request may have, where the model's window is known.
-    fn room(&self) -> Option<u64> {
+    fn token_budget(&self) -> Option<u64> {
         let window = self.context_window?;
-        let answer = self.max_output_tokens.map_or(ANSWER_TOKENS, u64::from).min(window / 4);
+        let answer = self.max_output_tokens.map_or(DEFAULT_ANSWER_TOKENS, u64::from).min(window / 4);
         Some(window - answer)
     }
 
@@ -237,11 +242,11 @@ impl Run {
 /// The index of the first message to keep: the newest ones within `bytes`, at least the last exchange.
 ///
 /// Results stay with the answer that asked for them. 0 when there is nothing older.
-fn first_kept(messages: &[Arc<Message>], bytes: usize) -> usize {
+fn first_retained(messages: &[Arc<Message>], bytes: usize) -> usize {
     let mut first = messages.len();
     let mut held = 0;
     for (index, message) in messages.iter().enumerate().rev() {
-        held += weight(std::slice::from_ref(message));
+        held += size_bytes(std::slice::from_ref(message));
         if held > bytes && first < messages.len() {
             break;
         }
@@ -254,7 +259,7 @@ fn first_kept(messages: &[Arc<Message>], bytes: usize) -> usize {
 }
 
 /// The bytes of the longest result in a message.
-fn longest_result(message: &Arc<Message>) -> usize {
+fn longest_result_bytes(message: &Arc<Message>) -> usize {
     match message.as_ref() {
         Message::ToolResults(results) => results.iter().map(|result| result.text.len()).max().unwrap_or(0),
         Message::User(_) | Message::Assistant(_) => 0,
@@ -262,14 +267,14 @@ fn longest_result(message: &Arc<Message>) -> usize {
 }
 
 /// The text that stands in for `older`: the user's last words verbatim, and the model's summary of the rest.
-fn standing_in(older: &[Arc<Message>], words: &str) -> String {
+fn summary_message(older: &[Arc<Message>], words: &str) -> String {
     let prompt = older.iter().rev().find_map(|message| match message.as_ref() {
         Message::User(texts) => Some(texts.join("\n\n")),
         Message::Assistant(_) | Message::ToolResults(_) => None,
     });
     let mut text = format!("The conversation so far was shortened. Summary:\n\n{}", words.trim());
     if let Some(prompt) = prompt {
-        let prompt = ends(&prompt, PROMPT_BYTES);
+        let prompt = elide_middle(&prompt, MAX_QUOTED_PROMPT_BYTES);
         // The format of a string cannot fail.
         let _ = write!(text, "\n\nThe user's last message in it, verbatim:\n\n{prompt}");
     }
@@ -277,10 +282,10 @@ fn standing_in(older: &[Arc<Message>], words: &str) -> String {
 }
 
 /// The older part as a text, each piece and the whole cut in the middle where they are too long.
-fn log(older: &[Arc<Message>], bytes: usize) -> String {
+fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
     let mut text = String::new();
     let mut put = |who: &str, what: &str| {
-        let _ = write!(text, "[{who}]\n{}\n\n", ends(what, PIECE_BYTES));
+        let _ = write!(text, "[{who}]\n{}\n\n", elide_middle(what, MAX_TRANSCRIPT_ITEM_BYTES));
     };
     for message in older {
         match message.as_ref() {
@@ -303,5 +308,5 @@ fn log(older: &[Arc<Message>], bytes: usize) -> String {
             }
         }
     }
-    ends(&text, bytes)
+    elide_middle(&text, bytes)
 }

@@ -11,20 +11,20 @@ use futures_util::stream::FuturesUnordered;
 use ibeam_policy::Access;
 use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
 
-use super::repetition::Repetition;
-use super::{Ended, Run};
+use super::repetition::RepetitionGuard;
+use super::{Run, TurnError};
 use crate::gate::Decision;
 use crate::hook::{FinishedCall, HookBlock};
 use crate::journal::Journal;
 use crate::tool::{PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
 
 /// Calls that run at the same time, at the most.
-const CONCURRENT_CALLS: usize = 8;
+const MAX_CONCURRENT_CALLS: usize = 8;
 /// How long a call may take to end once the run is to stop; tools promise two seconds.
 const STOP_GRACE: Duration = Duration::from_millis(2500);
 
 /// What acting came to.
-pub(super) struct Acted {
+pub(super) struct BatchResult {
     /// Calls of the answer.
     pub(super) calls: u32,
     /// A call worth a word, and how often it came.
@@ -32,61 +32,61 @@ pub(super) struct Acted {
 }
 
 /// A call before it starts.
-pub(super) enum Planned {
+pub(super) enum PlannedCall {
     /// To be put to the gate, with what a hook has against it.
-    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, objection: Option<HookBlock> },
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, block: Option<HookBlock> },
     /// Cannot run; the outcome is known.
-    Settled { call: ToolCall, outcome: ToolOutcome },
+    Resolved { call: ToolCall, outcome: ToolOutcome },
 }
 
-impl Planned {
-    fn bars_others(&self) -> bool {
+impl PlannedCall {
+    fn is_exclusive(&self) -> bool {
         match self {
             Self::Ready { access, .. } => !access.is_read_only(),
-            Self::Settled { .. } => false,
+            Self::Resolved { .. } => false,
         }
     }
 }
 
 impl Run {
-    pub(super) async fn act(
+    pub(super) async fn run_tool_calls(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
         answer: &Answer,
         cut: bool,
         calls_left: Option<u32>,
-        repetition: &mut Repetition,
-    ) -> Result<Acted, Ended> {
-        let mut acted = Acted { calls: 0, repeated: None };
+        repetition: &mut RepetitionGuard,
+    ) -> Result<BatchResult, TurnError> {
+        let mut acted = BatchResult { calls: 0, repeated: None };
         let mut together = Vec::new();
         let mut finished = Vec::new();
         for call in answer.calls() {
             let mut planned = match calls_left {
                 Some(left) if acted.calls >= left => {
-                    settled(call, "the run has reached its limit of tool calls")
+                    not_executed(call, "the run has reached its limit of tool calls")
                 }
-                _ if cut => settled(call, "the answer was cut off by the output limit"),
-                Some(_) | None => self.plan(call.clone()),
+                _ if cut => not_executed(call, "the answer was cut off by the output limit"),
+                Some(_) | None => self.plan_call(call.clone()),
             };
             acted.calls += 1;
             // Hooks see what the calls before have left; and what they make of a call may bar others too.
-            if planned.bars_others() {
-                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+            if planned.is_exclusive() {
+                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
             }
-            self.put_to_hooks(journal, &mut planned).await?;
-            if planned.bars_others() {
-                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+            self.run_pre_tool_hooks(journal, &mut planned).await?;
+            if planned.is_exclusive() {
+                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
                 together.push(planned);
-                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
             } else {
                 together.push(planned);
             }
         }
-        self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
-        repetition.begin_answer();
+        self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
+        repetition.start_answer();
         for (call, result) in finished {
-            if let Some(count) = repetition.seen(&call, &result) {
+            if let Some(count) = repetition.record_call(&call, &result) {
                 acted.repeated = Some((call.name, count));
             }
         }
@@ -94,28 +94,30 @@ impl Run {
     }
 
     /// Looks the tool up and prepares the call.
-    fn plan(&self, mut call: ToolCall) -> Planned {
+    fn plan_call(&self, mut call: ToolCall) -> PlannedCall {
         let Some(tool) = self.tools.get(&call.name) else {
             let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
-            return Planned::Settled { call, outcome };
+            return PlannedCall::Resolved { call, outcome };
         };
         match tool.prepare(&call.arguments) {
             Ok(PreparedCall { arguments, access, run }) => {
                 call.arguments = arguments;
-                Planned::Ready { call, tool: Arc::clone(tool), access, run, objection: None }
+                PlannedCall::Ready { call, tool: Arc::clone(tool), access, run, block: None }
             }
-            Err(ToolInputError(message)) => Planned::Settled { call, outcome: ToolOutcome::error(message) },
+            Err(ToolInputError(message)) => {
+                PlannedCall::Resolved { call, outcome: ToolOutcome::error(message) }
+            }
         }
     }
 
     /// Runs the planned calls at the same time and empties `planned`.
-    async fn run_together(
+    async fn run_batch(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
-        planned: &mut Vec<Planned>,
+        planned: &mut Vec<PlannedCall>,
         finished: &mut Vec<(ToolCall, Arc<str>)>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), TurnError> {
         let context = ToolContext::new(self.stop.clone(), self.file_timeout);
         let mut waiting = std::mem::take(planned).into_iter();
         let mut running = FuturesUnordered::new();
@@ -131,35 +133,35 @@ impl Run {
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
         };
         loop {
-            while running.len() < CONCURRENT_CALLS {
+            while running.len() < MAX_CONCURRENT_CALLS {
                 if let Some(reason) = self.stop.requested() {
-                    self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                    self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
                     return Err(reason.clone().into());
                 }
                 let Some(next) = waiting.next() else { break };
                 let next = without_secrets(journal, next);
                 let call = match &next {
-                    Planned::Ready { call, .. } | Planned::Settled { call, .. } => call.clone(),
+                    PlannedCall::Ready { call, .. } | PlannedCall::Resolved { call, .. } => call.clone(),
                 };
                 let started =
                     EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() };
                 journal.record(started).await?;
                 match next {
-                    Planned::Settled { outcome, .. } => {
+                    PlannedCall::Resolved { outcome, .. } => {
                         finish(journal, call, outcome, Duration::ZERO).await?;
                     }
-                    Planned::Ready { access, run, objection, .. } => {
+                    PlannedCall::Ready { access, run, block: objection, .. } => {
                         // A person may take long to answer, or never do.
                         let decision = tokio::select! {
                             biased;
                             reason = self.stop.wait() => {
-                                finish(journal, call, not_run(), Duration::ZERO).await?;
-                                self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                                finish(journal, call, stopped_before_decision(), Duration::ZERO).await?;
+                                self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
                                 return Err(reason.into());
                             }
                             decision = self.gate.decide(&call, &access, objection.as_ref()) => decision,
                         };
-                        match self.decided(journal, &call, decision).await? {
+                        match self.record_decision(journal, &call, decision).await? {
                             Some(reason) => {
                                 let rejected = ToolOutcome::Rejected { reason };
                                 finish(journal, call, rejected, Duration::ZERO).await?;
@@ -181,7 +183,7 @@ impl Run {
                 biased;
                 next = running.next() => next,
                 reason = self.stop.wait() => {
-                    self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                    self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
                     return Err(reason.into());
                 }
             };
@@ -193,18 +195,18 @@ impl Run {
                         journal.record(EventKind::Notice(notice)).await?;
                     }
                 }
-                None => return self.tell_ends(journal, ended).await,
+                None => return self.run_post_tool_hooks(journal, ended).await,
             }
         }
     }
 
     /// Records what the gate said; gives the sentence of a refusal.
-    async fn decided(
+    async fn record_decision(
         &self,
         journal: &mut Journal,
         call: &ToolCall,
         decision: Decision,
-    ) -> Result<Option<String>, Ended> {
+    ) -> Result<Option<String>, TurnError> {
         let decided = PermissionDecided {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -217,13 +219,13 @@ impl Run {
     }
 
     /// Waits a bounded time for calls that were asked to stop, then drops them.
-    async fn let_end<F>(
+    async fn drain_running<F>(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
         running: &mut FuturesUnordered<F>,
         open: &mut Vec<ToolCall>,
-    ) -> Result<(), Ended>
+    ) -> Result<(), TurnError>
     where
         F: Future<Output = (ToolCall, ToolOutcome, Duration)>,
     {
@@ -255,24 +257,26 @@ impl Run {
 
 /// The call, unless its arguments hold a secret: the record may not have it, and a call is not executed with other
 /// arguments than those on record.
-fn without_secrets(journal: &Journal, planned: Planned) -> Planned {
+fn without_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
     match &planned {
-        Planned::Ready { call, .. } if journal.redactor().own_words().are_in(&call.arguments) => settled(
-            call,
-            "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
+        PlannedCall::Ready { call, .. } if journal.redactor().own_words().are_in(&call.arguments) => {
+            not_executed(
+                call,
+                "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
              have it read from a file or variable where it is needed",
-        ),
-        Planned::Ready { .. } | Planned::Settled { .. } => planned,
+            )
+        }
+        PlannedCall::Ready { .. } | PlannedCall::Resolved { .. } => planned,
     }
 }
 
 /// A call that is not executed.
-fn settled(call: &ToolCall, why: &str) -> Planned {
-    Planned::Settled { call: call.clone(), outcome: ToolOutcome::error(format!("not executed: {why}")) }
+fn not_executed(call: &ToolCall, why: &str) -> PlannedCall {
+    PlannedCall::Resolved { call: call.clone(), outcome: ToolOutcome::error(format!("not executed: {why}")) }
 }
 
 /// The outcome of a call that was stopped before anybody let it run.
-fn not_run() -> ToolOutcome {
+fn stopped_before_decision() -> ToolOutcome {
     let reason = "not executed: the run was stopped before this call was allowed".to_owned();
     ToolOutcome::Rejected { reason }
 }

@@ -2,14 +2,14 @@
 
 use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
-use super::act::Planned;
-use super::{Ended, Run};
+use super::tool_calls::PlannedCall;
+use super::{Run, TurnError};
 use crate::hook::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
 use crate::journal::{Journal, JournalClosed};
 
 impl Run {
     /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.
-    async fn hear(&self, journal: &mut Journal, moment: HookEvent<'_>) -> Result<HookOutput, Ended> {
+    async fn run_hooks(&self, journal: &mut Journal, moment: HookEvent<'_>) -> Result<HookOutput, TurnError> {
         let Some(hearing) = self.hooks.run(moment) else { return Ok(HookOutput::default()) };
         let mut heard = tokio::select! {
             biased;
@@ -26,8 +26,12 @@ impl Run {
     ///
     /// # Errors
     /// `PromptRefused`: it has not become part of the conversation.
-    pub(super) async fn open(&self, journal: &mut Journal, mut prompt: Vec<String>) -> Result<(), Ended> {
-        let (kind, failure) = match self.put_prompt_to_hooks(journal, &prompt).await {
+    pub(super) async fn submit_prompt(
+        &self,
+        journal: &mut Journal,
+        mut prompt: Vec<String>,
+    ) -> Result<(), TurnError> {
+        let (kind, failure) = match self.run_prompt_hooks(journal, &prompt).await {
             Ok((_, HookDecision::Block(HookBlock { hook, message, for_people, ask: _ }))) => {
                 let reason = Reason::PromptRefused { hook, detail: for_people.unwrap_or(message) };
                 (EventKind::PromptWithheld { content: prompt }, Some(Failure::from(reason)))
@@ -37,35 +41,37 @@ impl Run {
                 (EventKind::UserMessage { content: prompt }, None)
             }
             // What no hook has judged is not for the model of a later run either.
-            Err(Ended::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),
-            Err(Ended::Closed) => return Err(Ended::Closed),
+            Err(TurnError::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),
+            Err(TurnError::Closed) => return Err(TurnError::Closed),
         };
         journal.record(kind).await?;
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    async fn put_prompt_to_hooks(
+    async fn run_prompt_hooks(
         &self,
         journal: &mut Journal,
         prompt: &[String],
-    ) -> Result<(Vec<String>, HookDecision), Ended> {
-        let mut context = self.hear(journal, HookEvent::RunStart).await?.context;
-        let heard = self.hear(journal, HookEvent::PromptSubmit(prompt)).await?;
+    ) -> Result<(Vec<String>, HookDecision), TurnError> {
+        let mut context = self.run_hooks(journal, HookEvent::RunStart).await?.context;
+        let heard = self.run_hooks(journal, HookEvent::PromptSubmit(prompt)).await?;
         context.extend(heard.context);
         Ok((context, heard.decision))
     }
 
     /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules
     /// then.
-    pub(super) async fn put_to_hooks(
+    pub(super) async fn run_pre_tool_hooks(
         &self,
         journal: &mut Journal,
-        planned: &mut Planned,
-    ) -> Result<(), Ended> {
+        planned: &mut PlannedCall,
+    ) -> Result<(), TurnError> {
         for rewritten in [false, true] {
-            let Planned::Ready { call, tool, access, run, objection } = planned else { return Ok(()) };
+            let PlannedCall::Ready { call, tool, access, run, block: objection } = planned else {
+                return Ok(());
+            };
             match self
-                .hear(journal, HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten })
+                .run_hooks(journal, HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten })
                 .await?
                 .decision
             {
@@ -93,19 +99,19 @@ impl Run {
     }
 
     /// Tells of calls that ended, in the order of their ends.
-    pub(super) async fn tell_ends(
+    pub(super) async fn run_post_tool_hooks(
         &self,
         journal: &mut Journal,
         ended: Vec<FinishedCall>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), TurnError> {
         for ended in ended {
-            self.hear(journal, HookEvent::AfterToolCall(&ended)).await?;
+            self.run_hooks(journal, HookEvent::AfterToolCall(&ended)).await?;
         }
         Ok(())
     }
 
     /// Tells of the end, whatever it is; after a stop only as long as that allows.
-    pub(super) async fn close(
+    pub(super) async fn run_stop_hooks(
         &self,
         journal: &mut Journal,
         outcome: &RunOutcome,
