@@ -9,7 +9,7 @@ mod typescript;
 
 use std::path::Path;
 
-use ibeam_output::{Contract, SchemaTarget};
+use ibeam_wire::{Contract, SchemaTarget};
 use serde_json::{Map, Value};
 
 use definition::Definition;
@@ -44,7 +44,7 @@ fn files() -> Vec<(String, String)> {
     for contract in Contract::ALL {
         for of in SchemaTarget::ALL {
             let path = format!("docs/schema/contract-{}/{}.schema.json", contract.as_str(), of.name());
-            files.push((path, format!("{:#}\n", ibeam_output::schema(of, contract))));
+            files.push((path, format!("{:#}\n", ibeam_wire::schema(of, contract))));
         }
     }
     let definitions = definitions();
@@ -69,7 +69,7 @@ fn definitions() -> Vec<Definition> {
 fn defined(contract: Contract) -> Map<String, Value> {
     let mut found = Map::new();
     for of in [SchemaTarget::StreamJson, SchemaTarget::Json] {
-        let mut schema = ibeam_output::schema(of, contract);
+        let mut schema = ibeam_wire::schema(of, contract);
         if let Some(Value::Object(definitions)) = schema.get_mut("$defs").map(Value::take) {
             found.extend(definitions);
         }

@@ -1,32 +1,32 @@
-//! The line of a delta: of a long answer there are a hundred thousand, which differ in their text and their time alone.
+//! The line of a delta. A long answer has a hundred thousand, which differ in text and time only.
 //!
-//! Knows no key of the wire: what stands around the text is taken from a line that was written like every other.
+//! The parts around text and time are cut once from a line that serde wrote, so no key is written here.
 
 use std::io;
 
-use ibeam_protocol::SessionId;
+use ibeam_wire::{DeltaEvent, Message, TextBlock};
 use serde::Serialize;
 
-use crate::wire::{Line, Message, Role, TextBlock, write_line};
+use crate::json_line::write_line;
 
-/// What stands before the text, and between it and the time.
+/// The constant parts of a delta's line: before the text, and between text and time.
 pub(crate) struct DeltaLine {
     before: Vec<u8>,
     between: Vec<u8>,
 }
 
 impl DeltaLine {
-    /// That of a session.
+    /// Returns the parts for the deltas of a session.
     ///
     /// # Errors
-    /// None that can be; the serializer's otherwise.
-    pub(crate) fn new(session_id: SessionId) -> io::Result<Self> {
+    /// The serializer failed, which does not happen for text and numbers.
+    pub(crate) fn new(session_id: &str) -> io::Result<Self> {
         const NO_TEXT: &[u8] = b"\"\"";
         let mut line = Vec::new();
-        write_whole(&mut line, "", session_id, 0)?;
+        write_complete_line(&mut line, "", session_id, 0)?;
         // The only empty text in it.
-        let place = line.windows(NO_TEXT.len()).position(|bytes| bytes == NO_TEXT);
-        let parts = place.and_then(|at| {
+        let position = line.windows(NO_TEXT.len()).position(|bytes| bytes == NO_TEXT);
+        let parts = position.and_then(|at| {
             let between = line.get(at + NO_TEXT.len()..)?.strip_suffix(b"0}\n")?;
             Some(Self { before: line.get(..at)?.to_vec(), between: between.to_vec() })
         });
@@ -47,17 +47,26 @@ impl DeltaLine {
     }
 }
 
-/// A value as lines hold it, without the end of one.
+/// Appends a value without a line end.
 fn write_value(bytes: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     write_line(bytes, &value)?;
     bytes.pop();
     Ok(())
 }
 
-/// The line, written like every other.
-fn write_whole(bytes: &mut Vec<u8>, text: &str, session_id: SessionId, timestamp_ms: u64) -> io::Result<()> {
-    let message = Message { role: Role::Assistant, content: &[TextBlock { text }] };
-    write_line(bytes, &Line::Assistant { message, session_id, timestamp_ms })
+/// Writes the line like every other one.
+fn write_complete_line(
+    bytes: &mut Vec<u8>,
+    text: &str,
+    session_id: &str,
+    timestamp_ms: u64,
+) -> io::Result<()> {
+    write_line(bytes, &DeltaEvent { message: assistant_message(text), session_id, timestamp_ms })
+}
+
+/// Returns the message of an `assistant` event.
+pub(crate) fn assistant_message(text: &str) -> Message<&str> {
+    Message { role: "assistant", content: vec![TextBlock { kind: "text", text }] }
 }
 
 #[cfg(test)]
@@ -69,11 +78,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_delta_is_written_as_the_line_that_it_is(text in any::<String>(), at in any::<u64>()) {
-            let session_id = SessionId::random();
-            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            DeltaLine::new(session_id).unwrap().write(&mut ours, &text, at).unwrap();
-            write_whole(&mut theirs, &text, session_id, at).unwrap();
-            prop_assert_eq!(String::from_utf8(ours).unwrap(), String::from_utf8(theirs).unwrap());
+            let session_id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+            let (mut from_template, mut complete) = (Vec::new(), Vec::new());
+            DeltaLine::new(session_id).unwrap().write(&mut from_template, &text, at).unwrap();
+            write_complete_line(&mut complete, &text, session_id, at).unwrap();
+            prop_assert_eq!(String::from_utf8(from_template).unwrap(), String::from_utf8(complete).unwrap());
         }
     }
 }

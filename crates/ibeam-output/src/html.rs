@@ -19,8 +19,9 @@ use self::markup::Markup;
 use self::prose::Prose;
 use crate::catalogue::{Catalogue, Ending, PageLine};
 use crate::line_buffer::LineBuffer;
+use crate::run_lines::permission_mode;
 use crate::text::{action, detail, ending};
-use crate::wire::{ToolResultObject, permission_mode};
+use crate::tool_call_line::call_result;
 use crate::writer::EventWriter;
 
 /// Nothing may be loaded and nothing run.
@@ -120,7 +121,7 @@ impl<W: Write> Html<W> {
         self.arguments(call, page);
         page.raw("<h3>").text(&self.say(&PageLine::Result)).raw("</h3>\n");
         // Strings, numbers and lists always become a value.
-        let result = serde_json::to_value(ToolResultObject { tool: &call.name, outcome }).unwrap_or_default();
+        let result = serde_json::to_value(call_result(&call.name, outcome)).unwrap_or_default();
         match result.get("success").filter(|_| result.as_object().is_some_and(|result| result.len() == 1)) {
             Some(success) => payload::show(success, &call.arguments, page),
             None => payload::show(&result, &call.arguments, page),

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 
 use ibeam_protocol::{Event, EventKind, RunOutcome};
 
+use ibeam_wire::{ResultObject, ResultSubtype};
 use serde_json::{Map, Value};
 
+use crate::json_line::{to_line, write_line};
 use crate::line_buffer::LineBuffer;
+use crate::run_lines::{borrowed, run_summary, token_usage};
 use crate::segments::FinalMessage;
-use crate::wire::{JsonResult, RunSummary, Subtype, write_line};
 use crate::writer::EventWriter;
 
 /// Writes the one object of contract section 2.
@@ -39,16 +41,16 @@ impl<W: Write> EventWriter for Json<W> {
             EventKind::RunFinished(run) => match &run.outcome {
                 RunOutcome::Completed => {
                     let result = std::mem::take(&mut self.result);
-                    let object = JsonResult {
-                        subtype: Subtype::Success,
+                    let object = ResultObject {
+                        subtype: ResultSubtype::Success,
                         is_error: false,
                         duration_ms: run.duration_ms,
                         duration_api_ms: run.duration_ms,
-                        result: &result,
-                        session_id: run.session_id,
-                        request_id: run.totals.request_id.as_deref(),
-                        usage: run.totals.usage.map(Into::into),
-                        ibeam: RunSummary::new(&run.totals, Some(self.final_message.take(&result))),
+                        result: borrowed(&result),
+                        session_id: run.session_id.to_string().into(),
+                        request_id: run.totals.request_id.as_deref().map(borrowed),
+                        usage: run.totals.usage.map(token_usage),
+                        ibeam: Some(run_summary(&run.totals, Some(self.final_message.take(&result)))),
                     };
                     self.lines.append(|bytes| write_line(bytes, &object))
                 }
@@ -85,14 +87,4 @@ pub fn result_line_to_object(line: &str) -> String {
     }
     object.extend(given);
     to_line(&Value::Object(object))
-}
-
-/// A value as a line of the wire, with its end: what no reader may take for a line end is escaped.
-pub fn to_line(value: &Value) -> String {
-    let mut bytes = Vec::new();
-    match write_line(&mut bytes, value) {
-        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        // A value has text for keys, so it is always written.
-        Err(_) => format!("{value}\n"),
-    }
 }

@@ -8,14 +8,15 @@ mod catalogue;
 mod delta_line;
 mod html;
 mod json;
+mod json_line;
 mod line_buffer;
 mod locale;
 mod printable;
-mod schema;
+mod run_lines;
 mod segments;
 mod stream_json;
 mod text;
-mod wire;
+mod tool_call_line;
 mod writer;
 
 pub use catalogue::{
@@ -25,10 +26,10 @@ pub use catalogue::{
 pub use html::Html;
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;
-pub use json::{Json, result_line_to_object, to_line};
+pub use json::{Json, result_line_to_object};
+pub use json_line::to_line;
 pub use locale::Locale;
-pub use schema::{SchemaTarget, schema};
+pub use run_lines::{cli_error_object, error_object};
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
-pub use wire::{cli_error_object, error_object};
 pub use writer::EventWriter;

@@ -4,22 +4,25 @@
 
 use std::io::{self, Write};
 
-use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionId};
-
-use crate::delta_line::DeltaLine;
-use crate::line_buffer::LineBuffer;
-use crate::segments::{FinalMessage, Segments};
-use crate::wire::{
-    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Segment, ServerEntry, Subtype,
-    TextBlock, ToolCallObject, key_source, permission_mode, write_line,
+use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, ToolCall, ToolOutcome};
+use ibeam_wire::{
+    AssistantEvent, CallPhase, Contract, Message, ResultEvent, ResultSubtype, TextBlock, ToolCallEvent,
+    UserEvent,
 };
+use serde::Serialize;
+
+use crate::delta_line::{DeltaLine, assistant_message};
+use crate::json_line::write_line;
+use crate::line_buffer::LineBuffer;
+use crate::run_lines::{borrowed, error_event, init_event, run_summary, token_usage};
+use crate::segments::{FinalMessage, Segments};
+use crate::tool_call_line::CallBody;
 use crate::writer::EventWriter;
-use ibeam_wire::Contract;
 
 /// Writes NDJSON, of either contract.
 pub struct StreamJson<W> {
     lines: LineBuffer<W>,
-    session_id: Option<SessionId>,
+    session_id: Option<String>,
     delta: Option<DeltaLine>,
     /// Every delta so far: what the terminal line repeats.
     result: String,
@@ -53,55 +56,61 @@ impl<W: Write> StreamJson<W> {
         }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.lines.append(|bytes| write_line(bytes, line))
     }
 
-    fn session(&self) -> io::Result<SessionId> {
-        self.session_id.ok_or_else(too_early)
-    }
-
-    /// Prints what was said since the last call: before the next one, in whose answer it stands, or as the last segment.
+    /// Writes the text since the last call as a segment: before the next call, with its answer and time, or as the last.
     fn end_segment(&mut self, before: Option<(&ModelCallId, u64)>) -> io::Result<()> {
         let Some(text) = self.segments.as_mut().and_then(|segments| segments.end(&self.result)) else {
             return Ok(());
         };
-        let session_id = self.session_id.ok_or_else(too_early)?;
-        self.lines.append(|bytes| {
-            let line = Segment {
-                message: Message { role: Role::Assistant, content: &[TextBlock { text }] },
-                session_id,
-                model_call_id: before.map(|(model_call_id, _)| model_call_id),
-                timestamp_ms: before.map(|(_, at_ms)| at_ms),
-            };
-            write_line(bytes, &line)
-        })
+        let segment = AssistantEvent {
+            message: assistant_message(text),
+            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+            model_call_id: before.map(|(model_call_id, _)| model_call_id.as_str()),
+            timestamp_ms: before.map(|(_, at_ms)| at_ms),
+        };
+        self.lines.append(|bytes| write_line(bytes, &segment))
+    }
+
+    fn call(
+        &mut self,
+        model_call_id: &ModelCallId,
+        timestamp_ms: u64,
+        call: &ToolCall,
+        outcome: Option<&ToolOutcome>,
+    ) -> io::Result<()> {
+        let event = ToolCallEvent {
+            phase: if outcome.is_some() { CallPhase::Completed } else { CallPhase::Started },
+            call_id: call.id.as_str(),
+            tool_call: CallBody { call, outcome },
+            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+            model_call_id: Some(model_call_id.as_str()),
+            timestamp_ms: Some(timestamp_ms),
+        };
+        self.lines.append(|bytes| write_line(bytes, &event))
     }
 
     fn end(&mut self, run: &RunFinished) -> io::Result<()> {
         self.end_segment(None)?;
         let result = &std::mem::take(&mut self.result);
         let final_message = self.final_message.take(result);
-        let lines = &mut self.lines;
         match &run.outcome {
-            RunOutcome::Completed => lines.append(|bytes| {
-                let line = Line::Result {
-                    subtype: Subtype::Success,
-                    duration_ms: run.duration_ms,
-                    duration_api_ms: run.duration_ms,
-                    is_error: false,
-                    result,
-                    session_id: run.session_id,
-                    request_id: run.totals.request_id.as_deref(),
-                    usage: run.totals.usage.map(Into::into),
-                    ibeam: RunSummary::new(&run.totals, Some(final_message)),
-                };
-                write_line(bytes, &line)
+            RunOutcome::Completed => self.line(&ResultEvent {
+                subtype: ResultSubtype::Success,
+                duration_ms: run.duration_ms,
+                duration_api_ms: run.duration_ms,
+                is_error: false,
+                result: borrowed(result),
+                session_id: run.session_id.to_string().into(),
+                request_id: run.totals.request_id.as_deref().map(borrowed),
+                usage: run.totals.usage.map(token_usage),
+                ibeam: Some(run_summary(&run.totals, Some(final_message))),
             }),
             RunOutcome::Failed(failure) => {
                 let message = crate::catalogue::english().failure(failure).message;
-                let line = Line::Error(ErrorLine::new(failure, &message, Some(run), Some(result)));
-                lines.append(|bytes| write_line(bytes, &line))
+                self.line(&error_event(failure, &message, Some(run), Some(result)))
             }
         }
     }
@@ -112,25 +121,19 @@ impl<W: Write> EventWriter for StreamJson<W> {
         let timestamp_ms = event.at_ms;
         match &event.kind {
             EventKind::SessionStarted(started) => {
-                self.session_id = Some(started.session_id);
-                self.delta = Some(DeltaLine::new(started.session_id)?);
-                self.line(&Line::Init {
-                    subtype: Subtype::Init,
-                    api_key_source: key_source(started.key_source),
-                    cwd: LossyPath(&started.cwd),
-                    session_id: started.session_id,
-                    model: &started.model.display,
-                    permission_mode: permission_mode(started.permission_mode),
-                    tools: &started.tools,
-                    mcp_servers: started.mcp_servers.iter().map(ServerEntry::new).collect(),
-                    ibeam: InitExtras::new(started, self.contract()),
-                })
+                let session_id = started.session_id.to_string();
+                self.delta = Some(DeltaLine::new(&session_id)?);
+                self.line(&init_event(started, &session_id, self.contract()))?;
+                self.session_id = Some(session_id);
+                Ok(())
             }
             EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
-                let content: Vec<_> = content.iter().map(|text| TextBlock { text }).collect();
-                let message = Message { role: Role::User, content: &content };
-                let session_id = self.session()?;
-                self.line(&Line::User { message, session_id })
+                let content = content.iter().map(|text| TextBlock { kind: "text", text: text.as_str() });
+                let event = UserEvent {
+                    message: Message { role: "user", content: content.collect() },
+                    session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+                };
+                self.lines.append(|bytes| write_line(bytes, &event))
             }
             EventKind::TextDelta { text } => {
                 self.result.push_str(text);
@@ -143,26 +146,10 @@ impl<W: Write> EventWriter for StreamJson<W> {
             EventKind::ToolCallStarted { model_call_id, call } => {
                 self.end_segment(Some((model_call_id, timestamp_ms)))?;
                 self.final_message.restart(&self.result);
-                let session_id = self.session()?;
-                self.line(&Line::ToolCallStarted {
-                    subtype: Subtype::Started,
-                    call_id: &call.id,
-                    tool_call: ToolCallObject { call, outcome: None },
-                    session_id,
-                    model_call_id,
-                    timestamp_ms,
-                })
+                self.call(model_call_id, timestamp_ms, call, None)
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
-                let session_id = self.session()?;
-                self.line(&Line::ToolCallCompleted {
-                    subtype: Subtype::Completed,
-                    call_id: &call.id,
-                    tool_call: ToolCallObject { call, outcome: Some(outcome) },
-                    session_id,
-                    model_call_id,
-                    timestamp_ms,
-                })
+                self.call(model_call_id, timestamp_ms, call, Some(outcome))
             }
             EventKind::RunFinished(run) => self.end(run),
             EventKind::ThinkingDelta { .. }

@@ -9,7 +9,7 @@ use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome, ToolOu
 use crate::catalogue::{Action, Catalogue, Ending};
 use crate::line_buffer::LineBuffer;
 use crate::printable::{many_lines, one_line, shortened};
-use crate::wire::mcp_tool;
+use crate::tool_call_line::mcp_tool;
 use crate::writer::EventWriter;
 
 /// The line of an action is short; a path or command longer than this many characters is cut.

@@ -6,21 +6,21 @@
 //! caller does. Memory is that of the longest line and of the calls that are open, whatever the
 //! length of the stream. Judges the bytes only: exit code and stderr are not in them.
 
-mod calls;
+mod answer;
+mod call_payload;
+mod call_tracker;
 mod finding;
 mod rule;
-mod segments;
-mod shape;
 mod stream;
-mod table;
-mod tool;
+mod value;
 
 use std::io::{self, BufRead};
 
+pub(crate) use self::call_payload::FUNCTION_CALL;
 pub use self::finding::{Finding, Report};
 pub use self::rule::{Rule, Severity};
 use self::stream::Checker;
-use crate::contract::Contract;
+use crate::Contract;
 use crate::lines::Lines;
 
 /// Reads to the end and tells every breach; the first `most` findings are kept, all are counted.

@@ -1,113 +1,132 @@
-//! The events of a stream as types. Lenient: what a reader does not need may be absent or new.
+//! The events of a stream as types. Reading is lenient: keys that a reader can do without may be absent or new.
 
-mod call;
 mod ending;
 mod init;
+mod tool_call;
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::call::{CallPhase, ToolCallBody, ToolCallEvent};
-pub use self::ending::{DenialEntry, ErrorEvent, ResultEvent, RunSummary, TokenUsage};
-pub use self::init::{ApiKeySource, InitEvent, InitExtras, LimitValues, SandboxEntry, ServerEntry};
+pub(crate) use self::ending::KEYS_OF_A_RUN;
+pub use self::ending::{
+    DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, ResultEvent, ResultObject, ResultSubtype,
+    RunSummary, TokenUsage,
+};
+pub use self::init::{
+    ApiKeySource, InitEvent, InitExtras, InitSubtype, LimitValues, SandboxEntry, ServerEntry,
+};
+pub use self::tool_call::{CallPhase, ToolCallBody, ToolCallEvent};
+use crate::describe::{Constraint, Describe, DescribeObject, Shape, contract_object};
 use crate::scan;
 
 /// One line of a stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum Event {
-    /// `system`/`init`: the head of the run. Once, first. Published.
+    /// `system`/`init`: the head of the run. Once, first.
     Init(Box<InitEvent>),
-    /// `user`: the prompt. Once, second. Published.
+    /// `user`: the prompt. Once, second.
     User(UserEvent),
-    /// `assistant`: a piece of the answer. Published.
+    /// `assistant`: a piece of the answer.
     Assistant(AssistantEvent),
-    /// `tool_call`: a call begins or has ended. Published.
+    /// `tool_call`: a call starts or has ended.
     ToolCall(Box<ToolCallEvent>),
-    /// `result`: the end of a run that succeeded. Last. Published.
+    /// `result`: the end of a run that succeeded. Last.
     Result(Box<ResultEvent>),
-    /// `error`: the end of a run that failed. Last. Since 0.1.0.
+    /// `error`: the end of a run that failed. Last.
     Error(Box<ErrorEvent>),
-    /// An event that this version does not know, as it stands.
+    /// An event that this version does not know, unchanged.
     Other(Value),
 }
 
-/// The prompt.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct UserEvent {
-    /// The prompt verbatim; context from stdin and from hooks stands in further blocks. Published.
-    pub message: Message,
-    /// A UUID, the same in every event of the run; what `--resume` takes. Published.
-    pub session_id: String,
+contract_object! {
+    /// The prompt, verbatim; one line for each prompt.
+    pub struct UserEvent<S: Default = String> type "user" {
+        /// The prompt: a block each for the words, for piped context, and for the context of hooks.
+        required message("message", shape: Shape::ObjectWithWord(Message::<String>::object, "role", "user")): Message<S>,
+        /// The session of the run.
+        required session_id("session_id", shape: Shape::Uuid): S,
+    }
 }
 
-/// A piece of the answer.
-///
-/// Under contract 1 a delta: all of them together, with nothing in between, are the answer. Under contract 2 a segment,
-/// which is the whole text between two calls, or a delta of one: [`NewText`](crate::NewText) adds up either.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct AssistantEvent {
-    /// The piece. Published.
-    pub message: Message,
-    /// As in [`UserEvent`]. Published.
-    pub session_id: String,
-    /// Under contract 2, with a segment before a call: the answer of the model that both belong to. Since 0.1.0.
-    pub model_call_id: Option<String>,
-    /// Milliseconds since 1970-01-01 UTC. Since 0.1.0; absent in the last segment under contract 2.
-    pub timestamp_ms: Option<u64>,
+contract_object! {
+    /// A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer.
+    pub struct DeltaEvent<S: Default = String> (name: "AssistantEvent") type "assistant" {
+        /// The piece of text, as the model writes it.
+        required message("message", shape: ASSISTANT_MESSAGE): Message<S>,
+        /// The session of the run.
+        required session_id("session_id", shape: Shape::Uuid): S,
+        /// When it was written, since 1970-01-01 UTC.
+        added timestamp_ms("timestamp_ms", unit: "ms"): u64,
+    }
 }
+
+contract_object! {
+    /// A segment of the answer: the whole text between two calls. The texts of all segments, in order and with nothing in
+    /// between, are the answer. A segment before a call has `model_call_id` and `timestamp_ms`, the last one neither. With
+    /// `timestamp_ms` alone it is a delta, which the segment after it repeats; deltas come with `--stream-partial-output`.
+    pub struct AssistantEvent<S: Default = String> (constraint: Constraint::Requires("model_call_id", "timestamp_ms")) type "assistant" {
+        /// The piece of text, as the model writes it.
+        required message("message", shape: ASSISTANT_MESSAGE): Message<S>,
+        /// The session of the run.
+        required session_id("session_id", shape: Shape::Uuid): S,
+        /// The answer of the model that the text and the call after it belong to.
+        optional model_call_id("model_call_id", is_addition: true): Option<S>,
+        /// When it was written, since 1970-01-01 UTC.
+        optional timestamp_ms("timestamp_ms", unit: "ms", is_addition: true): Option<u64>,
+    }
+}
+
+const ASSISTANT_MESSAGE: Shape = Shape::ObjectWithWord(Message::<String>::object, "role", "assistant");
 
 impl AssistantEvent {
-    /// It has a time and nothing else, as deltas do. A stream of another program may have deltas without.
+    /// Whether it has a time and no answer, as deltas do. A stream of another program may have deltas without a time.
     pub fn is_delta(&self) -> bool {
         self.timestamp_ms.is_some() && self.model_call_id.is_none()
     }
 }
 
-/// What somebody said.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct Message {
-    /// `user` or `assistant`. Published.
-    pub role: String,
-    /// What was said, in order. Published.
-    pub content: Vec<TextBlock>,
+contract_object! {
+    /// What one side says.
+    pub struct Message<S: Default = String> {
+        /// Who says it.
+        required role("role", shape: Shape::Word(&["user", "assistant"])): S,
+        /// The blocks of it.
+        required content("content", shape: Shape::NonEmptyList(&TextBlock::<String>::SHAPE)): Vec<TextBlock<S>>,
+    }
 }
 
-/// A part of a message.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct TextBlock {
-    /// `text`. Published.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The text; empty in a block of another kind. Published.
-    #[serde(default)]
-    pub text: String,
+contract_object! {
+    /// A block of text.
+    pub struct TextBlock<S: Default = String> {
+        /// What this object is.
+        required kind("type", shape: Shape::Word(&["text"])): S,
+        /// The text.
+        expected text("text"): S,
+    }
 }
 
 impl Message {
-    /// The texts of all blocks, put together.
+    /// Returns the texts of all blocks, joined.
     pub fn text(&self) -> String {
         self.content.iter().map(|block| block.text.as_str()).collect()
     }
 }
 
-/// What decides which event a line is.
+/// The keys that tell which event a line is.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    /// No string where an event has none and the key is new.
+    /// Any value: an unknown event may have a subtype that is not a string.
     subtype: Option<Value>,
 }
 
 impl Event {
-    /// The event of one line, with or without its end.
+    /// Parses the event of one line, with or without its line end.
     ///
     /// # Errors
     /// The line is not JSON, or a key that readers rely on is missing or of another type.
@@ -124,7 +143,7 @@ impl Event {
         })
     }
 
-    /// The id of the session, where the event has one.
+    /// Returns the id of the session, or `None` where the event has none.
     pub fn session_id(&self) -> Option<&str> {
         match self {
             Self::Init(event) => Some(&event.session_id),

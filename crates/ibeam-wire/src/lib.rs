@@ -26,21 +26,53 @@
 //! ```
 
 pub mod check;
-mod contract;
+mod describe;
 mod digest;
 mod event;
 mod lines;
 mod new_text;
 mod reader;
 mod scan;
+mod schema;
+pub mod tool;
 
-pub use contract::Contract;
 pub use event::{
-    ApiKeySource, AssistantEvent, CallPhase, DenialEntry, ErrorEvent, Event, InitEvent, InitExtras,
-    LimitValues, Message, ResultEvent, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage,
-    ToolCallBody, ToolCallEvent, UserEvent,
+    ApiKeySource, AssistantEvent, CallPhase, DeltaEvent, DenialEntry, ErrorEvent, Event, FAILURE_CLASSES,
+    FailureClass, InitEvent, InitExtras, InitSubtype, LimitValues, Message, ResultEvent, ResultObject,
+    ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody, ToolCallEvent,
+    UserEvent,
 };
 pub use lines::MAX_LINE_BYTES;
 pub use new_text::NewText;
 pub use reader::{ReadError, ReadErrorKind, Reader};
 pub use scan::parse;
+pub use schema::{SchemaTarget, schema};
+
+/// A version of the output contract: docs/output-format.md.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contract {
+    /// The published page and the additions of ibeam: `assistant` events are deltas.
+    #[default]
+    One,
+    /// The output of later releases of the original program: `assistant` events are complete segments, and deltas only
+    /// with `--stream-partial-output`.
+    Two,
+}
+
+impl Contract {
+    /// Every version, oldest first.
+    pub const ALL: [Self; 2] = [Self::One, Self::Two];
+
+    /// Returns the value of `init.ibeam.contract`, of `--contract` and of `IBEAM_CONTRACT`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::One => "1",
+            Self::Two => "2",
+        }
+    }
+
+    /// Returns the contract with this name, or `None` for an unknown name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|contract| contract.as_str() == name)
+    }
+}

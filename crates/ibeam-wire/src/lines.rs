@@ -73,8 +73,8 @@ impl<R: BufRead> Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Contract;
     use crate::check::{Rule, check_lines};
-    use crate::contract::Contract;
     use crate::reader::{ReadErrorKind, Reader};
 
     const END: &str = "{\"type\":\"note\"}\n";

@@ -86,7 +86,7 @@ const ROOMS: &[Room] = &[
     Room { name: "ibeam-wire", may_know: &[], alone_knows: &[] },
     Room { name: "ibeam-dialects", may_know: &["ibeam-wire"], alone_knows: &[] },
     Room { name: "ibeam-testkit", may_know: &["ibeam-protocol", "ibeam-wire"], alone_knows: &["axum"] },
-    Room { name: "xtask", may_know: &["ibeam-output", "ibeam-testkit"], alone_knows: &[] },
+    Room { name: "xtask", may_know: &["ibeam-wire", "ibeam-testkit"], alone_knows: &[] },
 ];
 
 /// Crates that only the rooms with async work may use.

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::{Untidy, tracked};
 
-const WIRE: &str = "crates/ibeam-output/src/wire";
+/// The modules that declare the contract's types.
+const TYPES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];
 const PAGE: &str = "docs/output-format.md";
 const MARK: &str = "<!-- wire: ";
 
@@ -16,7 +17,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
             .map_err(|error| Untidy::Unreadable(format!("{path}: {error}")))
     };
     let mut types = String::new();
-    for path in tracked(root)?.iter().filter(|path| path.starts_with(WIRE)) {
+    for path in tracked(root)?.iter().filter(|path| TYPES.iter().any(|types| path.starts_with(types))) {
         types.push_str(&read(path)?);
     }
     let fingerprint = fingerprint(&types);
@@ -25,7 +26,8 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
     Ok(match told {
         Some(told) if told == fingerprint => Vec::new(),
         Some(_) | None => vec![format!(
-            "{WIRE}* changed: bring {PAGE} up to date, then write `{MARK}{fingerprint} -->` at its end"
+            "{}* changed: bring {PAGE} up to date, then write `{MARK}{fingerprint} -->` at its end",
+            TYPES.join("* or ")
         )],
     })
 }

@@ -4,8 +4,9 @@
 
 use std::sync::LazyLock;
 
-use ibeam_output::{Contract, SchemaTarget, error_object, schema};
+use ibeam_output::error_object;
 use ibeam_protocol::{Failure, Reason};
+use ibeam_wire::{Contract, SchemaTarget, schema};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

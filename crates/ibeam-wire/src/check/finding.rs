@@ -1,7 +1,7 @@
 //! What a check has found.
 
 use super::rule::{Rule, Severity};
-use crate::contract::Contract;
+use crate::Contract;
 use crate::scan::{self, Step};
 
 /// One breach of the contract.
@@ -68,13 +68,13 @@ impl Findings {
 }
 
 /// The line that is judged, and where to tell of it.
-pub(super) struct Here<'a> {
+pub(super) struct LineContext<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) number: u64,
     pub(super) text: &'a str,
 }
 
-impl Here<'_> {
+impl LineContext<'_> {
     /// A finding at the value at the end of `path`.
     pub(super) fn add(&mut self, path: &[Step<'_>], rule: Rule, message: impl Into<String>) {
         self.add_at(scan::locate(self.text, path), rule, message);
@@ -91,13 +91,13 @@ impl Here<'_> {
 }
 
 /// Foreign text for a sentence: on one line, printable, not long.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn printable_excerpt(text: &str) -> String {
     const MOST: usize = 60;
-    let mut shown: String = text.chars().take(MOST).flat_map(printable).collect();
+    let mut printable_excerpt: String = text.chars().take(MOST).flat_map(printable).collect();
     if text.chars().nth(MOST).is_some() {
-        shown.push('…');
+        printable_excerpt.push('…');
     }
-    shown
+    printable_excerpt
 }
 
 /// `escape_debug` escapes what steers or cannot be seen, and quotes too, which may stand.

@@ -2,16 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::calls::Calls;
-use super::finding::{Findings, Here, Report, shown};
+use super::answer::{Place, Segments};
+use super::call_payload::check_call;
+use super::call_tracker::Calls;
+use super::finding::{Findings, LineContext, Report, printable_excerpt};
 use super::rule::Rule;
-use super::segments::{Place, Segments};
-use super::shape::{Key, hold_keys, kind};
-use super::table;
-use super::tool;
-use crate::contract::Contract;
+use super::value::{check_object, type_name};
+use crate::Contract;
+use crate::describe::{DescribeObject, Object};
 use crate::digest::Digest;
-use crate::event::CallPhase;
+use crate::event::{
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, KEYS_OF_A_RUN,
+    ResultEvent, ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
+};
 use crate::lines::{Line, MAX_LINE_BYTES};
 use crate::scan::{self, Step};
 
@@ -120,21 +123,21 @@ impl Checker {
 
     /// The object of a line, with findings on its bytes.
     fn parsed(&mut self, number: u64, text: &str) -> Option<Map<String, Value>> {
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         let mut text = text;
         if let Some(rest) = text.strip_prefix('\u{feff}') {
-            here.add_at(0, Rule::ByteOrderMark, "the line begins with a byte order mark");
-            (text, here.text) = (rest, rest);
+            line.add_at(0, Rule::ByteOrderMark, "the line begins with a byte order mark");
+            (text, line.text) = (rest, rest);
         }
         if let Some(rest) = text.strip_suffix('\r') {
-            here.add_at(rest.len(), Rule::CarriageReturn, "the line ends with a carriage return");
+            line.add_at(rest.len(), Rule::CarriageReturn, "the line ends with a carriage return");
         }
         let bare = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
         if let Some((at, c)) = text.char_indices().find(|(_, c)| bare(*c)) {
-            here.add_at(at, Rule::BareControl, format!("U+{:04X} is not escaped", u32::from(c)));
+            line.add_at(at, Rule::BareControl, format!("U+{:04X} is not escaped", u32::from(c)));
         }
         if scan::depth(text) > scan::MOST_DEPTH {
-            here.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MOST_DEPTH));
+            line.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MOST_DEPTH));
             return None;
         }
         match scan::parse(text) {
@@ -142,13 +145,17 @@ impl Checker {
                 let mut doubles = Vec::new();
                 scan::doubles(text, scan::locate(text, &[]), 5, &mut doubles);
                 for (at, key) in doubles {
-                    here.add_at(at, Rule::DuplicateKey, format!("`{}` stands twice", shown(&key)));
+                    line.add_at(
+                        at,
+                        Rule::DuplicateKey,
+                        format!("`{}` stands twice", printable_excerpt(&key)),
+                    );
                 }
                 Some(object)
             }
             Ok(other) => {
-                let message = format!("the line should be an object, and is {}", kind(&other));
-                here.add(&[], Rule::NotAnObject, message);
+                let message = format!("the line should be an object, and is {}", type_name(&other));
+                line.add(&[], Rule::NotAnObject, message);
                 None
             }
             Err(error) => {
@@ -186,22 +193,28 @@ impl Checker {
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
         }
         let late = self.stage == Stage::Ended;
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             _ if late => {}
-            Kind::Init => hold(&mut here, table::INIT, event),
-            Kind::User => hold(&mut here, table::USER, event),
-            Kind::Assistant => match here.findings.report.contract {
-                Contract::One => hold(&mut here, table::ASSISTANT, event),
-                Contract::Two => hold(&mut here, table::SEGMENT, event),
+            Kind::Init => check_event(&mut line, InitEvent::<String>::object(), event),
+            Kind::User => check_event(&mut line, UserEvent::<String>::object(), event),
+            Kind::Assistant => match line.findings.report.contract {
+                Contract::One => check_event(&mut line, DeltaEvent::<String>::object(), event),
+                Contract::Two => check_event(&mut line, AssistantEvent::<String>::object(), event),
             },
-            Kind::ToolCall(_) => hold(&mut here, table::TOOL_CALL, event),
-            Kind::Result if here.findings.report.is_single_object => hold(&mut here, table::OBJECT, event),
-            Kind::Result => hold(&mut here, table::RESULT, event),
-            Kind::Error if here.findings.report.is_single_object && !of_a_run(event) => {
-                hold(&mut here, table::FAILURE, event);
+            Kind::ToolCall(_) => {
+                check_event(&mut line, ToolCallEvent::<String, ToolCallBody>::object(), event);
             }
-            Kind::Error => hold(&mut here, table::ERROR, event),
+            Kind::Result if line.findings.report.is_single_object => {
+                check_event(&mut line, ResultObject::<String>::object(), event);
+            }
+            Kind::Result => check_event(&mut line, ResultEvent::<String>::object(), event),
+            Kind::Error => {
+                check_event(&mut line, ErrorEvent::<String>::object(), event);
+                if !line.findings.report.is_single_object || has_run(event) {
+                    require_run(&mut line, event);
+                }
+            }
             Kind::Unknown => {}
         }
         self.order(number, text, kind);
@@ -209,23 +222,23 @@ impl Checker {
             return;
         }
         self.same_session(number, text, event);
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             Kind::Init | Kind::User | Kind::Unknown => {}
-            Kind::Assistant => self.answer.event(&mut here, event, Place::Assistant),
+            Kind::Assistant => self.answer.event(&mut line, event, Place::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
                     CallPhase::Started => Place::CallBegins,
                     CallPhase::Completed => Place::CallEnds,
                 };
-                self.answer.event(&mut here, event, place);
-                match tool::judge(&mut here, event, phase) {
-                    Some((tool, body)) => self.calls.event(&mut here, event, phase, tool, body),
+                self.answer.event(&mut line, event, place);
+                match check_call(&mut line, event, phase) {
+                    Some((tool, body)) => self.calls.event(&mut line, event, phase, tool, body),
                     None => self.calls.lost(),
                 }
             }
             Kind::Result | Kind::Error => {
-                self.answer.event(&mut here, event, Place::End);
+                self.answer.event(&mut line, event, Place::End);
                 self.ending(number, text, event, kind);
                 self.calls.end(&mut self.findings);
             }
@@ -235,13 +248,13 @@ impl Checker {
     /// Which event it is; tells of one that is none.
     fn kind(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> Kind {
         let word = |key: &str| event.get(key).and_then(Value::as_str);
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         let Some(name) = word("type") else {
             match event.get("type") {
-                None => here.add(&[], Rule::MissingKey, "`type` is missing"),
+                None => line.add(&[], Rule::MissingKey, "`type` is missing"),
                 Some(value) => {
-                    let message = format!("`type` should be a string, and is {}", kind(value));
-                    here.add(&[Step::Key("type")], Rule::WrongType, message);
+                    let message = format!("`type` should be a string, and is {}", type_name(value));
+                    line.add(&[Step::Key("type")], Rule::WrongType, message);
                 }
             }
             self.answer.lost();
@@ -257,7 +270,7 @@ impl Checker {
             .filter_map(|block| block.get("type")?.as_str())
             .find(|kind| thinks(kind));
         if thinks(name) || block.is_some() {
-            here.add(&[], Rule::Thinking, "the model's thinking is printed");
+            line.add(&[], Rule::Thinking, "the model's thinking is printed");
         }
         match (name, word("subtype")) {
             ("system", Some("init")) => Kind::Init,
@@ -268,13 +281,14 @@ impl Checker {
             ("result", _) => Kind::Result,
             ("error", _) => Kind::Error,
             ("system" | "tool_call", None) => {
-                here.add(&[], Rule::MissingKey, "`subtype` is missing");
+                line.add(&[], Rule::MissingKey, "`subtype` is missing");
                 Kind::Unknown
             }
             (_, subtype) if !thinks(name) => {
-                let subtype = subtype.map(|word| format!("`/`{}", shown(word))).unwrap_or_default();
-                let message = format!("the event `{}{subtype}` is not known", shown(name));
-                here.add(&[Step::Key("type")], Rule::UnknownEvent, message);
+                let subtype =
+                    subtype.map(|word| format!("`/`{}", printable_excerpt(word))).unwrap_or_default();
+                let message = format!("the event `{}{subtype}` is not known", printable_excerpt(name));
+                line.add(&[Step::Key("type")], Rule::UnknownEvent, message);
                 Kind::Unknown
             }
             _ => Kind::Unknown,
@@ -284,22 +298,22 @@ impl Checker {
     /// `init`, `user`, anything, one end, nothing.
     fn order(&mut self, number: u64, text: &str, kind: Kind) {
         let ends = matches!(kind, Kind::Result | Kind::Error);
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         match self.stage {
-            Stage::Ended if ends && !here.findings.report.is_single_object => {
-                return here.add(&[], Rule::EndAgain, "the run has ended before");
+            Stage::Ended if ends && !line.findings.report.is_single_object => {
+                return line.add(&[], Rule::EndAgain, "the run has ended before");
             }
-            Stage::Ended => return here.add(&[], Rule::LateOutput, "something follows the end"),
-            Stage::Start if kind == Kind::Init || here.findings.report.is_single_object => {}
-            Stage::Start => here.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
+            Stage::Ended => return line.add(&[], Rule::LateOutput, "something follows the end"),
+            Stage::Start if kind == Kind::Init || line.findings.report.is_single_object => {}
+            Stage::Start => line.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
             Stage::Head | Stage::Running if kind == Kind::Init && self.init_seen => {
-                here.add(&[], Rule::InitAgain, "`system`/`init` comes again");
+                line.add(&[], Rule::InitAgain, "`system`/`init` comes again");
             }
             Stage::Head if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
-                here.add(&[], Rule::UserNotSecond, "the second event is not `user`");
+                line.add(&[], Rule::UserNotSecond, "the second event is not `user`");
             }
             Stage::Running if kind == Kind::User && self.user_seen => {
-                here.add(&[], Rule::UserAgain, "`user` comes again");
+                line.add(&[], Rule::UserAgain, "`user` comes again");
             }
             Stage::Head | Stage::Running => {}
         }
@@ -320,22 +334,26 @@ impl Checker {
             None => self.session = Some(id.to_owned()),
             Some(first) if first == id => {}
             Some(first) => {
-                let message = format!("`session_id` was `{}`, and is `{}`", shown(first), shown(id));
-                let mut here = Here { findings: &mut self.findings, number, text };
-                here.add(&[Step::Key("session_id")], Rule::SessionChanged, message);
+                let message = format!(
+                    "`session_id` was `{}`, and is `{}`",
+                    printable_excerpt(first),
+                    printable_excerpt(id)
+                );
+                let mut line = LineContext { findings: &mut self.findings, number, text };
+                line.add(&[Step::Key("session_id")], Rule::SessionChanged, message);
             }
         }
     }
 
     /// What the last event says of those before it, and of itself.
     fn ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: Kind) {
-        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut line = LineContext { findings: &mut self.findings, number, text };
         let result = event.get("result").and_then(Value::as_str);
         let told = match kind {
             Kind::Error => Some(result.unwrap_or_default()),
             _ => result,
         };
-        let stream = !here.findings.report.is_single_object;
+        let stream = !line.findings.report.is_single_object;
         let said = self.answer.said().filter(|_| stream);
         if let (Some(told), Some(said)) = (told.map(Digest::of), said)
             && told != said
@@ -350,36 +368,42 @@ impl Checker {
                     "`result` is not the texts of the `assistant` events: it has {told} characters, they have {said}"
                 ),
             };
-            here.add(&[Step::Key("result")], Rule::ResultDiffers, message);
+            line.add(&[Step::Key("result")], Rule::ResultDiffers, message);
         } else {
             let after_last_call = self.answer.last().filter(|_| stream);
-            final_message(&mut here, event, after_last_call, kind == Kind::Error);
+            final_message(&mut line, event, after_last_call, kind == Kind::Error);
         }
         let whole = |key: &str| event.get(key).and_then(Value::as_u64);
         if let (Some(all), Some(api)) = (whole("duration_ms"), whole("duration_api_ms"))
             && all != api
         {
             let message = format!("`duration_api_ms` is {api}, and `duration_ms` is {all}");
-            here.add(&[Step::Key("duration_api_ms")], Rule::DurationsDiffer, message);
+            line.add(&[Step::Key("duration_api_ms")], Rule::DurationsDiffer, message);
         }
         if kind == Kind::Error {
-            exit_code(&mut here, event);
+            exit_code(&mut line, event);
         }
     }
 }
 
-fn hold(here: &mut Here<'_>, keys: &'static [Key], event: &Map<String, Value>) {
-    hold_keys(here, &mut Vec::new(), keys, event);
+fn check_event(line: &mut LineContext<'_>, description: &'static Object, event: &Map<String, Value>) {
+    check_object(line, &mut Vec::new(), description, event);
 }
 
-/// Whether a run had begun that failed: then all of these are there.
-fn of_a_run(error: &Map<String, Value>) -> bool {
-    ["session_id", "ibeam", "resumable"].iter().any(|key| error.contains_key(*key))
+/// Whether the failure is that of a run that had begun.
+fn has_run(error: &Map<String, Value>) -> bool {
+    KEYS_OF_A_RUN.iter().any(|key| error.contains_key(*key))
+}
+
+fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
+    for key in KEYS_OF_A_RUN.iter().filter(|key| !error.contains_key(**key)) {
+        line.add(&[], Rule::MissingKey, format!("`{key}` is missing"));
+    }
 }
 
 /// Holds `ibeam.final` to the text after the last call, where that is known, and to the end of `result`.
 fn final_message(
-    here: &mut Here<'_>,
+    line: &mut LineContext<'_>,
     event: &Map<String, Value>,
     after_last_call: Option<Digest>,
     is_failure: bool,
@@ -388,7 +412,7 @@ fn final_message(
     let Some(message) = message else { return };
     let path = [Step::Key("ibeam"), Step::Key("final")];
     if is_failure {
-        return here.add(&path, Rule::FinalDiffers, "a run that failed has no `final`");
+        return line.add(&path, Rule::FinalDiffers, "a run that failed has no `final`");
     }
     if let Some(expected) = after_last_call.filter(|expected| *expected != Digest::of(message)) {
         let found = Digest::of(message).chars;
@@ -396,27 +420,31 @@ fn final_message(
             "`final` is not the text after the last call: it has {found} characters, that has {}",
             expected.chars
         );
-        return here.add(&path, Rule::FinalDiffers, message);
+        return line.add(&path, Rule::FinalDiffers, message);
     }
     let result = event.get("result").and_then(Value::as_str);
     if result.is_some_and(|result| !result.ends_with(message)) {
-        here.add(&path, Rule::FinalDiffers, "`final` is not the end of `result`");
+        line.add(&path, Rule::FinalDiffers, "`final` is not the end of `result`");
     }
 }
 
 /// A class of failure has its exit code, and says whether to try again.
-fn exit_code(here: &mut Here<'_>, event: &Map<String, Value>) {
+fn exit_code(line: &mut LineContext<'_>, event: &Map<String, Value>) {
     let Some(code) = event.get("code").and_then(Value::as_str) else { return };
-    let Some((_, exits, again)) = table::CODES.iter().find(|(known, ..)| *known == code) else {
-        let message = format!("`code` is `{}`, a word that is not known", shown(code));
-        return here.add(&[Step::Key("code")], Rule::UnknownValue, message);
+    let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
+        let message = format!("`code` is `{}`, a word that is not known", printable_excerpt(code));
+        return line.add(&[Step::Key("code")], Rule::UnknownValue, message);
     };
-    if let Some(exit) = event.get("exit_code").and_then(Value::as_u64).filter(|exit| !exits.contains(exit)) {
+    if let Some(exit) =
+        event.get("exit_code").and_then(Value::as_u64).filter(|exit| !class.exit_codes.contains(exit))
+    {
         let message = format!("`exit_code` is {exit}, which is not that of `{code}`");
-        here.add(&[Step::Key("exit_code")], Rule::ExitCodeDiffers, message);
+        line.add(&[Step::Key("exit_code")], Rule::ExitCodeDiffers, message);
     }
-    if let Some(retryable) = event.get("retryable").and_then(Value::as_bool).filter(|flag| flag != again) {
+    if let Some(retryable) =
+        event.get("retryable").and_then(Value::as_bool).filter(|flag| *flag != class.is_retryable)
+    {
         let message = format!("`retryable` is `{retryable}`, which is not that of `{code}`");
-        here.add(&[Step::Key("retryable")], Rule::ExitCodeDiffers, message);
+        line.add(&[Step::Key("retryable")], Rule::ExitCodeDiffers, message);
     }
 }

@@ -27,7 +27,7 @@ fn the_documented_run_is_read() {
     let ibeam = init.ibeam.as_ref().unwrap();
     assert_eq!(
         (ibeam.contract.as_str(), ibeam.api_key, ibeam.limits.max_turns),
-        ("1", ApiKeySource::Login, Some(100))
+        ("1", ApiKeySource::Login, 100)
     );
     assert_eq!(
         (init.api_key_source.as_str(), init.tools.as_slice()),
@@ -41,7 +41,7 @@ fn the_documented_run_is_read() {
     assert_eq!(started.tool_call.args, completed.tool_call.args);
     let (arm, payload) = completed.tool_call.arm().unwrap();
     assert_eq!((arm, payload["totalLines"].as_u64()), ("success", Some(1)));
-    assert_eq!(end.usage.unwrap().input_tokens, 900);
+    assert_eq!(end.usage.as_ref().unwrap().input_tokens, 900);
     assert_eq!(end.ibeam.as_ref().unwrap().turns, 2);
     assert!(events.iter().all(|event| event.session_id() == Some(story::SESSION)));
 }

@@ -5,8 +5,8 @@
 use std::fs::File;
 
 use clap::CommandFactory;
-use ibeam_output::SchemaTarget;
 use ibeam_protocol::FailureCode;
+use ibeam_wire::SchemaTarget;
 use serde_json::json;
 
 use super::{print_text, report};
@@ -44,7 +44,7 @@ pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File
         SchemaFormat::StreamJson => SchemaTarget::StreamJson,
         SchemaFormat::Error => SchemaTarget::Error,
     };
-    print_text(stdout, &format!("{:#}\n", ibeam_output::schema(of, base.contract())))
+    print_text(stdout, &format!("{:#}\n", ibeam_wire::schema(of, base.contract())))
 }
 
 pub(super) fn completions(shell: clap_complete::Shell, stdout: &mut File) -> Result<(), CliError> {

@@ -7,8 +7,8 @@
 use std::io;
 
 use serde::Serialize;
-use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::{Serializer, Value};
 
 /// Appends `value` and `\n` to `bytes`.
 pub(crate) fn write_line(bytes: &mut Vec<u8>, value: &impl Serialize) -> io::Result<()> {
@@ -42,6 +42,16 @@ impl Formatter for LineSafe {
 /// What JSON lets stand and readers of lines do not. The C0 controls are escaped by JSON itself.
 fn is_escaped(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Returns a value as a line of the contract with its end; escapes what a reader may take for a line end.
+pub fn to_line(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    match write_line(&mut bytes, value) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        // A value has text for keys, so it is always written.
+        Err(_) => format!("{value}\n"),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::finding::{Findings, Here, shown};
+use super::finding::{Findings, LineContext, printable_excerpt};
 use super::rule::Rule;
 use crate::digest;
 use crate::event::CallPhase;
@@ -45,7 +45,7 @@ impl Calls {
 
     pub(super) fn event(
         &mut self,
-        here: &mut Here<'_>,
+        line: &mut LineContext<'_>,
         event: &Map<String, Value>,
         phase: CallPhase,
         tool: &str,
@@ -59,19 +59,19 @@ impl Calls {
             model_call_id: model_call_id.map(str::to_owned),
             tool: tool.to_owned(),
             body: body_digest(body),
-            line: here.number,
-            column: here.column(&[Step::Key("call_id")]),
+            line: line.number,
+            column: line.column(&[Step::Key("call_id")]),
         };
         match phase {
-            CallPhase::Started => self.start(here, call),
-            CallPhase::Completed => self.complete(here, &call),
+            CallPhase::Started => self.start(line, call),
+            CallPhase::Completed => self.complete(line, &call),
         }
     }
 
-    fn start(&mut self, here: &mut Here<'_>, call: Open) {
-        let id = shown(&call.call_id);
+    fn start(&mut self, line: &mut LineContext<'_>, call: Open) {
+        let id = printable_excerpt(&call.call_id);
         if self.known.contains(&call.key) {
-            return here.add(
+            return line.add(
                 &[Step::Key("call_id")],
                 Rule::CallStartedTwice,
                 format!("the call `{id}` begins again after it was completed"),
@@ -79,20 +79,20 @@ impl Calls {
         }
         if let Some(first) = self.open.iter().find(|open| open.key == call.key) {
             let message = format!("the call `{id}` has begun in line {}", first.line);
-            return here.add(&[Step::Key("call_id")], Rule::CallStartedTwice, message);
+            return line.add(&[Step::Key("call_id")], Rule::CallStartedTwice, message);
         }
         if self.open.len() < MOST_OPEN {
             self.open.push(call);
         } else if !std::mem::replace(&mut self.incomplete, true) {
-            here.add(&[], Rule::TooManyOpenCalls, format!("more than {MOST_OPEN} calls are open"));
+            line.add(&[], Rule::TooManyOpenCalls, format!("more than {MOST_OPEN} calls are open"));
         }
     }
 
-    fn complete(&mut self, here: &mut Here<'_>, call: &Open) {
-        let id = shown(&call.call_id);
+    fn complete(&mut self, line: &mut LineContext<'_>, call: &Open) {
+        let id = printable_excerpt(&call.call_id);
         let exact = self.open.iter().position(|open| open.key == call.key);
         let near = || self.open.iter().position(|open| open.call_id == call.call_id);
-        let mut say = |rule, message: String| here.add(&[Step::Key("call_id")], rule, message);
+        let mut say = |rule, message: String| line.add(&[Step::Key("call_id")], rule, message);
         let Some(index) = exact.or_else(near) else {
             if self.known.contains(&call.key) {
                 say(Rule::CallCompletedTwice, format!("the call `{id}` was completed before"));
@@ -107,7 +107,7 @@ impl Calls {
             say(Rule::CallChanged, changed("another `model_call_id`"));
         }
         if begun.tool != call.tool {
-            say(Rule::CallChanged, changed(&format!("another tool, `{}`", shown(&begun.tool))));
+            say(Rule::CallChanged, changed(&format!("another tool, `{}`", printable_excerpt(&begun.tool))));
         } else if begun.body != call.body {
             say(Rule::CallChanged, changed("other arguments"));
         }
@@ -127,7 +127,7 @@ impl Calls {
     pub(super) fn end(&mut self, findings: &mut Findings) {
         for Open { call_id, line, column, .. } in std::mem::take(&mut self.open) {
             if !self.incomplete {
-                let message = format!("the call `{}` is never completed", shown(&call_id));
+                let message = format!("the call `{}` is never completed", printable_excerpt(&call_id));
                 findings.add(line, column, Rule::CallNotCompleted, message);
             }
         }

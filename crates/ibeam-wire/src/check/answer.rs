@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::finding::{Here, shown};
+use super::finding::{LineContext, printable_excerpt};
 use super::rule::Rule;
-use crate::contract::Contract;
+use crate::Contract;
 use crate::digest::Digest;
 use crate::scan::Step;
 
@@ -64,21 +64,21 @@ impl Segments {
         self.last.push(text);
     }
 
-    pub(super) fn event(&mut self, here: &mut Here<'_>, event: &Map<String, Value>, place: Place) {
+    pub(super) fn event(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>, place: Place) {
         if let Place::CallBegins = place {
             self.last = Digest::EMPTY;
         }
-        match here.findings.report.contract {
+        match line.findings.report.contract {
             Contract::One => {
                 if let Place::Assistant = place {
                     texts(event).for_each(|text| self.push(text));
                 }
             }
             Contract::Two => {
-                self.follow(here, event, place);
+                self.follow(line, event, place);
                 match place {
-                    Place::Assistant => self.assistant(here, event),
-                    Place::CallBegins | Place::End => self.finish(here),
+                    Place::Assistant => self.assistant(line, event),
+                    Place::CallBegins | Place::End => self.finish(line),
                     Place::CallEnds => {}
                 }
             }
@@ -86,7 +86,7 @@ impl Segments {
     }
 
     /// Holds what the segment before wants to be followed by.
-    fn follow(&mut self, here: &mut Here<'_>, event: &Map<String, Value>, place: Place) {
+    fn follow(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>, place: Place) {
         let Some(before) = self.before.take().filter(|_| !self.lost) else { return };
         let message = match (before, place) {
             (Next::End, Place::End) => return,
@@ -95,7 +95,10 @@ impl Segments {
                 if answer.is_none_or(|answer| answer == wanted) {
                     return;
                 }
-                format!("the segment before is of the answer `{}`, and this call is not", shown(&wanted))
+                format!(
+                    "the segment before is of the answer `{}`, and this call is not",
+                    printable_excerpt(&wanted)
+                )
             }
             (Next::Call(_), Place::Assistant | Place::CallEnds | Place::End) => {
                 "the segment before has a `model_call_id`, and no call begins after it".to_owned()
@@ -104,25 +107,25 @@ impl Segments {
                 "the segment before is the last one by its keys, and the run goes on".to_owned()
             }
         };
-        here.add(&[], Rule::SegmentMisplaced, message);
+        line.add(&[], Rule::SegmentMisplaced, message);
     }
 
-    fn assistant(&mut self, here: &mut Here<'_>, event: &Map<String, Value>) {
+    fn assistant(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>) {
         let mut text = Digest::EMPTY;
         texts(event).for_each(|part| text.push(part));
         let answer = event.get("model_call_id");
         let timed = event.contains_key("timestamp_ms");
         if timed && answer.is_none() {
-            self.mix(here, true);
+            self.mix(line, true);
             texts(event).for_each(|part| self.push(part));
             let deltas = self.deltas.get_or_insert(Digest::EMPTY);
             return texts(event).for_each(|part| deltas.push(part));
         }
         if !timed && answer.is_some() {
             let message = "the event has a `model_call_id` and no `timestamp_ms`";
-            here.add(&[Step::Key("model_call_id")], Rule::SegmentForm, message);
+            line.add(&[Step::Key("model_call_id")], Rule::SegmentForm, message);
         }
-        self.mix(here, self.deltas.is_some());
+        self.mix(line, self.deltas.is_some());
         match self.deltas.take() {
             None => texts(event).for_each(|part| self.push(part)),
             Some(deltas) if self.lost || deltas == text => {}
@@ -131,7 +134,7 @@ impl Segments {
                     "the segment is not its deltas: it has {} characters, they have {}",
                     text.chars, deltas.chars
                 );
-                here.add(&[Step::Key("message")], Rule::SegmentDiffers, message);
+                line.add(&[Step::Key("message")], Rule::SegmentDiffers, message);
             }
         }
         self.before = Some(match answer.and_then(Value::as_str) {
@@ -141,22 +144,22 @@ impl Segments {
     }
 
     /// Tells once of a segment that is not like the first.
-    fn mix(&mut self, here: &mut Here<'_>, partial: bool) {
+    fn mix(&mut self, line: &mut LineContext<'_>, partial: bool) {
         let first = *self.partial.get_or_insert(partial);
         if first != partial && !self.lost && !std::mem::replace(&mut self.mixed, true) {
             let message = match partial {
                 true => "the segments before have no deltas, and this is one",
                 false => "the segments before have deltas, and this has none",
             };
-            here.add(&[], Rule::MixedForms, message);
+            line.add(&[], Rule::MixedForms, message);
         }
     }
 
     /// A call begins, or the run is over: the segment at hand had to come before.
-    fn finish(&mut self, here: &mut Here<'_>) {
+    fn finish(&mut self, line: &mut LineContext<'_>) {
         let deltas = self.deltas.take();
         if deltas.is_some_and(|deltas| !deltas.is_empty()) && !self.lost {
-            here.add(&[], Rule::SegmentMissing, "the segment of the deltas before has not come");
+            line.add(&[], Rule::SegmentMissing, "the segment of the deltas before has not come");
         }
     }
 }

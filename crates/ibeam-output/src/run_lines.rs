@@ -1,0 +1,217 @@
+//! The contract's objects about a run as a whole, filled from its events.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use ibeam_protocol::{
+    Failure, FailureCode, KeySource, Limits, McpStatus, PermissionMode, RunFinished, RunTotals, Sandbox,
+    SandboxMode, SessionStarted, Usage,
+};
+use ibeam_wire::{
+    ApiKeySource, Contract, DenialEntry, ErrorEvent, InitEvent, InitExtras, InitSubtype, LimitValues,
+    RunSummary, SandboxEntry, ServerEntry, TokenUsage,
+};
+
+use serde::Serialize;
+
+use crate::json_line::write_line;
+
+/// Returns a path as text. Bytes that are not UTF-8 become U+FFFD.
+pub(crate) fn lossy(path: &Path) -> Cow<'_, str> {
+    path.to_string_lossy()
+}
+
+/// Returns a text that is borrowed where it is not computed.
+pub(crate) fn borrowed(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
+/// Returns the head of a run.
+pub(crate) fn init_event<'a>(
+    started: &'a SessionStarted,
+    session_id: &'a str,
+    contract: Contract,
+) -> InitEvent<Cow<'a, str>> {
+    let server = |server: &'a ibeam_protocol::McpServer| {
+        let status = match server.status {
+            McpStatus::Connected => "connected",
+            McpStatus::Failed => "failed",
+            McpStatus::Untrusted => "untrusted",
+            McpStatus::Unsupported => "unsupported",
+            McpStatus::Disabled => "disabled",
+        };
+        ServerEntry { name: borrowed(&server.name), status: borrowed(status) }
+    };
+    InitEvent {
+        subtype: InitSubtype::Init,
+        api_key_source: borrowed(published_key_source(started.key_source)),
+        cwd: lossy(&started.cwd),
+        session_id: borrowed(session_id),
+        model: borrowed(&started.model.display),
+        permission_mode: borrowed(permission_mode(started.permission_mode)),
+        tools: texts(&started.tools),
+        mcp_servers: started.mcp_servers.iter().map(server).collect(),
+        ibeam: Some(init_extras(started, contract)),
+    }
+}
+
+fn texts(texts: &[String]) -> Vec<Cow<'_, str>> {
+    texts.iter().map(|text| borrowed(text)).collect()
+}
+
+/// Strict clients drop the event for any other word, so a model without a key has `env`.
+fn published_key_source(source: KeySource) -> &'static str {
+    match source {
+        KeySource::Env | KeySource::None => "env",
+        KeySource::Flag => "flag",
+        KeySource::Login => "login",
+    }
+}
+
+/// Returns the value of `permissionMode`.
+pub(crate) fn permission_mode(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "default",
+        PermissionMode::Force => "force",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Ask => "ask",
+    }
+}
+
+fn init_extras(started: &SessionStarted, contract: Contract) -> InitExtras<Cow<'_, str>> {
+    let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = started.limits;
+    InitExtras {
+        version: borrowed(&started.version),
+        contract: borrowed(contract.as_str()),
+        api_key: match started.key_source {
+            KeySource::Env => ApiKeySource::Env,
+            KeySource::Flag => ApiKeySource::Flag,
+            KeySource::Login => ApiKeySource::Login,
+            KeySource::None => ApiKeySource::None,
+        },
+        sandbox: sandbox_entry(&started.sandbox),
+        limits: LimitValues {
+            max_turns: max_turns.into(),
+            max_tokens,
+            max_cost_usd: max_cost_micros.map(dollars),
+            max_tool_calls: max_tool_calls.map(Into::into),
+            timeout_ms,
+        },
+        journal_gaps: started.journal_gaps,
+        ephemeral: started.ephemeral,
+    }
+}
+
+fn sandbox_entry(sandbox: &Sandbox) -> SandboxEntry<Cow<'_, str>> {
+    let Sandbox { mode, layers, network, writable, reason } = sandbox;
+    let mode = match mode {
+        SandboxMode::Off => "off",
+        SandboxMode::Namespaces => "namespaces",
+        SandboxMode::Landlock => "landlock",
+    };
+    SandboxEntry {
+        mode: borrowed(mode),
+        layers: texts(layers),
+        network: *network,
+        writable: texts(writable),
+        reason: borrowed(reason),
+    }
+}
+
+/// Converts millionths to dollars, exact to the sixth place.
+fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
+    let Usage { input, output, cache_read, cache_write } = usage;
+    TokenUsage {
+        input_tokens: input,
+        output_tokens: output,
+        cache_read_tokens: cache_read,
+        cache_write_tokens: cache_write,
+    }
+}
+
+/// Returns the sums of a run. `final_message` is the text after the last call of a run that succeeded.
+pub(crate) fn run_summary<'a>(
+    totals: &'a RunTotals,
+    final_message: Option<&'a str>,
+) -> RunSummary<Cow<'a, str>> {
+    let denial = |denial: &'a ibeam_protocol::run::Denial| DenialEntry {
+        call_id: borrowed(denial.call_id.as_str()),
+        tool: borrowed(&denial.tool),
+        rule: borrowed(&denial.rule),
+    };
+    RunSummary {
+        turns: totals.turns.into(),
+        api_ms: totals.api_ms,
+        cost_usd: totals.cost_micros.map(dollars),
+        permission_denials: totals.denials.iter().map(denial).collect(),
+        failed_tool_calls: totals.failed_tool_calls.into(),
+        files_changed: totals.files_changed.iter().map(|path| lossy(path)).collect(),
+        retries: totals.retries.into(),
+        continuations: totals.continuations.into(),
+        compactions: totals.compactions.into(),
+        tool_calls: totals.tool_calls.into(),
+        background_stopped: totals.background_stopped.into(),
+        final_message: final_message.map(borrowed),
+        unsynced: totals.unsynced,
+    }
+}
+
+/// Returns the object of a failure. `message` is the English sentence and `text` the answer until then. Without a run
+/// there is neither a session nor a summary.
+pub(crate) fn error_event<'a>(
+    failure: &'a Failure,
+    message: &'a str,
+    run: Option<&'a RunFinished>,
+    text: Option<&'a str>,
+) -> ErrorEvent<Cow<'a, str>> {
+    let Failure { reason, http_status, request_id, retry_after_ms } = failure;
+    ErrorEvent {
+        retry_after_ms: *retry_after_ms,
+        http_status: *http_status,
+        request_id: request_id.as_deref().map(borrowed),
+        session_id: run.map(|run| run.session_id.to_string().into()),
+        ibeam: run.map(|run| run_summary(&run.totals, None)),
+        resumable: run.map(|run| reason.is_resumable() && !run.ephemeral),
+        result: text.filter(|text| !text.is_empty()).map(borrowed),
+        ..error_without_run(reason.code(), message)
+    }
+}
+
+/// Returns the object of a failure without a provider and a run.
+fn error_without_run(code: FailureCode, message: &str) -> ErrorEvent<Cow<'_, str>> {
+    ErrorEvent {
+        code: borrowed(code.as_str()),
+        message: borrowed(message),
+        exit_code: code.exit_code(),
+        retryable: code.is_retryable(),
+        ..ErrorEvent::default()
+    }
+}
+
+/// Returns the `error` object as one line without its end, for `--error-format json`.
+///
+/// Without a run there is neither `session_id` nor `ibeam`. The message is English in every locale.
+pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
+    let message = crate::catalogue::english().failure(failure).message;
+    let text = run.and_then(|run| run.partial.as_deref());
+    without_line_end(&error_event(failure, &message, run, text))
+}
+
+/// Returns the `error` object of an error that only a command reports, as [`error_object`] does.
+pub fn cli_error_object(code: FailureCode, error: &impl Serialize) -> String {
+    let message = crate::catalogue::english().cli_error(error).message;
+    without_line_end(&error_without_run(code, &message))
+}
+
+fn without_line_end(error: &ErrorEvent<Cow<'_, str>>) -> String {
+    let mut bytes = Vec::new();
+    match write_line(&mut bytes, error) {
+        Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
+        // Strings and integers always serialise; an empty object is still an object.
+        Err(_) => "{}".to_owned(),
+    }
+}

@@ -1,0 +1,230 @@
+//! Checks a value against the description of its key.
+
+use serde_json::{Map, Value};
+
+use super::finding::{LineContext, printable_excerpt};
+use super::rule::Rule;
+use crate::Contract;
+use crate::describe::{Need, Object, Shape};
+use crate::scan::Step;
+
+/// Checks `value`, which is at the end of `path`.
+fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: &Shape, value: &'a Value) {
+    let expected = match shape {
+        Shape::Any => return,
+        // The class of a failure is checked with its exit code.
+        Shape::Text | Shape::FailureCode => (!value.is_string()).then_some("a string"),
+        Shape::Count => (!value.is_u64()).then_some("a whole number of 0 or more"),
+        Shape::Integer => (!(value.is_i64() || value.is_u64())).then_some("a whole number"),
+        Shape::Amount => {
+            (!value.as_f64().is_some_and(|amount| amount >= 0.0)).then_some("a number of 0 or more")
+        }
+        Shape::Flag | Shape::True => (!value.is_boolean()).then_some("`true` or `false`"),
+        Shape::AnyObject | Shape::UncheckedObject(_) | Shape::UncheckedMap(_) | Shape::ToolCall(_) => {
+            (!value.is_object()).then_some("an object")
+        }
+        Shape::Between(first, last) => {
+            let expected = format!("a whole number from {first} to {last}");
+            let is_inside = |value: &Value| value.as_u64().is_some_and(|it| (*first..=*last).contains(&it));
+            return check_choice(line, path, value, Value::is_u64, &expected, is_inside);
+        }
+        Shape::False => {
+            return check_choice(line, path, value, Value::is_boolean, "`false`", |value| {
+                value.as_bool() == Some(false)
+            });
+        }
+        Shape::Uuid => {
+            return check_choice(line, path, value, Value::is_string, "a UUID", |value| {
+                value.as_str().is_some_and(is_uuid)
+            });
+        }
+        Shape::AbsolutePath => {
+            return check_choice(line, path, value, Value::is_string, "an absolute path", |value| {
+                value.as_str().is_some_and(is_absolute)
+            });
+        }
+        Shape::Word(words) => return check_word(line, path, words, value),
+        Shape::ContractName => return check_word(line, path, &Contract::ALL.map(Contract::as_str), value),
+        Shape::OpenWord(words) => match value.as_str() {
+            Some(word) if !words.contains(&word) => {
+                let message =
+                    format!("{} is `{}`, a word that is not known", path_name(path), printable_excerpt(word));
+                return line.add(path, Rule::UnknownValue, message);
+            }
+            Some(_) => None,
+            None => Some("a string"),
+        },
+        Shape::Object(description) => match value.as_object() {
+            Some(object) => return check_object(line, path, description(), object),
+            None => Some("an object"),
+        },
+        Shape::ObjectWithWord(description, key, word) => match value.as_object() {
+            Some(object) => return check_keys(line, path, description(), Some((key, word)), object),
+            None => Some("an object"),
+        },
+        Shape::List(item) | Shape::NonEmptyList(item) => match value.as_array() {
+            Some(items) => {
+                if items.is_empty() && matches!(shape, Shape::NonEmptyList(_)) {
+                    line.add(path, Rule::WrongValue, format!("{} is empty", path_name(path)));
+                }
+                for (index, value) in items.iter().enumerate() {
+                    path.push(Step::Index(index));
+                    check_value(line, path, item, value);
+                    path.pop();
+                }
+                return;
+            }
+            None => Some("a list"),
+        },
+    };
+    if let Some(expected) = expected {
+        line.add(
+            path,
+            Rule::WrongType,
+            format!("{} should be {expected}, and is {}", path_name(path), type_name(value)),
+        );
+    }
+}
+
+/// Checks the type of a value first, then the value.
+fn check_choice<'a>(
+    line: &mut LineContext<'_>,
+    path: &[Step<'a>],
+    value: &'a Value,
+    has_type: impl Fn(&Value) -> bool,
+    expected: &str,
+    is_valid: impl Fn(&Value) -> bool,
+) {
+    if is_valid(value) {
+        return;
+    }
+    let name = path_name(path);
+    if !has_type(value) {
+        return line.add(
+            path,
+            Rule::WrongType,
+            format!("{name} should be {expected}, and is {}", type_name(value)),
+        );
+    }
+    let found = value.as_str().map_or_else(|| value.to_string(), printable_excerpt);
+    line.add(path, Rule::WrongValue, format!("{name} should be {expected}, and is `{found}`"));
+}
+
+/// Checks the keys of an object: those that have to be there are there, each value fits, and they are in their order.
+/// Other keys are ignored, because the contract may grow.
+pub(super) fn check_object<'a>(
+    line: &mut LineContext<'_>,
+    path: &mut Vec<Step<'a>>,
+    description: &'static Object,
+    object: &'a Map<String, Value>,
+) {
+    check_keys(line, path, description, None, object);
+}
+
+/// Like [`check_object`]; the key `fixed.0` has the word `fixed.1`.
+fn check_keys<'a>(
+    line: &mut LineContext<'_>,
+    path: &mut Vec<Step<'a>>,
+    description: &'static Object,
+    fixed: Option<(&str, &str)>,
+    object: &'a Map<String, Value>,
+) {
+    for key in description.keys {
+        match object.get(key.name) {
+            Some(value) => {
+                path.push(Step::Key(key.name));
+                match fixed {
+                    Some((name, word)) if name == key.name => check_word(line, path, &[word], value),
+                    Some(_) | None => check_value(line, path, &key.shape, value),
+                }
+                path.pop();
+            }
+            None if is_required(key.need, line) => {
+                let parent = if path.is_empty() { String::new() } else { format!(" in {}", path_name(path)) };
+                line.add(path, Rule::MissingKey, format!("`{}` is missing{parent}", key.name));
+            }
+            None => {}
+        }
+    }
+    check_order(line, path, description, object);
+}
+
+fn is_required(need: Need, line: &LineContext<'_>) -> bool {
+    match need {
+        Need::Always => true,
+        Need::Ibeam | Need::IbeamPayload => line.findings.report.is_from_ibeam,
+        Need::Optional => false,
+    }
+}
+
+fn check_order<'a>(
+    line: &mut LineContext<'_>,
+    path: &mut Vec<Step<'a>>,
+    description: &'static Object,
+    object: &'a Map<String, Value>,
+) {
+    let names =
+        || description.tag.map(|_| "type").into_iter().chain(description.keys.iter().map(|key| key.name));
+    let mut last: Option<(usize, &str)> = None;
+    for name in object.keys() {
+        let Some((index, name)) = names().enumerate().find(|(_, known)| known == name) else { continue };
+        if let Some((_, previous)) = last.filter(|(previous, _)| *previous > index) {
+            path.push(Step::Key(name));
+            line.add(path, Rule::KeyOrder, format!("`{name}` stands after `{previous}`"));
+            path.pop();
+            return;
+        }
+        last = Some((index, name));
+    }
+}
+
+fn check_word<'a>(line: &mut LineContext<'_>, path: &[Step<'a>], words: &[&str], value: &'a Value) {
+    let is_known = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
+    check_choice(line, path, value, Value::is_string, &one_of(words), is_known);
+}
+
+/// Returns a path for a message: `` `message.content[0].text` ``.
+pub(super) fn path_name(path: &[Step<'_>]) -> String {
+    let mut name = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if name.is_empty() => name.push_str(&printable_excerpt(key)),
+            Step::Key(key) => name.push_str(&format!(".{}", printable_excerpt(key))),
+            Step::Index(index) => name.push_str(&format!("[{index}]")),
+        }
+    }
+    if name.is_empty() { "the event".to_owned() } else { format!("`{name}`") }
+}
+
+/// Returns the type of a value for a message.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "`null`",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(number) if number.is_i64() && !number.is_u64() => "a negative number",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        [word] => format!("`{word}`"),
+        [words @ .., last] => format!("`{}` or `{last}`", words.join("`, `")),
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups = text.split('-').map(str::len);
+    groups.eq([8, 4, 4, 4, 12]) && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+}
+
+/// Accepts the paths of every system, because the stream may come from another one.
+fn is_absolute(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    path.starts_with(['/', '\\']) || drive
+}

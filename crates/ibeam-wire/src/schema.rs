@@ -1,0 +1,485 @@
+//! JSON Schema 2020-12 of the output, generated from the descriptions of the types.
+//!
+//! Beside the keywords of the standard: `x-since`, the version of ibeam that added a key; `x-unit`, what a number
+//! counts; `x-origin`, `ibeam` for a key that the published page does not name; `x-always`, on an object, such keys
+//! that ibeam always writes. A schema describes one line, so it does not state the order and pairing of lines.
+
+use serde_json::{Map, Value, json};
+
+use crate::Contract;
+use crate::check::FUNCTION_CALL;
+use crate::describe::{Constraint, DescribeObject, Description, Key, Need, Object, Shape};
+use crate::event::{
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, KEYS_OF_A_RUN,
+    ResultEvent, ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
+};
+use crate::tool::{Arm, COMMON_ARMS, FUNCTION, SUCCESS, TOOLS, Tool, shell};
+
+/// The output that a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaTarget {
+    /// The complete stdout of `text`, which is for people.
+    Text,
+    /// The object of `json` on stdout, and the object of a failure on stderr.
+    Json,
+    /// One line of `stream-json`.
+    StreamJson,
+    /// The object of a failure alone.
+    Error,
+}
+
+impl SchemaTarget {
+    /// Every target.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::StreamJson, Self::Error];
+
+    /// Returns the name in file names and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::StreamJson => "stream-json",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The version that every key so far came with.
+const FIRST_VERSION: &str = "0.1.0";
+
+const TEXT: &str = "What `--output-format text` prints, for people; do not parse it. First one line for each action, as it \
+    is done: `Read file`, `Edited file`, `Ran terminal command`, `Created new file`, `Deleted file`, `Searched files`, \
+    `Found files`, `Listed directory`, `Updated to-do list`, `Fetched web page`, `Called MCP tool`; an action that failed \
+    or was refused has a line that says so, and `--verbose` adds the path or command. Then an empty line and the final \
+    message. A run that failed ends after its actions. The lines are in the language of `--lang`; control characters are \
+    shown as escapes, but for line ends and tabs.";
+
+const TEXT_OF_CONTRACT_TWO: &str = "What `--output-format text` prints, for people; do not parse it: the final message and \
+    nothing else. A run that failed prints nothing. Control characters are shown as escapes, but for line ends and tabs.";
+
+const ERROR_OBJECT: &str = "ErrorObject";
+
+/// Returns the schema of an output under a contract, as a JSON object.
+pub fn schema(target: SchemaTarget, contract: Contract) -> Value {
+    let mut generator = Generator { contract, definitions: Map::new() };
+    let (title, body) = match target {
+        SchemaTarget::Text => ("What the text format prints", generator.text()),
+        SchemaTarget::StreamJson => ("A line of stream-json", generator.line()),
+        SchemaTarget::Error => {
+            generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));
+            ("The object of a failure", reference(ERROR_OBJECT))
+        }
+        SchemaTarget::Json => {
+            generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));
+            let result = generator.reference_to(ResultObject::<String>::object());
+            let body = json!({
+                "description": "The result on stdout of a run that succeeded, or the failure on stderr with \
+                    `--error-format json`.",
+                "oneOf": [result, reference(ERROR_OBJECT)],
+            });
+            ("What a run with json prints", into_keywords(body))
+        }
+    };
+    let mut document = into_keywords(json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "x-contract": contract.as_str(),
+    }));
+    document.extend(body);
+    if !generator.definitions.is_empty() {
+        generator.definitions.sort_keys();
+        document.insert("$defs".to_owned(), Value::Object(generator.definitions));
+    }
+    Value::Object(document)
+}
+
+/// The keywords of a schema.
+type Keywords = Map<String, Value>;
+
+fn into_keywords(schema: Value) -> Keywords {
+    match schema {
+        Value::Object(keywords) => keywords,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}
+
+fn reference(name: &str) -> Keywords {
+    into_keywords(json!({ "$ref": format!("#/$defs/{name}") }))
+}
+
+/// Collects the definitions of one schema.
+struct Generator {
+    contract: Contract,
+    definitions: Map<String, Value>,
+}
+
+impl Generator {
+    /// Adds a definition, unless it is there already, and returns a reference to it.
+    fn define(&mut self, name: &str, definition: impl FnOnce(&mut Self) -> Keywords) -> Keywords {
+        if !self.definitions.contains_key(name) {
+            // A directory contains directories: the name has to be taken before its keys are described.
+            self.definitions.insert(name.to_owned(), Value::Null);
+            let definition = definition(self);
+            self.definitions.insert(name.to_owned(), Value::Object(definition));
+        }
+        reference(name)
+    }
+
+    fn reference_to(&mut self, object: &'static Object) -> Keywords {
+        self.define(object.name, |generator| generator.object(object))
+    }
+
+    fn text(&self) -> Keywords {
+        let description = match self.contract {
+            Contract::One => TEXT,
+            Contract::Two => TEXT_OF_CONTRACT_TWO,
+        };
+        into_keywords(json!({
+            "description": description,
+            "type": "string",
+            "pattern": "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$",
+        }))
+    }
+
+    fn line(&mut self) -> Keywords {
+        let assistant = match self.contract {
+            Contract::One => DeltaEvent::<String>::object(),
+            Contract::Two => AssistantEvent::<String>::object(),
+        };
+        let events = [
+            self.reference_to(InitEvent::<String>::object()),
+            self.reference_to(UserEvent::<String>::object()),
+            self.reference_to(assistant),
+            self.tool_call_event("ToolCallStartedEvent", CallPhase::Started),
+            self.tool_call_event("ToolCallCompletedEvent", CallPhase::Completed),
+            self.result_event(),
+            self.define("ErrorEvent", Self::error_event),
+        ];
+        into_keywords(json!({
+            "oneOf": events,
+            "description":
+                "A line of `stream-json`, told by `type` and `subtype`. Fields stand in the order of the wire.",
+        }))
+    }
+
+    fn error_event(&mut self) -> Keywords {
+        let mut event = self.object(ErrorEvent::<String>::object());
+        if let Some(Value::Array(required)) = event.get_mut("required") {
+            required.extend(KEYS_OF_A_RUN.map(Value::from));
+        }
+        event
+    }
+
+    fn result_event(&mut self) -> Keywords {
+        const SEGMENTS: &[&str] = &["The texts of all segments, in order, with nothing in between."];
+        let event = ResultEvent::<String>::object();
+        let mut keys = event.keys.to_vec();
+        if let (Contract::Two, Some(result)) =
+            (self.contract, keys.iter_mut().find(|key| key.name == "result"))
+        {
+            result.docs = SEGMENTS;
+        }
+        self.define(event.name, |generator| generator.object_with(event, event.docs, &keys))
+    }
+
+    /// The two phases of a call have the same keys, which mean something else.
+    fn tool_call_event(&mut self, name: &str, phase: CallPhase) -> Keywords {
+        let event = ToolCallEvent::<String, ToolCallBody>::object();
+        let mut keys = event.keys.to_vec();
+        for key in &mut keys {
+            match (phase, key.name) {
+                (CallPhase::Started, "subtype") => key.shape = Shape::Word(&["started"]),
+                (CallPhase::Completed, "subtype") => key.shape = Shape::Word(&["completed"]),
+                (_, "tool_call") => key.shape = Shape::ToolCall(Some(phase)),
+                _ => {}
+            }
+            match (phase, key.name) {
+                (CallPhase::Completed, "call_id") => key.docs = &["The `call_id` of the line `started`."],
+                (CallPhase::Completed, "tool_call") => {
+                    key.docs = &["The tool, its arguments again, and its `result`."];
+                }
+                (CallPhase::Completed, "timestamp_ms") => {
+                    key.docs = &["When it ended, since 1970-01-01 UTC."];
+                }
+                _ => {}
+            }
+        }
+        let docs: &[&str] = match phase {
+            CallPhase::Started => event.docs,
+            CallPhase::Completed => {
+                &["A call of a tool has ended: done, failed, refused or cut off. Each started call \
+                has exactly one such line."]
+            }
+        };
+        self.define(name, |generator| generator.object_with(event, docs, &keys))
+    }
+
+    fn object(&mut self, object: &'static Object) -> Keywords {
+        let mut keywords = self.object_with(object, object.docs, object.keys);
+        if object.name == TextBlock::<String>::object().name {
+            describe_first(&mut keywords);
+        }
+        keywords
+    }
+
+    fn object_with(&mut self, object: &Object, docs: &[&str], keys: &[Key]) -> Keywords {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        if let Some(tag) = object.tag {
+            properties.insert("type".to_owned(), tag_property(tag));
+            required.push(Value::from("type"));
+        }
+        for key in keys {
+            let property = match key.shape {
+                Shape::Word([tag]) if key.name == "type" => tag_property(tag),
+                _ => Value::Object(self.property(key)),
+            };
+            properties.insert(key.name.to_owned(), property);
+        }
+        let names = |is_wanted: fn(Need) -> bool| {
+            keys.iter().filter(move |key| is_wanted(key.need)).map(|key| Value::from(key.name))
+        };
+        required.extend(names(|need| matches!(need, Need::Always | Need::IbeamPayload)));
+        let always: Vec<Value> = names(|need| need == Need::Ibeam).collect();
+        if let Constraint::OneKey = object.constraint {
+            return into_keywords(json!({
+                "oneOf": one_of(keys.iter().map(|key| key.name)),
+                "description": joined(docs),
+                "type": "object",
+                "properties": properties,
+            }));
+        }
+        let mut keywords = into_keywords(json!({
+            "type": "object", "properties": properties, "required": required, "description": joined(docs),
+        }));
+        match object.constraint {
+            Constraint::None | Constraint::OneKey => {}
+            Constraint::OneOf(keys) => {
+                keywords.insert("oneOf".to_owned(), one_of(keys.iter().copied()));
+            }
+            Constraint::Requires(key, other) => {
+                keywords.insert("dependentRequired".to_owned(), json!({ key: [other] }));
+            }
+        }
+        if !always.is_empty() {
+            keywords.insert("x-always".to_owned(), Value::from(always));
+        }
+        keywords
+    }
+
+    fn property(&mut self, key: &Key) -> Keywords {
+        let value = self.value(&key.shape);
+        // As in the published schema, whose bytes do not change.
+        let is_value_last = key.need == Need::Optional && matches!(key.shape, Shape::Object(_));
+        let mut keywords = if is_value_last { Map::new() } else { value.clone() };
+        keywords.insert("description".to_owned(), Value::from(joined(key.docs)));
+        keywords.extend(self.keywords_of_property(&key.shape));
+        let texts = [
+            ("pattern", key.pattern),
+            ("x-unit", key.unit),
+            ("x-origin", if key.is_addition { "ibeam" } else { "" }),
+            ("x-since", FIRST_VERSION),
+        ];
+        let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+        keywords.extend(texts.map(|(keyword, text)| (keyword.to_owned(), Value::from(text))));
+        if is_value_last {
+            keywords.extend(value);
+        }
+        keywords
+    }
+
+    /// Returns the schema of a value, without what only a property says.
+    fn value(&mut self, shape: &Shape) -> Keywords {
+        let of_type = |kind: &str| into_keywords(json!({ "type": kind }));
+        match *shape {
+            Shape::Any | Shape::AnyObject => Map::new(),
+            Shape::Text | Shape::AbsolutePath | Shape::ContractName | Shape::Word(_) | Shape::OpenWord(_) => {
+                of_type("string")
+            }
+            Shape::Uuid => into_keywords(json!({
+                "type": "string",
+                "format": "uuid",
+                "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+            })),
+            Shape::FailureCode => {
+                // `failed` is the class of other programs' failures.
+                let codes = FAILURE_CLASSES.iter().map(|class| class.code).filter(|code| *code != "failed");
+                into_keywords(json!({ "type": "string", "enum": codes.collect::<Vec<_>>() }))
+            }
+            Shape::Count => into_keywords(json!({ "type": "integer", "minimum": 0 })),
+            Shape::Between(first, last) => {
+                into_keywords(json!({ "type": "integer", "minimum": first, "maximum": last }))
+            }
+            Shape::Integer => of_type("integer"),
+            Shape::Amount => of_type("number"),
+            Shape::Flag | Shape::True | Shape::False => of_type("boolean"),
+            Shape::Object(object) | Shape::ObjectWithWord(object, ..) | Shape::UncheckedObject(object) => {
+                self.reference_to(object())
+            }
+            Shape::UncheckedMap(object) => {
+                let values = self.reference_to(object());
+                into_keywords(json!({ "type": "object", "additionalProperties": values }))
+            }
+            Shape::ToolCall(_) => self.define("ToolCall", Self::tool_call),
+            Shape::List(item) | Shape::NonEmptyList(item) => {
+                let items = self.value(item);
+                into_keywords(json!({ "type": "array", "items": items }))
+            }
+        }
+    }
+
+    /// Returns the keywords that stand behind the description of a property.
+    fn keywords_of_property(&self, shape: &Shape) -> Keywords {
+        into_keywords(match *shape {
+            Shape::Word([word]) => json!({ "const": word }),
+            Shape::Word(words) | Shape::OpenWord(words) => json!({ "enum": words }),
+            Shape::AnyObject => json!({ "type": "object" }),
+            Shape::ContractName => json!({ "const": self.contract.as_str() }),
+            Shape::True => json!({ "const": true }),
+            Shape::False => json!({ "const": false }),
+            Shape::Amount => json!({ "minimum": 0 }),
+            Shape::NonEmptyList(_) => json!({ "minItems": 1 }),
+            Shape::ObjectWithWord(_, key, word) => json!({ "properties": { key: { "const": word } } }),
+            Shape::ToolCall(Some(CallPhase::Started)) => {
+                json!({ "additionalProperties": { "properties": { "result": false } } })
+            }
+            Shape::ToolCall(Some(CallPhase::Completed)) => {
+                json!({ "additionalProperties": { "required": ["result"] } })
+            }
+            Shape::Any
+            | Shape::Text
+            | Shape::Count
+            | Shape::Between(..)
+            | Shape::Integer
+            | Shape::Flag
+            | Shape::Uuid
+            | Shape::AbsolutePath
+            | Shape::FailureCode
+            | Shape::Object(_)
+            | Shape::UncheckedObject(_)
+            | Shape::UncheckedMap(_)
+            | Shape::ToolCall(None)
+            | Shape::List(_) => json!({}),
+        })
+    }
+
+    fn tool_call(&mut self) -> Keywords {
+        let mut properties = Map::new();
+        for tool in TOOLS {
+            if let Some(args) = tool.args {
+                let call = self.named_call(tool, args);
+                properties.insert(tool.key.to_owned(), described(call, tool.description));
+            }
+        }
+        let function = self.define(FUNCTION_CALL.name, Self::function_call);
+        let description = "Calls a tool without a key of its own, or one that does not exist.";
+        properties.insert(FUNCTION.to_owned(), described(function, description));
+        let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
+        let Value::Array(mut alternatives) = one_of(keys.iter().copied()) else { return Map::new() };
+        alternatives.push(json!({
+            "description": "A tool of a later version.",
+            "propertyNames": { "not": { "enum": keys } },
+            "not": { "propertyNames": { "not": { "pattern": KEY_PATTERN } } },
+        }));
+        into_keywords(json!({
+            "description": "A call: one key, which names the tool.",
+            "type": "object",
+            "properties": properties,
+            "patternProperties": { KEY_PATTERN: { "type": "object", "required": ["args"] } },
+            "oneOf": alternatives,
+        }))
+    }
+
+    /// A call with success had arguments that fit. One that failed or was refused may have had any.
+    fn named_call(&mut self, tool: &Tool, args: Description) -> Keywords {
+        let name = definition_name(tool);
+        let args = self.reference_to(args());
+        let result = self.define(&format!("{name}Result"), |generator| generator.result(tool));
+        let call = json!({
+            "description": tool.description,
+            "type": "object",
+            "properties": {
+                "args": {
+                    "description": "The arguments; what the model wrote instead, where they do not fit the tool.",
+                    "anyOf": [args, {
+                        "description": "What a model wrote that does not fit the tool; such a call is not done.",
+                        "type": "object",
+                    }],
+                    "x-since": FIRST_VERSION,
+                },
+                "result": described(result, "How it ended; in `completed` only."),
+            },
+            "required": ["args"],
+            "if": { "required": ["result"], "properties": { "result": { "required": [SUCCESS] } } },
+            "then": { "properties": { "args": args } },
+        });
+        self.define(&format!("{name}Call"), |_| into_keywords(call))
+    }
+
+    fn result(&mut self, tool: &Tool) -> Keywords {
+        let success = Arm { name: SUCCESS, description: "It was done.", payload: tool.success };
+        let arms: Vec<&Arm> = [&success].into_iter().chain(COMMON_ARMS).chain(tool.arms).collect();
+        let mut properties = Map::new();
+        for arm in &arms {
+            let payload = self.reference_to((arm.payload)());
+            properties.insert(arm.name.to_owned(), described(payload, arm.description));
+        }
+        if tool.key == shell::TOOL.key {
+            let flag = into_keywords(json!({ "type": "boolean" }));
+            let description = "True, beside the arm, for a command that goes on in the background.";
+            properties.insert("isBackground".to_owned(), described(flag, description));
+        }
+        into_keywords(json!({
+            "description": format!("How `{}` ended: exactly one arm.", tool.key),
+            "type": "object",
+            "properties": properties,
+            "oneOf": one_of(arms.iter().map(|arm| arm.name)),
+        }))
+    }
+
+    fn function_call(&mut self) -> Keywords {
+        let mut keywords = self.object(&FUNCTION_CALL);
+        if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
+            properties.values_mut().filter_map(Value::as_object_mut).for_each(describe_first);
+            let result = described(Map::new(), "What the tool gave; in `completed` only.");
+            properties.insert("result".to_owned(), result);
+        }
+        describe_first(&mut keywords);
+        keywords
+    }
+}
+
+/// The keys of tools, also of later versions.
+const KEY_PATTERN: &str = "^[a-z][A-Za-z]*ToolCall$";
+
+/// Returns `Read` for `readToolCall`.
+fn definition_name(tool: &Tool) -> String {
+    let word = tool.key.trim_end_matches("ToolCall");
+    let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+    format!("{}{rest}", first.to_uppercase())
+}
+
+fn tag_property(tag: &str) -> Value {
+    json!({ "type": "string", "const": tag, "description": "What this object is.", "x-since": FIRST_VERSION })
+}
+
+fn one_of<'a>(keys: impl Iterator<Item = &'a str>) -> Value {
+    keys.map(|key| json!({ "required": [key] })).collect()
+}
+
+/// Returns a property: a schema with its description.
+fn described(mut schema: Keywords, description: &str) -> Value {
+    schema.insert("description".to_owned(), Value::from(description));
+    schema.insert("x-since".to_owned(), Value::from(FIRST_VERSION));
+    Value::Object(schema)
+}
+
+/// Moves the description to the front, where the published schema has it.
+fn describe_first(schema: &mut Keywords) {
+    if let Some(description) = schema.shift_remove("description") {
+        schema.shift_insert(0, "description".to_owned(), description);
+    }
+}
+
+fn joined(docs: &[&str]) -> String {
+    docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,188 @@
+//! The tools of the contract: their ids, arguments and payloads, a module each.
+//!
+//! A new tool is a new module and a line of [`TOOLS`].
+
+pub mod delete;
+pub mod edit;
+pub mod glob;
+pub mod grep;
+pub mod ls;
+pub mod mcp;
+pub mod read;
+pub mod shell;
+pub mod task;
+pub mod update_todos;
+pub mod web_fetch;
+pub mod write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::describe::{DescribeObject, Description, contract_object};
+
+/// A tool with a key of its own.
+#[derive(Debug)]
+pub struct Tool {
+    /// The name that the model calls it by; `None` where that is not one fixed name.
+    pub name: Option<&'static str>,
+    /// The key of `tool_call`, e.g. `readToolCall`.
+    pub key: &'static str,
+    /// Whether the arguments end with the id of the call.
+    pub repeats_call_id: bool,
+    pub(crate) description: &'static str,
+    /// `None` for a tool that ibeam does not have; the schema leaves it out.
+    pub(crate) args: Option<Description>,
+    /// The payload of the arm `success`.
+    pub(crate) success: Description,
+    /// The arms beside those that every tool has.
+    pub(crate) arms: &'static [Arm],
+}
+
+/// A key of `result`: one of the ways in which a call ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arm {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) payload: Description,
+}
+
+/// Every tool, in the order of the schema.
+pub const TOOLS: &[Tool] = &[
+    read::TOOL,
+    write::TOOL,
+    edit::TOOL,
+    shell::TOOL,
+    grep::TOOL,
+    glob::TOOL,
+    ls::TOOL,
+    delete::TOOL,
+    update_todos::TOOL,
+    web_fetch::TOOL,
+    mcp::TOOL,
+    task::TOOL,
+];
+
+/// The key of `tool_call` for a tool without a key of its own.
+pub const FUNCTION: &str = "function";
+
+/// The argument that repeats the id of the call.
+pub const CALL_ID: &str = "toolCallId";
+
+/// The arm of a call that did what it should.
+pub(crate) const SUCCESS: &str = "success";
+
+/// The arms of every tool beside [`SUCCESS`].
+pub(crate) const COMMON_ARMS: &[Arm] = &[
+    Arm {
+        name: "rejected",
+        description: "It was refused, and did not run.",
+        payload: Rejected::<String>::object,
+    },
+    Arm {
+        name: "permissionDenied",
+        description: "The system denied access.",
+        payload: PermissionDenied::<String>::object,
+    },
+    Arm {
+        name: "error",
+        description: "It failed, or was cut off by the end of the run.",
+        payload: ErrorMessage::<String>::object,
+    },
+];
+
+const FILE_NOT_FOUND: Arm = Arm {
+    name: "fileNotFound",
+    description: "There is no such file.",
+    payload: FileNotFound::<String>::object,
+};
+
+impl Tool {
+    /// Returns the tool that the model calls `name`, or `None` where it has no key of its own.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TOOLS.iter().find(|tool| tool.name == Some(name))
+    }
+
+    /// Returns the tool with this key of `tool_call`.
+    pub fn with_key(key: &str) -> Option<&'static Self> {
+        TOOLS.iter().find(|tool| tool.key == key)
+    }
+
+    /// Whether a call of the tool can end in this arm.
+    pub fn has_arm(&self, name: &str) -> bool {
+        name == SUCCESS || self.arms.iter().chain(COMMON_ARMS).any(|arm| arm.name == name)
+    }
+}
+
+/// Returns the arm with this name, of whichever tool.
+pub(crate) fn arm(name: &str) -> Option<&'static Arm> {
+    let arms = || TOOLS.iter().flat_map(|tool| tool.arms);
+    COMMON_ARMS.iter().chain(arms()).find(|arm| arm.name == name)
+}
+
+contract_object! {
+    /// A call that was refused by policy, a hook or a person; it did not run.
+    pub struct Rejected<S: Default = String> {
+        /// Why, in English.
+        payload reason("reason"): S,
+    }
+}
+
+contract_object! {
+    /// What the system did not let the call do.
+    pub struct PermissionDenied<S: Default = String> {
+        /// The path it was about.
+        payload path("path"): S,
+        /// What the system said.
+        payload error("error"): S,
+    }
+}
+
+contract_object! {
+    /// Why a call failed.
+    pub struct ErrorMessage<S: Default = String> {
+        /// One sentence, in English.
+        payload error_message("errorMessage"): S,
+    }
+}
+
+contract_object! {
+    /// A file that is not there.
+    pub struct FileNotFound<S: Default = String> {
+        /// Its path.
+        payload path("path"): S,
+    }
+}
+
+/// The object `result` of a completed call. `P` is the payload of the arm `success`, which depends on the tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "P: Deserialize<'de>, S: Default + Deserialize<'de>"))]
+pub struct CallResult<P = Value, S: Default = String> {
+    /// The way in which the call ended.
+    #[serde(flatten)]
+    pub arm: CallArm<P, S>,
+    /// Whether a command still runs in the background.
+    #[serde(rename = "isBackground", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_background: bool,
+}
+
+/// The one arm of `result`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, S: Default + Deserialize<'de>"))]
+pub enum CallArm<P = Value, S: Default = String> {
+    /// It did what it should.
+    Success(P),
+    /// A command exited non-zero or was ended by a signal.
+    Failure(shell::ShellOutput<S>),
+    /// A command took longer than it may.
+    Timeout(shell::Timeout),
+    /// A command could not be started.
+    SpawnError(ErrorMessage<S>),
+    /// There is no such file.
+    FileNotFound(FileNotFound<S>),
+    /// The system denied access.
+    PermissionDenied(PermissionDenied<S>),
+    /// Policy, a hook or a person refused the call.
+    Rejected(Rejected<S>),
+    /// It failed in another way.
+    Error(ErrorMessage<S>),
+}
