@@ -1,16 +1,16 @@
 //! Attention of new positions over all cached ones, causal, with grouped heads.
 //!
-//! Two ways to the same numbers: one position at a time streams over the cache without storing scores; many at
-//! once are matrix products, which use the CPU several times better than position by position.
+//! Two algorithms with the same result: a single position streams over the cache without storing scores; many positions
+//! are matrix products, which are several times faster than position by position.
 
 use candle_core::{Device, Result, Tensor};
 use candle_nn::attention::{AttnMask, flash_attn};
 use candle_nn::ops::softmax_last_dim;
 
-/// Mixes the values for `query`, whose positions are the last ones of the cache.
+/// Returns the attention output for `query`, whose positions are the last ones of the cache.
 ///
 /// `query` is `(1, count, heads, size)`; `keys` and `values` are `(1, end, kv_heads, size)`, and `heads` is a
-/// multiple of `kv_heads`. `mask` is that of [`causal_mask`] for these positions. Gives `(count, heads * size)`.
+/// multiple of `kv_heads`. `mask` is the result of [`causal_mask`] for these positions. The result is `(count, heads * size)`.
 pub(crate) fn attend(
     query: &Tensor,
     keys: &Tensor,
@@ -39,8 +39,8 @@ pub(crate) fn attend(
     mixed.reshape((heads, count, size))?.transpose(0, 1)?.reshape((count, heads * size))
 }
 
-/// What each of `count` positions from `first` on may look at: zero there, minus infinity at what comes after it,
-/// as `(1, count, end)`. `None` for one position, which may look at everything.
+/// Returns the mask for `count` positions from `first` on, as `(1, count, end)`: zero for a position and those before it, minus
+/// infinity for those after it. `None` for a single position, which needs no mask.
 pub(crate) fn causal_mask(first: usize, count: usize) -> Result<Option<Tensor>> {
     if count == 1 {
         return Ok(None);
@@ -64,17 +64,17 @@ mod tests {
         let random =
             |positions, heads| Tensor::randn(0_f32, 1.0, (1, positions, heads, 16), &device).unwrap();
         let query = random(count, heads);
-        // A cache has room beyond its end.
+        // A cache has capacity beyond its end.
         let keys = random(end + 3, kv_heads).narrow(1, 0, end).unwrap();
         let values = random(end + 3, kv_heads).narrow(1, 0, end).unwrap();
         let mask = causal_mask(end - count, count).unwrap();
         let together = attend(&query, &keys, &values, mask.as_ref()).unwrap();
         for row in 0..count {
-            let seen = end - count + row + 1;
+            let visible = end - count + row + 1;
             let alone = attend(
                 &query.narrow(1, row, 1).unwrap(),
-                &keys.narrow(1, 0, seen).unwrap(),
-                &values.narrow(1, 0, seen).unwrap(),
+                &keys.narrow(1, 0, visible).unwrap(),
+                &values.narrow(1, 0, visible).unwrap(),
                 None,
             );
             let difference = (together.narrow(0, row, 1).unwrap() - alone.unwrap()).unwrap().abs().unwrap();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn many_positions_at_once_give_what_one_at_a_time_gives() {
+    fn many_positions_at_once_equal_single_positions() {
         check(5, 5, 4, 2);
         check(7, 19, 6, 2);
         check(2, 64, 12, 2);

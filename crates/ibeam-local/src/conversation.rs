@@ -1,38 +1,38 @@
-//! A run's messages as the embedded model needs them: what was said before, the task, the steps so far.
+//! A conversation in the form that the embedded model needs: earlier exchanges, the task, and the steps so far.
 //!
-//! The same messages give the same conversation; nothing is remembered outside of them.
+//! Depends only on the messages of the request.
 
 use std::collections::HashMap;
 
 use ibeam_core::provider::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolResult};
+use ibeam_protocol::{Block, CallId, Message, ToolCall, ToolResult};
+use serde_json::{Value, json};
 
-use crate::action::Action;
 use crate::prompt;
 
-/// What an answer is made from.
+/// The input for one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// Earlier prompts and the answers to them, oldest first.
+    /// Earlier prompts with their answers, oldest first.
     pub(crate) earlier: Vec<Exchange>,
-    /// The prompt to act on.
+    /// The current prompt.
     pub(crate) task: String,
-    /// What was piped in or added to the prompt.
+    /// Input that was piped in or added to the prompt.
     pub(crate) input: Vec<String>,
-    /// What was done for it, oldest first.
+    /// The steps for the task, oldest first.
     pub(crate) steps: Vec<Step>,
-    /// How many calls the whole conversation holds.
-    pub(crate) calls: usize,
+    /// The number of tool calls in the complete conversation.
+    pub(crate) call_count: usize,
 }
 
-/// A prompt and its answer.
+/// An earlier prompt and its answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
     pub(crate) prompt: String,
     pub(crate) answer: String,
 }
 
-/// An action and what came of it.
+/// An action and its result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) action: Action,
@@ -40,9 +40,55 @@ pub(crate) struct Step {
     pub(crate) failed: bool,
 }
 
+/// One of the three kinds of tool calls of the embedded model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Reads a file.
+    Read { path: String },
+    /// Writes a file.
+    Write { path: String, text: String },
+    /// Runs one line of shell.
+    Shell { command: String },
+}
+
+impl Action {
+    /// Converts the action to a tool call.
+    pub(crate) fn into_call(self, id: CallId) -> ToolCall {
+        let (name, arguments) = match self {
+            Self::Read { path } => ("read", json!({ "path": path })),
+            Self::Write { path, text } => ("write", json!({ "path": path, "fileText": text })),
+            Self::Shell { command } => ("shell", json!({ "command": command })),
+        };
+        ToolCall { id, name: name.to_owned(), arguments }
+    }
+
+    /// Returns the action for `call`; `None` for other calls, because another model may have started the conversation.
+    pub(crate) fn from_call(call: &ToolCall) -> Option<Self> {
+        let text = |key: &str| call.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+        match call.name.as_str() {
+            "read" => Some(Self::Read { path: text("path")? }),
+            "write" => Some(Self::Write { path: text("path")?, text: text("fileText")? }),
+            "shell" => Some(Self::Shell { command: text("command")? }),
+            _ => None,
+        }
+    }
+
+    /// Returns the action as the model writes it.
+    pub(crate) fn to_prompt_text(&self) -> String {
+        match self {
+            Self::Read { path } => format!("ACTION: read_file\nPATH: {path}"),
+            Self::Write { path, text } => {
+                let text = text.trim_end_matches('\n');
+                format!("ACTION: write_file\nPATH: {path}\nCONTENT:\n```\n{text}\n```")
+            }
+            Self::Shell { command } => format!("ACTION: shell\nCOMMAND: {command}"),
+        }
+    }
+}
+
 impl Conversation {
-    /// Reads the messages of `request`.
-    pub(crate) fn read(request: &ModelRequest) -> Self {
+    /// Converts the messages of `request`.
+    pub(crate) fn from_request(request: &ModelRequest) -> Self {
         let mut this = Self::default();
         let mut answer = String::new();
         let mut actions = HashMap::new();
@@ -51,7 +97,7 @@ impl Conversation {
                 Message::User(blocks) => {
                     let prompt = std::mem::take(&mut this.task);
                     let answer = std::mem::take(&mut answer);
-                    // A prompt whose run ended without an answer teaches the model nothing.
+                    // A prompt without an answer does not help the model.
                     if !answer.is_empty() {
                         this.earlier.push(Exchange { prompt, answer });
                     }
@@ -65,7 +111,7 @@ impl Conversation {
                         match block {
                             Block::Text(text) => answer = text.clone(),
                             Block::ToolCall(call) => {
-                                this.calls += 1;
+                                this.call_count += 1;
                                 actions.insert(call.id.clone(), Action::from_call(call));
                             }
                             Block::Thinking { .. } => {}
@@ -84,31 +130,31 @@ impl Conversation {
         this
     }
 
-    /// The files that exist only because of a step for this task.
-    pub(crate) fn written(&self) -> Vec<String> {
-        let written = self.steps.iter().filter(|step| !step.failed).filter_map(|step| match &step.action {
+    /// Returns the files that steps for this task have written.
+    pub(crate) fn written_files(&self) -> Vec<String> {
+        let paths = self.steps.iter().filter(|step| !step.failed).filter_map(|step| match &step.action {
             Action::Write { path, .. } => Some(path.clone()),
             Action::Read { .. } | Action::Shell { .. } => None,
         });
-        written.collect()
+        paths.collect()
     }
 
-    /// Whether all of `path` was seen.
-    pub(crate) fn has_read_whole(&self, path: &str) -> bool {
+    /// Whether the model has seen all of `path`.
+    pub(crate) fn has_read_completely(&self, path: &str) -> bool {
         self.steps
             .iter()
             .rev()
-            .any(|step| matches!(&step.action, Action::Read { path: read } if read == path && !step.failed && prompt::shows_whole(&step.result)))
+            .any(|step| matches!(&step.action, Action::Read { path: read } if read == path && !step.failed && prompt::fits_completely(&step.result)))
     }
 
-    /// Whether reading `path` was tried at all.
-    pub(crate) fn tried_to_read(&self, path: &str) -> bool {
+    /// Whether the model has tried to read `path`.
+    pub(crate) fn has_tried_to_read(&self, path: &str) -> bool {
         self.steps.iter().any(|step| matches!(&step.action, Action::Read { path: read } if read == path))
     }
 
-    /// Whether `path` was written.
+    /// Whether a step for this task has written `path`.
     pub(crate) fn has_written(&self, path: &str) -> bool {
-        self.written().iter().any(|written| written == path)
+        self.written_files().iter().any(|file| file == path)
     }
 }
 
@@ -116,15 +162,13 @@ impl Conversation {
 mod tests {
     use std::sync::Arc;
 
-    use ibeam_protocol::CallId;
-
     use super::*;
 
     fn user(text: &str) -> Message {
         Message::User(vec![text.to_owned(), "piped".to_owned()])
     }
 
-    fn says(text: &str) -> Message {
+    fn answer(text: &str) -> Message {
         Message::Assistant(vec![Block::Text(text.to_owned())])
     }
 
@@ -146,7 +190,7 @@ mod tests {
         let messages = messages.into_iter().map(Arc::new).collect();
         let request =
             ModelRequest { system: "".into(), tools: Arc::from([]), messages, max_output_tokens: None };
-        Conversation::read(&request)
+        Conversation::from_request(&request)
     }
 
     #[test]
@@ -155,31 +199,31 @@ mod tests {
             user("first"),
             reads("1", "a"),
             result("1", "A", false),
-            says("done"),
+            answer("done"),
             user("second"),
             reads("2", "b"),
             result("2", "gone", true),
             reads("3", "c"),
         ]);
-        assert_eq!((conversation.task.as_str(), conversation.calls), ("second", 3));
+        assert_eq!((conversation.task.as_str(), conversation.call_count), ("second", 3));
         assert_eq!(conversation.input, ["piped"]);
         assert_eq!(conversation.earlier, [Exchange { prompt: "first".into(), answer: "done".into() }]);
         let step = Step { action: Action::Read { path: "b".into() }, result: "gone".into(), failed: true };
         assert_eq!(conversation.steps, [step], "a call without a result is no step");
-        assert!(conversation.tried_to_read("b") && !conversation.has_read_whole("b"));
+        assert!(conversation.has_tried_to_read("b") && !conversation.has_read_completely("b"));
     }
 
     #[test]
-    fn a_prompt_that_got_no_answer_is_left_out() {
+    fn a_prompt_without_an_answer_is_omitted() {
         let conversation = read(vec![user("lost"), reads("1", "a"), result("1", "A", false), user("again")]);
         assert_eq!(conversation.task, "again");
         assert!(conversation.earlier.is_empty() && conversation.steps.is_empty());
     }
 
     #[test]
-    fn what_was_seen_in_part_was_not_read_whole() {
+    fn a_file_that_was_cut_was_not_read_completely() {
         let long = "x".repeat(5000);
         let conversation = read(vec![user("t"), reads("1", "a"), result("1", &long, false)]);
-        assert!(conversation.tried_to_read("a") && !conversation.has_read_whole("a"));
+        assert!(conversation.has_tried_to_read("a") && !conversation.has_read_completely("a"));
     }
 }

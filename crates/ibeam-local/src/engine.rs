@@ -1,36 +1,35 @@
-//! A loaded model with the tokens it has read so far.
+//! A loaded model and its current token sequence.
 //!
-//! One sequence at a time. A new sequence reuses what it shares with the last one; nothing is computed twice.
+//! One sequence at a time. A new sequence reuses the computed prefix that it shares with the last one.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::quantized::gguf_file::Content;
 use sha2::{Digest, Sha256};
 
-use crate::error::first_line;
-use crate::hyper::Hyperparameters;
+use crate::Vocabulary;
+use crate::hyperparameters::Hyperparameters;
 use crate::qwen2::Qwen2;
-use crate::{LocalError, Vocabulary};
 
-/// Tokens computed between two looks at the stop flag.
-const CHUNK: usize = 128;
-const SAMPLES: u64 = 64;
-const SAMPLE_BYTES: u64 = 4096;
+/// The number of tokens computed between two checks for cancellation.
+const CHUNK_TOKENS: usize = 128;
+const FINGERPRINT_SAMPLES: u64 = 64;
+const FINGERPRINT_SAMPLE_BYTES: u64 = 4096;
 
-/// What the guided decoder needs of a language model.
+/// The operations of a language model that guided decoding needs.
 pub trait LanguageModel {
-    /// Its tokens.
+    /// Returns the vocabulary.
     fn vocabulary(&self) -> &Vocabulary;
-    /// The tokens read so far.
+    /// Returns the current sequence.
     fn tokens(&self) -> &[u32];
-    /// Reads on.
+    /// Appends `tokens` to the sequence.
     ///
     /// # Errors
-    /// [`LocalError::ContextFull`] when `tokens` do not fit; nothing has been read then.
+    /// [`LocalError::ContextFull`] if `tokens` do not fit. The sequence is unchanged then.
     fn append(&mut self, tokens: &[u32]) -> Result<(), LocalError>;
-    /// One number per token of the vocabulary for what comes next; empty before the first token.
+    /// Returns the score of each token of the vocabulary as the next one; empty before the first token.
     fn logits(&self) -> &[f32];
 }
 
@@ -45,14 +44,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Loads the GGUF file at `path` with room for `capacity` tokens (at most the model's own limit).
+    /// Loads the GGUF file at `path` with a capacity of `capacity` tokens, limited by the model.
     ///
-    /// Threads: one per physical core; the environment variable `RAYON_NUM_THREADS`, read by the inference
-    /// library at its first use, sets another number. Threads spin between products, so on a loaded machine
-    /// fewer are faster.
+    /// Uses one thread per physical core. The environment variable `RAYON_NUM_THREADS`, which the inference library reads at
+    /// its first use, sets another number. Threads spin between products, so fewer threads are faster on a loaded machine.
     ///
     /// # Errors
-    /// `NotInstalled`, `Unreadable`, or `Unsupported` with the property that does not fit.
+    /// `NotInstalled`, `Unreadable`, or `Unsupported` with the property that is not supported.
     pub fn load(path: &Path, capacity: usize) -> Result<Self, LocalError> {
         let unsupported = |reason| LocalError::Unsupported { path: path.to_owned(), reason };
         let file = File::open(path).map_err(|source| match source.kind() {
@@ -71,24 +69,24 @@ impl Engine {
         Ok(Self { network, vocabulary, tokens: Vec::new(), logits: Vec::new(), capacity, fingerprint })
     }
 
-    /// Makes `tokens` the sequence read so far, computing only what differs from the last one.
+    /// Replaces the sequence by `tokens`, computing only the part that differs from the last one.
     ///
-    /// `proceed` is asked between chunks of 128 tokens; when it says no, what was computed stays and `false` is
-    /// returned.
+    /// Calls `should_continue` between chunks of 128 tokens. If it returns `false`, returns `false`; what was computed can be
+    /// reused.
     ///
     /// # Errors
-    /// [`LocalError::ContextFull`] when `tokens` do not fit.
-    pub fn read(&mut self, tokens: &[u32], proceed: &dyn Fn() -> bool) -> Result<bool, LocalError> {
-        let shared = self.shared_with(tokens);
+    /// [`LocalError::ContextFull`] if `tokens` do not fit.
+    pub fn read(&mut self, tokens: &[u32], should_continue: &dyn Fn() -> bool) -> Result<bool, LocalError> {
+        let shared = self.shared_prefix_len(tokens);
         if shared == tokens.len() && shared == self.tokens.len() && !self.logits.is_empty() {
             return Ok(true);
         }
-        // The logits belong to the last token only, so at least that one is computed again.
-        let kept = shared.min(tokens.len().saturating_sub(1));
-        self.tokens.truncate(kept);
+        // Only the logits of the last token exist, so at least the last token is computed again.
+        let reused = shared.min(tokens.len().saturating_sub(1));
+        self.tokens.truncate(reused);
         self.logits.clear();
-        for chunk in tokens.get(kept..).unwrap_or_default().chunks(CHUNK) {
-            if !proceed() {
+        for chunk in tokens.get(reused..).unwrap_or_default().chunks(CHUNK_TOKENS) {
+            if !should_continue() {
                 return Ok(false);
             }
             self.append(chunk)?;
@@ -96,12 +94,12 @@ impl Engine {
         Ok(true)
     }
 
-    /// How many tokens at the beginning of `tokens` have been read already.
-    pub fn shared_with(&self, tokens: &[u32]) -> usize {
-        self.tokens.iter().zip(tokens).take_while(|(have, want)| have == want).count()
+    /// Returns the length of the prefix of `tokens` that the current sequence has too.
+    pub fn shared_prefix_len(&self, tokens: &[u32]) -> usize {
+        self.tokens.iter().zip(tokens).take_while(|(current, new)| current == new).count()
     }
 
-    /// Keys and values of the first `count` tokens: per layer the keys, then the values, as little-endian f16.
+    /// Returns keys and values of the first `count` tokens: per layer the keys, then the values, as little-endian f16.
     pub(crate) fn export(&self, count: usize) -> Result<Vec<u8>, LocalError> {
         let mut bytes = Vec::new();
         for buffer in self.network.buffers() {
@@ -110,47 +108,48 @@ impl Engine {
         Ok(bytes)
     }
 
-    /// Takes `bytes` from [`Self::export`] for what was computed from `tokens`, and forgets everything else.
+    /// Replaces the sequence by `tokens`, whose keys and values are `bytes` from [`Self::export`].
     ///
-    /// Returns `false`, with nothing changed, if the length does not fit. No logits are there afterwards: read on.
+    /// Returns `false`, with nothing changed, if the length does not match. There are no logits afterwards; call
+    /// [`Self::read`].
     pub(crate) fn restore(&mut self, tokens: &[u32], bytes: &[u8]) -> Result<bool, LocalError> {
-        let share = bytes.len() / self.network.buffers().count().max(1);
+        let buffer_len = bytes.len() / self.network.buffers().count().max(1);
         let fits = tokens.len() <= self.capacity
-            && self.network.buffers().all(|buffer| buffer.export_size(tokens.len()) == share)
-            && share * self.network.buffers().count() == bytes.len();
+            && self.network.buffers().all(|buffer| buffer.export_size(tokens.len()) == buffer_len)
+            && buffer_len * self.network.buffers().count() == bytes.len();
         if !fits {
             return Ok(false);
         }
         self.tokens.clear();
         self.logits.clear();
-        for (buffer, bytes) in self.network.buffers().zip(bytes.chunks(share.max(1))) {
+        for (buffer, bytes) in self.network.buffers().zip(bytes.chunks(buffer_len.max(1))) {
             buffer.restore(tokens.len(), bytes)?;
         }
         self.tokens.extend_from_slice(tokens);
         Ok(true)
     }
 
-    /// Tells this model file from others: a digest of its length and of samples all over it.
+    /// Returns a digest of the length of the model file and of samples of its content.
     pub(crate) fn fingerprint(&self) -> &[u8] {
         &self.fingerprint
     }
 
-    /// The most tokens a sequence may have.
+    /// Returns the maximum length of a sequence, in tokens.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 }
 
-/// Hashing all of a gigabyte at each start would cost as much as loading it; 64 samples tell models apart.
+/// Hashing a gigabyte at each start would take as long as loading it. 64 samples are enough to distinguish models.
 fn fingerprint(file: &mut File) -> std::io::Result<[u8; 32]> {
     let length = file.metadata()?.len();
     let mut hash = Sha256::new();
     hash.update(length.to_le_bytes());
     let mut sample = Vec::new();
-    for index in 0..SAMPLES {
+    for index in 0..FINGERPRINT_SAMPLES {
         sample.clear();
-        file.seek(SeekFrom::Start(length / SAMPLES * index))?;
-        file.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+        file.seek(SeekFrom::Start(length / FINGERPRINT_SAMPLES * index))?;
+        file.take(FINGERPRINT_SAMPLE_BYTES).read_to_end(&mut sample)?;
         hash.update(&sample);
     }
     Ok(hash.finalize().into())
@@ -171,7 +170,7 @@ impl LanguageModel for Engine {
         }
         let needed = self.tokens.len() + tokens.len();
         if needed > self.capacity {
-            return Err(LocalError::ContextFull { needed, room: self.capacity });
+            return Err(LocalError::ContextFull { needed, capacity: self.capacity });
         }
         self.logits = self.network.forward(tokens, self.tokens.len())?;
         self.tokens.extend_from_slice(tokens);
@@ -181,6 +180,52 @@ impl LanguageModel for Engine {
     fn logits(&self) -> &[f32] {
         &self.logits
     }
+}
+
+/// A failure of the embedded model.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// No model is installed. The user can run the set-up.
+    #[error("the embedded model is not installed: `{}` does not exist", path.display())]
+    NotInstalled {
+        /// The expected path.
+        path: PathBuf,
+    },
+    /// The file exists but cannot be read.
+    #[error("cannot read the model file `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The engine does not support the file.
+    #[error("`{}` is not a usable model file: {reason}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// The property that is missing or wrong.
+        reason: String,
+    },
+    /// The conversation does not fit. The user can start a new one or use a larger model.
+    #[error("the conversation needs {needed} tokens and the embedded model has room for {capacity}")]
+    ContextFull {
+        /// The number of tokens of the conversation.
+        needed: usize,
+        /// The number of tokens that fit.
+        capacity: usize,
+    },
+    /// The inference library failed, because of a defect or lack of memory.
+    #[error("inference failed: {}", first_line(.0))]
+    Inference(#[from] candle_core::Error),
+    /// The tokenizer failed on a text, because of a defect.
+    #[error("cannot tokenize: {0}")]
+    Tokenize(String),
+}
+
+/// Returns the message of the inference library without the backtrace that it may append.
+pub(crate) fn first_line(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -1,42 +1,43 @@
 //! The embedded model: a small language model that runs in this process, on the CPU, without any service.
 //!
-//! Loads one GGUF file, drives it through a guided protocol in which an invalid tool call cannot happen, and
-//! offers it as a [`Provider`](ibeam_core::Provider). Knows neither the network nor the tools that carry a call out.
+//! Loads one GGUF file, guides it so that it cannot write an invalid tool call, and implements
+//! [`Provider`](ibeam_core::Provider). Does not depend on the network or on the tools that execute the calls.
 
-mod action;
+mod allowed_actions;
 mod attention;
 mod conversation;
-mod copy_guard;
-mod decode;
 mod engine;
-mod error;
-mod fence;
-mod guide;
-mod hyper;
-mod kv;
-mod listing;
-mod offer;
-mod prefix;
+mod guided_decoder;
+mod guided_step;
+mod hyperparameters;
+mod incremental_text;
+mod kv_buffer;
+mod line_numbers;
+mod local_provider;
+mod prefix_cache;
 mod prompt;
-mod provider;
 mod qwen2;
-mod repeat;
+mod repetition;
 pub mod setup;
 mod task;
 #[cfg(test)]
-mod tiny;
-mod utf8;
+mod tiny_model;
 mod vocabulary;
 mod weights;
-mod workspace;
 
-pub use engine::{Engine, LanguageModel};
-pub use error::LocalError;
-pub use provider::LocalProvider;
+pub use engine::{Engine, LanguageModel, LocalError};
+pub use local_provider::LocalProvider;
 pub use vocabulary::Vocabulary;
-pub use workspace::WorkspaceFiles;
 
-/// The model's name as people see it.
+/// The display name of the model.
 pub const MODEL_NAME: &str = "Qwen2.5-Coder 1.5B (embedded)";
-/// The model's id as people type it; `embedded` is short for it.
+/// The id of the model. `embedded` is an abbreviation of it.
 pub const MODEL_ID: &str = "embedded/qwen2.5-coder-1.5b";
+
+/// The files of the workspace that the embedded model may use.
+pub trait WorkspaceFiles: Send + Sync {
+    /// Returns the paths of the files, relative to the root, with `/`, in a stable order. Ignored files may be missing.
+    fn files(&self) -> Vec<String>;
+    /// Whether `path`, relative to the root, is a file. False for directories and for paths outside of the workspace.
+    fn exists(&self, path: &str) -> bool;
+}

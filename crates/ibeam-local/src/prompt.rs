@@ -1,67 +1,69 @@
-//! The text the model reads: the fixed part with its examples, then the conversation.
+//! The prompt of the embedded model: a fixed part with examples, then the conversation.
 //!
-//! Append-only: the prompt of the next step begins with the prompt of this one, so that only what is new is
-//! computed. Contents of files cannot pose as our own lines, since control tokens never come out of text.
+//! Append-only: the prompt of the next step starts with the prompt of this one, so that only the new part is computed.
+//! File contents cannot imitate messages, because the tokenizer never returns control tokens for text.
 
-use crate::action::Action;
+use crate::WorkspaceFiles;
+use crate::conversation::Action;
 use crate::conversation::{Conversation, Step};
-use crate::listing::strip_line_numbers;
+use crate::line_numbers::strip_line_numbers;
 use crate::task::Task;
-use crate::workspace::WorkspaceFiles;
 use crate::{LocalError, Vocabulary};
 
-const FIXED: &str = include_str!("prompt/fixed.txt");
-/// Letters of a tool's output or a file that the model sees.
-const RESULT_LIMIT: usize = 4000;
-/// Files named in the list; more would only blur the choice.
+const FIXED_PROMPT: &str = include_str!("prompt/fixed.txt");
+/// The maximum length of a tool result or a file, in characters.
+const RESULT_LIMIT_CHARS: usize = 4000;
+/// The maximum length of the file list. A longer list makes the choice worse.
 const FILES_LIMIT: usize = 40;
-/// Files named in the list when the task names some itself.
-const FILES_BESIDE: usize = 8;
+/// The maximum length of the file list if the task itself names files.
+const OTHER_FILES_LIMIT: usize = 8;
 
-/// The tokens of the part that is the same for every task.
-pub(crate) fn fixed(vocabulary: &Vocabulary) -> Result<Vec<u32>, LocalError> {
+/// Returns the tokens of the fixed part.
+pub(crate) fn fixed_prompt(vocabulary: &Vocabulary) -> Result<Vec<u32>, LocalError> {
     let mut tokens = Vec::new();
-    for section in FIXED.split("=== ").filter(|section| !section.is_empty()) {
+    for section in FIXED_PROMPT.split("=== ").filter(|section| !section.is_empty()) {
         let (role, text) = section.split_once('\n').unwrap_or((section, ""));
-        message(&mut tokens, vocabulary, role, text.trim_end_matches('\n'))?;
+        push_message(&mut tokens, vocabulary, role, text.trim_end_matches('\n'))?;
     }
     Ok(tokens)
 }
 
-/// The tokens of the conversation, up to where the model's next action begins.
-pub(crate) fn conversation(
+/// Returns the tokens of the conversation, up to the start of the next action.
+pub(crate) fn conversation_prompt(
     vocabulary: &Vocabulary,
     conversation: &Conversation,
     task: &Task,
     workspace: &dyn WorkspaceFiles,
-    undone: &[String],
+    unwritten: &[String],
 ) -> Result<Vec<u32>, LocalError> {
     let mut tokens = Vec::new();
     for exchange in &conversation.earlier {
-        message(&mut tokens, vocabulary, "user", &format!("TASK: {}", elide(&exchange.prompt)))?;
-        message(
+        push_message(&mut tokens, vocabulary, "user", &format!("TASK: {}", elide(&exchange.prompt)))?;
+        push_message(
             &mut tokens,
             vocabulary,
             "assistant",
             &format!("ACTION: answer\n{}", elide(&exchange.answer)),
         )?;
     }
-    message(&mut tokens, vocabulary, "user", &opening(conversation, task, workspace))?;
+    push_message(&mut tokens, vocabulary, "user", &task_text(conversation, task, workspace))?;
     for (index, step) in conversation.steps.iter().enumerate() {
-        message(&mut tokens, vocabulary, "assistant", &step.action.lines())?;
-        let mut text = outcome(step, conversation, task);
+        push_message(&mut tokens, vocabulary, "assistant", &step.action.to_prompt_text())?;
+        let mut text = step_text(step, conversation, task);
         if index + 1 == conversation.steps.len() {
-            // Unasked the model claims success whatever happened.
-            undone.iter().for_each(|file| text.push_str(&format!("\nNOTE: {file} was NOT written. Say so.")));
+            // Without this note the model claims success.
+            unwritten
+                .iter()
+                .for_each(|file| text.push_str(&format!("\nNOTE: {file} was NOT written. Say so.")));
         }
-        message(&mut tokens, vocabulary, "user", &text)?;
+        push_message(&mut tokens, vocabulary, "user", &text)?;
     }
-    open(&mut tokens, vocabulary, "assistant")?;
+    push_message_start(&mut tokens, vocabulary, "assistant")?;
     Ok(tokens)
 }
 
-/// What the model has read of files for this task: the source of a summary.
-pub(crate) fn sources(conversation: &Conversation) -> String {
+/// Returns the contents of all files that the model has read for this task: the source of a summary.
+pub(crate) fn read_texts(conversation: &Conversation) -> String {
     let texts = conversation.steps.iter().filter_map(|step| match step.action {
         Action::Read { .. } => Some(strip_line_numbers(&step.result)),
         Action::Write { .. } | Action::Shell { .. } => None,
@@ -69,21 +71,22 @@ pub(crate) fn sources(conversation: &Conversation) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn opening(conversation: &Conversation, task: &Task, workspace: &dyn WorkspaceFiles) -> String {
+fn task_text(conversation: &Conversation, task: &Task, workspace: &dyn WorkspaceFiles) -> String {
     let mut text = format!("TASK: {}", conversation.task.trim());
     for input in &conversation.input {
         text.push_str(&format!("\nINPUT:\n<<<\n{}\n>>>", elide(input.trim_end())));
     }
-    let made = conversation.written();
+    let written = conversation.written_files();
     let mut files = task.existing.clone();
     files.extend(
-        workspace.files().into_iter().filter(|file| !made.contains(file) && !task.existing.contains(file)),
+        workspace.files().into_iter().filter(|file| !written.contains(file) && !task.existing.contains(file)),
     );
-    // A task that names its files needs no list of the others.
-    let limit = if task.existing.is_empty() { FILES_LIMIT } else { task.existing.len().max(FILES_BESIDE) };
-    let named = files.len().min(limit);
-    let rest = files.len() - named;
-    files.truncate(named);
+    // A task that names its files does not need all other files.
+    let limit =
+        if task.existing.is_empty() { FILES_LIMIT } else { task.existing.len().max(OTHER_FILES_LIMIT) };
+    let listed = files.len().min(limit);
+    let rest = files.len() - listed;
+    files.truncate(listed);
     let list = if files.is_empty() { "(none)".to_owned() } else { files.join(", ") };
     text.push_str(&format!("\nFILES: {list}"));
     if rest > 0 {
@@ -95,10 +98,10 @@ fn opening(conversation: &Conversation, task: &Task, workspace: &dyn WorkspaceFi
     text
 }
 
-fn outcome(step: &Step, conversation: &Conversation, task: &Task) -> String {
+fn step_text(step: &Step, conversation: &Conversation, task: &Task) -> String {
     let result = strip_line_numbers(&step.result);
     let shown = elide(result.trim_end());
-    let told = match (&step.action, step.failed) {
+    let result = match (&step.action, step.failed) {
         (Action::Read { path }, false) => format!("{path} contains\n<<<\n{shown}\n>>>"),
         (Action::Write { path, .. }, false) => format!("{path} is written."),
         (Action::Shell { .. }, false) if shown.is_empty() => {
@@ -109,40 +112,48 @@ fn outcome(step: &Step, conversation: &Conversation, task: &Task) -> String {
         (Action::Write { path, .. }, true) => format!("{path} was NOT written: {shown}"),
         (Action::Shell { .. }, true) => format!("the command failed.\n<<<\n{shown}\n>>>"),
     };
-    let mut text = format!("RESULT: {told}\nThe task was: {}", conversation.task.trim());
+    let mut text = format!("RESULT: {result}\nThe task was: {}", conversation.task.trim());
     let read = matches!(step.action, Action::Read { .. }) && !step.failed;
-    let order =
-        if read && task.summary { task.language.summary_order() } else { task.language.answer_order() };
-    if !order.is_empty() {
-        text.push_str(&format!("\n{order}"));
+    let instruction = if read && task.summary {
+        task.language.summary_instruction()
+    } else {
+        task.language.answer_instruction()
+    };
+    if !instruction.is_empty() {
+        text.push_str(&format!("\n{instruction}"));
     }
     text
 }
 
-/// Whether the model sees all of a result of this text.
-pub(crate) fn shows_whole(text: &str) -> bool {
-    strip_line_numbers(text).trim_end().chars().count() <= RESULT_LIMIT
+/// Whether the prompt contains all of a result with this text.
+pub(crate) fn fits_completely(text: &str) -> bool {
+    strip_line_numbers(text).trim_end().chars().count() <= RESULT_LIMIT_CHARS
 }
 
 fn elide(text: &str) -> String {
     let count = text.chars().count();
-    if count <= RESULT_LIMIT {
+    if count <= RESULT_LIMIT_CHARS {
         return text.to_owned();
     }
-    let head: String = text.chars().take(RESULT_LIMIT / 2).collect();
-    let tail: String = text.chars().skip(count - RESULT_LIMIT / 2).collect();
-    format!("{head}\n... ({} characters left out) ...\n{tail}", count - RESULT_LIMIT)
+    let head: String = text.chars().take(RESULT_LIMIT_CHARS / 2).collect();
+    let tail: String = text.chars().skip(count - RESULT_LIMIT_CHARS / 2).collect();
+    format!("{head}\n... ({} characters left out) ...\n{tail}", count - RESULT_LIMIT_CHARS)
 }
 
-fn message(tokens: &mut Vec<u32>, vocabulary: &Vocabulary, role: &str, text: &str) -> Result<(), LocalError> {
-    open(tokens, vocabulary, role)?;
+fn push_message(
+    tokens: &mut Vec<u32>,
+    vocabulary: &Vocabulary,
+    role: &str,
+    text: &str,
+) -> Result<(), LocalError> {
+    push_message_start(tokens, vocabulary, role)?;
     tokens.extend(vocabulary.encode(text)?);
     tokens.push(vocabulary.message_end);
     tokens.extend(vocabulary.encode("\n")?);
     Ok(())
 }
 
-fn open(tokens: &mut Vec<u32>, vocabulary: &Vocabulary, role: &str) -> Result<(), LocalError> {
+fn push_message_start(tokens: &mut Vec<u32>, vocabulary: &Vocabulary, role: &str) -> Result<(), LocalError> {
     tokens.push(vocabulary.message_start);
     tokens.extend(vocabulary.encode(&format!("{role}\n"))?);
     Ok(())

@@ -1,7 +1,7 @@
-//! The Qwen2 network on quantised weights, for one sequence on the CPU.
+//! The Qwen2 network with quantised weights, for one sequence on the CPU.
 //!
-//! Token rows are looked up in the quantised table, keys and values are appended to buffers that never move,
-//! and grouped queries read their shared keys in place. No batching, no training, no other architecture.
+//! Token embeddings are read from the quantised table, keys and values are appended to buffers that never move, and grouped
+//! queries read their shared keys in place. No batching, no training, no other architecture.
 //! Source: the Qwen2 technical report, section 2 (grouped-query attention, SwiGLU, RoPE, QKV bias, RMSNorm).
 
 use std::path::Path;
@@ -15,8 +15,8 @@ use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope_thd;
 
 use crate::attention::{attend, causal_mask};
-use crate::hyper::Hyperparameters;
-use crate::kv::KvBuffer;
+use crate::hyperparameters::Hyperparameters;
+use crate::kv_buffer::KvBuffer;
 use crate::weights::Weights;
 
 /// The network, its rotation tables and the keys and values of the current sequence.
@@ -61,7 +61,7 @@ impl Projection {
 }
 
 impl Qwen2 {
-    /// Loads every tensor, on all cores; room for `capacity` tokens is reserved (touched only as it fills).
+    /// Loads all tensors, on all cores, and reserves memory for `capacity` tokens.
     pub(crate) fn load(
         content: &Content,
         path: &Path,
@@ -82,7 +82,7 @@ impl Qwen2 {
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(shape.layers);
         let mut layers = std::thread::scope(|scope| {
-            // Where there are no more threads, this one loads what is left.
+            // If no more threads can start, this one loads the rest.
             let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, load_layers).ok();
             let loaders: Vec<_> = (1..threads).map_while(spawn).collect();
             let own = load_layers()?;
@@ -97,7 +97,7 @@ impl Qwen2 {
 
         let mut weights = Weights::open(content, path)?;
         let embedding = Arc::new(weights.quantized("token_embd.weight")?);
-        // Small Qwen2 models have no output matrix of their own: the token table serves as both.
+        // Small Qwen2 models have no output matrix and use the token table instead.
         let head = if content.tensor_infos.contains_key("output.weight") {
             QMatMul::from_qtensor(weights.quantized("output.weight")?)?
         } else {
@@ -110,7 +110,7 @@ impl Qwen2 {
 
     /// Appends `tokens` at `position` and returns the logits that follow the last one.
     ///
-    /// Everything cached from `position` on is overwritten. `position + tokens.len()` must be within the capacity.
+    /// Overwrites the cache from `position` on. `position + tokens.len()` must be within the capacity.
     pub(crate) fn forward(&mut self, tokens: &[u32], position: usize) -> Result<Vec<f32>> {
         let count = tokens.len();
         let cos = self.cos.narrow(0, position, count)?;
@@ -125,7 +125,7 @@ impl Qwen2 {
         self.head.forward(&last)?.flatten_all()?.to_vec1()
     }
 
-    /// The key/value buffers, first layer first.
+    /// Returns the key/value buffers, first layer first.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &KvBuffer> {
         self.layers.iter().map(|layer| &layer.kv)
     }
@@ -178,7 +178,7 @@ impl Layer {
         state + self.down.forward(&inner)?
     }
 
-    /// Both products of one input; in one pass over the threads where the CPU has a kernel for it.
+    /// Returns both products of one input, in one pass if the CPU has a kernel for that.
     fn gate_and_up(&self, input: &Tensor) -> Result<(Tensor, Tensor)> {
         if input.dim(0)? == 1
             && let (QMatMul::QTensor(gate), QMatMul::QTensor(up)) = (&self.gate, &self.up)
@@ -191,7 +191,7 @@ impl Layer {
     }
 }
 
-/// Cosines and sines of every position, each `(capacity, head_size / 2)`.
+/// Returns the cosines and sines of all positions, each `(capacity, head_size / 2)`.
 fn rotation_tables(shape: &Hyperparameters, capacity: usize) -> Result<(Tensor, Tensor)> {
     let half = shape.head_size / 2;
     let frequencies: Vec<f32> =

@@ -1,63 +1,64 @@
-//! What a task asks for, read from its words without a model.
+//! Analysis of a task by its words, without a model.
 //!
-//! It finds the files that a task names and whether it wants something created, changed or run. Where the words do
-//! not tell, it says so and leaves the choice to the model; it never permits more than the task's own words.
+//! Finds the files that a task names, and whether it creates, changes or runs something. If the words do not decide, the model
+//! does. The analysis never permits more than the words of the task.
 
 mod language;
 mod lexicon;
 mod mention;
 
-use crate::workspace::WorkspaceFiles;
+use crate::WorkspaceFiles;
 pub(crate) use language::Language;
-use lexicon::Words;
+use lexicon::WordList;
 use mention::Mention;
 
-/// A task, understood as far as its words go.
+/// The result of the analysis.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Task {
-    /// Existing files that it names, in its order.
+    /// Existing files that the task names, in order.
     pub(crate) existing: Vec<String>,
-    /// Names of files that do not exist yet, in its order.
+    /// Names of files that do not exist yet, in order.
     pub(crate) missing: Vec<String>,
-    /// Files that are to be moved or deleted; they may be gone already.
+    /// Files to move or delete. They may not exist any more.
     pub(crate) removed: Vec<String>,
-    /// Of the existing ones, those that the result is to go to.
+    /// Existing files that are destinations of the result.
     pub(crate) destinations: Vec<String>,
-    /// Something is to be created.
+    /// The task creates a file.
     pub(crate) create: bool,
-    /// Something is to be changed.
+    /// The task changes a file.
     pub(crate) change: bool,
-    /// A command is wanted, and before anything else.
+    /// The task runs a command before anything else.
     pub(crate) run_first: bool,
-    /// A command is wanted.
+    /// The task runs a command.
     pub(crate) run: bool,
-    /// One's own words are wanted.
+    /// The task asks for a summary.
     pub(crate) summary: bool,
-    /// It is about the workspace: it names files or speaks of them.
+    /// The task names files or mentions the workspace.
     pub(crate) about_files: bool,
-    /// What it is written in.
+    /// The language of the task.
     pub(crate) language: Language,
 }
 
 impl Task {
-    /// Reads `text` against the files of `workspace`; `made` are files that exist only because of this task.
-    pub(crate) fn read(text: &str, workspace: &dyn WorkspaceFiles, made: &[String]) -> Self {
-        let files: Vec<String> = workspace.files().into_iter().filter(|file| !made.contains(file)).collect();
-        let mentions = mention::find(text, &files);
-        let mut task = Self { language: Language::of(text), ..Self::default() };
+    /// Analyses `text` with the files of `workspace`. `written` are files that steps for this task have created.
+    pub(crate) fn parse(text: &str, workspace: &dyn WorkspaceFiles, written: &[String]) -> Self {
+        let files: Vec<String> =
+            workspace.files().into_iter().filter(|file| !written.contains(file)).collect();
+        let mentions = mention::find_mentions(text, &files);
+        let mut task = Self { language: Language::detect(text), ..Self::default() };
         let mut earliest = None;
         for sentence in sentences(text, &mentions) {
-            task.read_sentence(text, sentence, &mentions, &mut earliest);
+            task.parse_sentence(text, sentence, &mentions, &mut earliest);
         }
         task.run_first = earliest == Some(Verb::Run);
         for mention in &mentions {
-            let exact = files.contains(&mention.name)
-                || (workspace.exists(&mention.name) && !made.contains(&mention.name));
+            let is_exact = files.contains(&mention.name)
+                || (workspace.exists(&mention.name) && !written.contains(&mention.name));
             let name = match &mention.elsewhere {
-                Some(elsewhere) if !exact && !task.create => elsewhere.clone(),
+                Some(elsewhere) if !is_exact && !task.create => elsewhere.clone(),
                 Some(_) | None => mention.name.clone(),
             };
-            let exists = exact || files.contains(&name);
+            let exists = is_exact || files.contains(&name);
             if !exists && task.removed.contains(&name) {
                 continue;
             }
@@ -73,12 +74,12 @@ impl Task {
             || task.create
             || task.change
             || task.run
-            || words(text).any(|(_, word)| lexicon::WORKSPACE.has(&word))
+            || words(text).any(|(_, word)| lexicon::WORKSPACE.contains(&word))
             || lexicon::WORKSPACE.iter().any(|word| !word.is_ascii() && text.contains(word));
         task
     }
 
-    fn read_sentence(
+    fn parse_sentence(
         &mut self,
         text: &str,
         (start, end): (usize, usize),
@@ -86,7 +87,7 @@ impl Task {
         earliest: &mut Option<Verb>,
     ) {
         let sentence = blank_mentions(text, (start, end), mentions);
-        let found = |list: &Words| positions(&sentence, list);
+        let found = |list: &WordList| positions(&sentence, list);
         self.summary |= !found(&lexicon::SUMMARY).is_empty();
         if !found(&lexicon::HOW_MANY).is_empty() && !found(&lexicon::COUNTABLE).is_empty() {
             earliest.get_or_insert(Verb::Run);
@@ -133,15 +134,15 @@ enum Verb {
     Change,
 }
 
-/// Start and end of each sentence; a full stop inside a file name ends none.
+/// Returns start and end of each sentence. A full stop within a file name does not end a sentence.
 fn sentences(text: &str, mentions: &[Mention]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;
     let mut letters = text.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
-        let spaced = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let is_before_space = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
         let ends = matches!(letter, '。' | '？' | '！' | '\n' | ';' | '；')
-            || (matches!(letter, '.' | '?' | '!') && spaced);
+            || (matches!(letter, '.' | '?' | '!') && is_before_space);
         if ends && !mentions.iter().any(|mention| mention.start <= at && at < mention.end) {
             found.push((start, at + letter.len_utf8()));
             start = at + letter.len_utf8();
@@ -151,20 +152,20 @@ fn sentences(text: &str, mentions: &[Mention]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The sentence with file names blanked out: `resume.txt` asks for no summary.
+/// Returns the sentence with blanks in place of file names, so that `resume.txt` does not ask for a summary.
 fn blank_mentions(text: &str, (start, end): (usize, usize), mentions: &[Mention]) -> String {
-    let inside = |at: usize| mentions.iter().any(|mention| mention.start <= at && at < mention.end);
+    let is_in_name = |at: usize| mentions.iter().any(|mention| mention.start <= at && at < mention.end);
     let sentence = text.get(start..end).unwrap_or_default();
     sentence
         .char_indices()
         .flat_map(|(at, letter)| {
-            let (shown, count) = if inside(start + at) { (' ', letter.len_utf8()) } else { (letter, 1) };
+            let (shown, count) = if is_in_name(start + at) { (' ', letter.len_utf8()) } else { (letter, 1) };
             std::iter::repeat_n(shown, count)
         })
         .collect()
 }
 
-/// The words of `text` in lower case, each with its position.
+/// Returns the words of `text` in lower case, each with its position.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut position = 0;
     text.split(|letter: char| !letter.is_alphanumeric()).map(move |word| {
@@ -176,15 +177,15 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// Where the words of `list` stand, as position and length in bytes, each position once.
-fn positions(sentence: &str, list: &Words) -> Vec<(usize, usize)> {
+/// Returns the positions and lengths, in bytes, of the words of `list`. Each position occurs once.
+fn positions(sentence: &str, list: &WordList) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> =
-        words(sentence).filter(|(_, word)| list.has(word)).map(|(at, word)| (at, word.len())).collect();
-    let shown = lexicon::NO_ORDER_JA
+        words(sentence).filter(|(_, word)| list.contains(word)).map(|(at, word)| (at, word.len())).collect();
+    let requests = lexicon::NO_REQUEST_JA
         .iter()
-        .fold(sentence.to_owned(), |text, turn| text.replace(turn, &" ".repeat(turn.len())));
+        .fold(sentence.to_owned(), |text, phrase| text.replace(phrase, &" ".repeat(phrase.len())));
     for word in list.iter().filter(|word| is_japanese(word)) {
-        found.extend(shown.match_indices(word).map(|(at, word)| (at, word.len())));
+        found.extend(requests.match_indices(word).map(|(at, word)| (at, word.len())));
     }
     found.sort_unstable();
     found.dedup_by_key(|spot| spot.0);
@@ -201,17 +202,19 @@ fn is_question(sentence: &str) -> bool {
             && (sentence.trim_end_matches(['。', '？', ' ']).ends_with('か')
                 || lexicon::QUESTION_JA.iter().any(|word| sentence.contains(word)));
     }
-    words(sentence).find(|(_, word)| !word.is_empty()).is_some_and(|(_, first)| lexicon::QUESTION.has(&first))
+    words(sentence)
+        .find(|(_, word)| !word.is_empty())
+        .is_some_and(|(_, first)| lexicon::QUESTION.contains(&first))
 }
 
-/// Whether the words around the name say that the result goes there.
+/// Whether the words around the name mark it as the destination of the result.
 fn is_destination(text: &str, mention: &Mention) -> bool {
     let before = text.get(..mention.start).unwrap_or_default();
     let after = text.get(mention.end..).unwrap_or_default().trim_start_matches(['`', '"', '\'', ' ', '」']);
-    let last = words(before).filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.has(word)).last();
+    let last = words(before).filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.contains(word)).last();
     // Spanish and French `a`/`à` are both filler and destination: the last word itself counts too.
     let very_last = words(before).filter(|(_, word)| !word.is_empty()).last();
-    [last, very_last].into_iter().flatten().any(|(_, word)| lexicon::DESTINATION.has(&word))
+    [last, very_last].into_iter().flatten().any(|(_, word)| lexicon::DESTINATION.contains(&word))
         || lexicon::DESTINATION_JA.iter().any(|particle| after.starts_with(particle))
 }
 

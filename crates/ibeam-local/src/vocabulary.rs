@@ -1,6 +1,6 @@
-//! Text to tokens and tokens to bytes, as the model file defines them.
+//! The tokenizer of the model file: from text to tokens, and from tokens to bytes.
 //!
-//! Control tokens never come out of text: a file that contains `<|im_end|>` is read as those ten characters.
+//! Text never becomes a control token: a file that contains `<|im_end|>` is tokenized as those ten characters.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use tokenizers::Tokenizer;
 
 use crate::LocalError;
 
-/// The tokenizer of a model and the bytes of each of its tokens.
+/// The tokenizer of a model, and the bytes of its tokens.
 pub struct Vocabulary {
     tokenizer: Tokenizer,
-    /// All pieces one after another; piece `i` is `bytes[ends[i - 1]..ends[i]]`.
+    /// The bytes of all tokens; piece `i` is `bytes[ends[i - 1]..ends[i]]`.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Opens a message: `<|im_start|>`.
+    /// The token that starts a message: `<|im_start|>`.
     pub(crate) message_start: u32,
-    /// Closes a message: `<|im_end|>`.
+    /// The token that ends a message: `<|im_end|>`.
     pub(crate) message_end: u32,
 }
 
@@ -26,7 +26,7 @@ impl Vocabulary {
     /// Reads the tokenizer of a GGUF file.
     ///
     /// # Errors
-    /// One sentence that names what is missing.
+    /// A message that names the missing property.
     pub(crate) fn read(content: &Content) -> Result<Self, String> {
         let mut tokenizer = Tokenizer::from_gguf(content).map_err(|error| error.to_string())?;
         tokenizer.set_encode_special_tokens(true);
@@ -61,17 +61,17 @@ impl Vocabulary {
         })
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no token at all; never so for a loaded model.
+    /// Whether there are no tokens. Never true for a loaded model.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The tokens of plain `text`; control tokens are never among them.
+    /// Returns the tokens of `text`, without control tokens.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, LocalError> {
         let encoding = self.tokenizer.encode_fast(text, false);
         encoding
@@ -79,7 +79,7 @@ impl Vocabulary {
             .map_err(|error| LocalError::Tokenize(error.to_string()))
     }
 
-    /// The bytes that token `id` stands for; empty for control tokens and unknown ids.
+    /// Returns the bytes of token `id`; empty for control tokens and unknown ids.
     pub fn piece(&self, id: u32) -> &[u8] {
         let index = id as usize;
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -87,13 +87,14 @@ impl Vocabulary {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// Whether `id` stands for no text at all.
+    /// Whether token `id` has no text.
     pub(crate) fn is_control(&self, id: u32) -> bool {
         self.piece(id).is_empty()
     }
 }
 
-/// Kinds are those of llama.cpp's `llama_token_type`: 3 is control, 5 unused; files without kinds go by the name.
+/// Whether a token is a control token. Kinds are llama.cpp's `llama_token_type`: 3 is control, 5 unused. In files without kinds
+/// the name decides.
 fn is_control(kind: Option<i32>, name: &str) -> bool {
     match kind {
         Some(kind) => kind == 3 || kind == 5,
@@ -101,7 +102,7 @@ fn is_control(kind: Option<i32>, name: &str) -> bool {
     }
 }
 
-/// The letter that stands for each byte in a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
+/// Returns the character for each byte in a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
 pub(crate) fn byte_letters() -> HashMap<char, u8> {
     let mut spare = 256u32;
     (0..=255u8)

@@ -1,6 +1,6 @@
-//! Tensors out of a model file.
+//! Loading of tensors from a model file.
 //!
-//! One buffer serves all reads: on a system where fresh memory is dear, loading costs as much as it touches.
+//! All reads share one buffer, because the cost of new memory dominates the loading time on some systems.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -20,14 +20,14 @@ pub(crate) struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    /// Opens the file at `path`, whose head is `content`.
+    /// Opens the file at `path`, whose header is `content`.
     pub(crate) fn open(content: &'a Content, path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { content, file, length, buffer: Vec::new() })
     }
 
-    /// The tensor `name` as it is stored.
+    /// Returns the tensor `name` in its stored form.
     pub(crate) fn quantized(&mut self, name: &str) -> Result<QTensor> {
         let known = self.content.tensor_infos.get(name);
         let info = known.ok_or_else(|| Error::msg(format!("the tensor `{name}` is missing")))?;
@@ -44,16 +44,16 @@ impl<'a> Weights<'a> {
         qtensor_from_ggml(info.ggml_dtype, buffer, info.shape.dims().to_vec(), &Device::Cpu)
     }
 
-    /// The tensor `name` in full precision.
+    /// Returns the tensor `name` in full precision.
     pub(crate) fn full(&mut self, name: &str) -> Result<Tensor> {
         self.quantized(name)?.dequantize(&Device::Cpu)
     }
 
-    /// The matrix `name`, laid out for this CPU's kernels.
+    /// Returns the matrix `name` in the layout of the kernels for this CPU.
     pub(crate) fn matrix(&mut self, name: &str) -> Result<QMatMul> {
         let matrix = QMatMul::from_qtensor(self.quantized(name)?)?;
         let width = self.content.tensor_infos.get(name).and_then(|info| info.shape.dims().last().copied());
-        // The library lays a matrix out at its first product; two rows are what makes it do so for every kind.
+        // The library converts a matrix at its first product. Two rows trigger that for every kind of matrix.
         matrix.forward(&Tensor::zeros((2, width.unwrap_or_default()), DType::F32, &Device::Cpu)?)?;
         Ok(matrix)
     }

@@ -1,10 +1,10 @@
-//! The real weights, where they are set up: a guided run in a temporary directory, from prompt to answer.
+//! A guided run with the real weights, if they are installed, in a temporary directory.
 #![allow(clippy::disallowed_methods, reason = "it looks for the model where the program installs it")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test fails by panicking and says aloud when it is skipped"
+    reason = "a test fails by panicking and reports when it is skipped"
 )]
 
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn spec(name: &'static str) -> ToolSpec {
     }
 }
 
-/// The answer to `messages`, and the text that came before it in deltas.
+/// Returns the answer to `messages`, and the text of its deltas.
 fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) {
     let tools = Arc::from([spec("read"), spec("write")]);
     let request =
@@ -63,7 +63,7 @@ fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) 
         while let Some(event) = stream.next().await {
             match event.unwrap() {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
-                ModelEvent::ThinkingDelta(_) => panic!("the embedded model does not think aloud"),
+                ModelEvent::ThinkingDelta(_) => panic!("the embedded model sends no thinking"),
                 ModelEvent::ToolCallStarted => {}
                 ModelEvent::Finished(answer) => return (*answer, text),
             }
@@ -72,7 +72,7 @@ fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) 
     })
 }
 
-fn carry_out(directory: &Path, call: &ibeam_protocol::ToolCall) -> String {
+fn execute(directory: &Path, call: &ibeam_protocol::ToolCall) -> String {
     let argument = |name: &str| call.arguments[name].as_str().unwrap();
     let path = directory.join(argument("path"));
     match call.name.as_str() {
@@ -105,8 +105,8 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
         let (answer, text) = ask(&provider, &messages);
         let call = match answer.blocks.as_slice() {
             [Block::ToolCall(call)] => call.clone(),
-            [Block::Text(told)] => {
-                assert_eq!(*told, text, "the answer is what was streamed of it");
+            [Block::Text(streamed)] => {
+                assert_eq!(*streamed, text, "the answer equals the streamed text");
                 break answer;
             }
             other => panic!("neither one call nor one text: {other:?}"),
@@ -116,7 +116,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
         let result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            text: carry_out(&directory, &call).into(),
+            text: execute(&directory, &call).into(),
             is_error: false,
         };
         messages.push(Arc::new(Message::Assistant(vec![Block::ToolCall(call)])));

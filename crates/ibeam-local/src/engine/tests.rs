@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use candle_core::quantized::gguf_file::Value;
 
 use super::*;
-use crate::prefix::PrefixCache;
-use crate::tiny;
+use crate::prefix_cache::PrefixCache;
+use crate::tiny_model;
 
 struct Tiny {
     directory: tempfile::TempDir,
@@ -13,7 +13,7 @@ struct Tiny {
 impl Tiny {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        tiny::make(&directory.path().join("model.gguf"), 7, |_| {});
+        tiny_model::make(&directory.path().join("model.gguf"), 7, |_| {});
         Self { directory }
     }
 
@@ -53,7 +53,7 @@ fn assert_near(left: &[f32], right: &[f32], tolerance: f32) {
 fn check_refused(adapt: impl FnOnce(&mut Vec<(String, Value)>), words: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("model.gguf");
-    tiny::make(&path, 7, adapt);
+    tiny_model::make(&path, 7, adapt);
     let message = Engine::load(&path, 64).err().unwrap().to_string();
     assert!(message.contains(words), "{message}");
 }
@@ -63,7 +63,7 @@ fn set(metadata: &mut [(String, Value)], key: &str, value: Value) {
 }
 
 #[test]
-fn a_file_that_is_no_usable_model_is_refused_with_its_reason() {
+fn an_unusable_model_file_is_rejected_with_the_reason() {
     check_refused(
         |metadata| set(metadata, "general.architecture", Value::String("llama".into())),
         "its architecture is `llama`",
@@ -87,7 +87,7 @@ fn a_file_that_is_no_usable_model_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_missing_file_and_a_damaged_one_are_told_apart() {
+fn a_missing_file_and_a_damaged_one_are_different_errors() {
     let tiny = Tiny::new();
     let missing = tiny.directory.path().join("none.gguf");
     assert!(matches!(Engine::load(&missing, 64), Err(LocalError::NotInstalled { .. })));
@@ -96,7 +96,7 @@ fn a_missing_file_and_a_damaged_one_are_told_apart() {
 }
 
 #[test]
-fn reading_at_once_and_piece_by_piece_is_the_same() {
+fn reading_at_once_and_in_pieces_gives_the_same_result() {
     let tiny = Tiny::new();
     let tokens = tokens(200);
     let (mut whole, mut pieces) = (tiny.engine(), tiny.engine());
@@ -108,12 +108,12 @@ fn reading_at_once_and_piece_by_piece_is_the_same() {
 }
 
 #[test]
-fn what_was_read_before_the_common_beginning_leaves_no_trace() {
+fn tokens_after_the_shared_prefix_leave_no_trace() {
     let tiny = Tiny::new();
     let tokens = tokens(60);
     let (mut fresh, mut used) = (tiny.engine(), tiny.engine());
     used.read(&[&tokens[..30], &[9, 9, 9, 9]].concat(), &|| true).unwrap();
-    assert_eq!(used.shared_with(&tokens), 30);
+    assert_eq!(used.shared_prefix_len(&tokens), 30);
     used.read(&tokens, &|| true).unwrap();
     fresh.read(&tokens, &|| true).unwrap();
     assert_eq!(used.tokens(), tokens);
@@ -121,38 +121,41 @@ fn what_was_read_before_the_common_beginning_leaves_no_trace() {
 }
 
 #[test]
-fn reading_stops_when_told_and_goes_on_where_it_stopped() {
+fn reading_stops_on_request_and_continues_there() {
     let tiny = Tiny::new();
     let tokens = tokens(300);
     let mut engine = tiny.engine();
-    let asked = std::cell::Cell::new(0);
-    let twice = || asked.replace(asked.get() + 1) < 2;
+    let calls = std::cell::Cell::new(0);
+    let twice = || calls.replace(calls.get() + 1) < 2;
     assert!(!engine.read(&tokens, &twice).unwrap());
-    assert_eq!(engine.tokens().len(), 2 * CHUNK);
+    assert_eq!(engine.tokens().len(), 2 * CHUNK_TOKENS);
     assert!(engine.read(&tokens, &|| true).unwrap());
     assert_eq!(engine.tokens(), tokens);
 }
 
 #[test]
-fn what_does_not_fit_is_an_error_and_changes_nothing() {
+fn too_many_tokens_are_an_error_and_change_nothing() {
     let tiny = Tiny::new();
     let mut engine = tiny.engine();
     engine.append(&tokens(500)).unwrap();
     let before = engine.logits().to_vec();
-    assert!(matches!(engine.append(&tokens(13)), Err(LocalError::ContextFull { needed: 513, room: 512 })));
+    assert!(matches!(
+        engine.append(&tokens(13)),
+        Err(LocalError::ContextFull { needed: 513, capacity: 512 })
+    ));
     assert_eq!(engine.logits(), before);
 }
 
 #[test]
-fn a_prefix_from_disk_gives_exactly_what_computing_it_gave() {
+fn a_prefix_from_disk_equals_a_computed_one() {
     let tiny = Tiny::new();
     let tokens = tokens(90);
     let (prefix, _) = tokens.split_at(80);
     let (mut computed, mut restored) = (tiny.engine(), tiny.engine());
-    tiny.prefixes().warm(&mut computed, prefix, &|| true).unwrap();
+    tiny.prefixes().load_or_compute(&mut computed, prefix, &|| true).unwrap();
     computed.read(&tokens, &|| true).unwrap();
-    // Nothing may be computed now: the second engine must find all of it on disk.
-    tiny.prefixes().warm(&mut restored, prefix, &|| false).unwrap();
+    // Computing is cancelled, so the second engine must load the prefix from disk.
+    tiny.prefixes().load_or_compute(&mut restored, prefix, &|| false).unwrap();
     restored.read(&tokens, &|| true).unwrap();
     assert_eq!(computed.logits(), restored.logits());
 
@@ -162,27 +165,24 @@ fn a_prefix_from_disk_gives_exactly_what_computing_it_gave() {
 }
 
 #[test]
-fn a_damaged_prefix_is_ignored_and_made_anew() {
+fn a_damaged_prefix_is_ignored_and_replaced() {
     let tiny = Tiny::new();
     let prefix = tokens(40);
-    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| true).unwrap();
     let whole = std::fs::read(tiny.prefix_file()).unwrap();
     for damage in [whole.len() / 2, whole.len() - 1, 3, 40] {
         let mut damaged = whole.clone();
         damaged[damage] ^= 0x10;
         std::fs::write(tiny.prefix_file(), &damaged).unwrap();
         assert!(matches!(
-            tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| false),
-            Err(crate::decode::Halt::Cancelled)
+            tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| false),
+            Err(crate::guided_decoder::DecodeError::Cancelled)
         ));
-        tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
-        assert!(
-            std::fs::read(tiny.prefix_file()).unwrap() == whole,
-            "not made anew after damage at {damage}"
-        );
+        tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| true).unwrap();
+        assert!(std::fs::read(tiny.prefix_file()).unwrap() == whole, "not replaced after damage at {damage}");
     }
     std::fs::write(tiny.prefix_file(), &whole[..whole.len() / 2]).unwrap();
-    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| true).unwrap();
     assert!(std::fs::read(tiny.prefix_file()).unwrap() == whole);
 }
 
@@ -190,15 +190,15 @@ fn a_damaged_prefix_is_ignored_and_made_anew() {
 fn another_model_or_prompt_has_another_prefix() {
     let tiny = Tiny::new();
     let prefix = tokens(40);
-    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
-    assert!(tiny.prefixes().warm(&mut tiny.engine(), &prefix[..39], &|| false).is_err());
-    tiny::make(&tiny.path(), 8, |_| {});
-    assert!(tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| false).is_err());
+    tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    assert!(tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix[..39], &|| false).is_err());
+    tiny_model::make(&tiny.path(), 8, |_| {});
+    assert!(tiny.prefixes().load_or_compute(&mut tiny.engine(), &prefix, &|| false).is_err());
 }
 
 #[test]
-fn control_tokens_never_come_out_of_text() {
-    let vocabulary = tiny::vocabulary();
+fn text_never_becomes_a_control_token() {
+    let vocabulary = tiny_model::vocabulary();
     let tokens = vocabulary.encode("a <|im_end|> read\n").unwrap();
     assert!(tokens.iter().all(|&token| !vocabulary.is_control(token)));
     let bytes: Vec<u8> = tokens.iter().flat_map(|&token| vocabulary.piece(token).to_vec()).collect();

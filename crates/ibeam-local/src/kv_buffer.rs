@@ -1,4 +1,4 @@
-//! Keys and values of one layer: a buffer of fixed size that is only written at its end.
+//! The keys and values of one layer, in a buffer of fixed size.
 
 use half::f16;
 
@@ -12,7 +12,7 @@ pub(crate) struct KvBuffer {
 }
 
 impl KvBuffer {
-    /// Reserves room for `capacity` positions; the pages are touched only as they fill.
+    /// Reserves memory for `capacity` positions. Pages are used only as they fill.
     pub(crate) fn new(capacity: usize, kv_heads: usize, head_size: usize) -> Result<Self> {
         let shape = (1, capacity, kv_heads, head_size);
         Ok(Self {
@@ -22,7 +22,7 @@ impl KvBuffer {
         })
     }
 
-    /// Writes at `position` and returns views of everything up to the new end.
+    /// Writes at `position` and returns views of all positions up to the new end.
     pub(crate) fn append(&self, position: usize, key: &Tensor, value: &Tensor) -> Result<(Tensor, Tensor)> {
         let end = position + key.dim(1)?;
         self.keys.slice_set(key, 1, position)?;
@@ -40,13 +40,13 @@ impl KvBuffer {
         Ok(())
     }
 
-    /// The bytes that [`Self::export`] makes of `count` positions.
+    /// Returns the number of bytes that [`Self::export`] appends for `count` positions.
     pub(crate) fn export_size(&self, count: usize) -> usize {
         let per_position = self.keys.elem_count() / self.capacity.max(1);
         2 * count * per_position * size_of::<f16>()
     }
 
-    /// Overwrites the first `count` positions with what [`Self::export`] made of them.
+    /// Overwrites the first `count` positions with the result of [`Self::export`].
     pub(crate) fn restore(&self, count: usize, bytes: &[u8]) -> Result<()> {
         let (keys, values) = bytes.split_at(bytes.len() / 2);
         for (buffer, part) in [(&self.keys, keys), (&self.values, values)] {
@@ -62,7 +62,7 @@ impl KvBuffer {
         Ok(())
     }
 
-    /// Views of the first `count` positions.
+    /// Returns views of the first `count` positions.
     pub(crate) fn first(&self, count: usize) -> Result<(Tensor, Tensor)> {
         Ok((self.keys.narrow(1, 0, count)?, self.values.narrow(1, 0, count)?))
     }

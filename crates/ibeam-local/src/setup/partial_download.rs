@@ -1,4 +1,4 @@
-//! The partial file: bytes from any source, in order, until they are the model.
+//! The partial file, to which every source appends its bytes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{BUFFER_BYTES, Phase, Pin, Progress, ProgressCallback, SetupError};
+use super::{BUFFER_BYTES, Phase, PinnedModel, Progress, ProgressCallback, SetupError};
 
-/// A model on its way, locked against other processes.
+/// An incomplete model file, locked against other processes.
 #[derive(Debug)]
 pub struct PartialDownload {
     file: File,
     path: PathBuf,
     target: PathBuf,
     length: u64,
-    pin: Pin,
+    pin: PinnedModel,
 }
 
 impl PartialDownload {
-    /// Opens or makes the partial file in `directory`.
-    pub(super) fn open(directory: &Path, pin: Pin) -> Result<Self, SetupError> {
+    /// Opens or creates the partial file in `directory`.
+    pub(super) fn open(directory: &Path, pin: PinnedModel) -> Result<Self, SetupError> {
         let target = directory.join(&pin.name);
         let path = directory.join(format!("{}.partial", pin.name));
         let io = |source| SetupError::io(&path, pin.bytes, source);
@@ -37,17 +37,17 @@ impl PartialDownload {
         if length > this.pin.bytes {
             this.restart()?;
         }
-        this.cut(this.length)?;
+        this.truncate(this.length)?;
         Ok(this)
     }
 
-    /// Bytes that are there.
+    /// Returns the number of bytes so far.
     #[expect(clippy::len_without_is_empty, reason = "a download is complete or not, never merely empty")]
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Adds the next bytes.
+    /// Appends bytes.
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
@@ -57,16 +57,16 @@ impl PartialDownload {
         Ok(())
     }
 
-    /// Drops all bytes.
+    /// Removes all bytes.
     ///
     /// # Errors
     /// `Io`.
     pub fn restart(&mut self) -> Result<(), SetupError> {
-        self.cut(0)
+        self.truncate(0)
     }
 
-    /// Keeps the first `length` bytes and goes on after them.
-    pub(super) fn cut(&mut self, length: u64) -> Result<(), SetupError> {
+    /// Keeps only the first `length` bytes.
+    pub(super) fn truncate(&mut self, length: u64) -> Result<(), SetupError> {
         let io = |source| SetupError::io(&self.path, self.pin.bytes, source);
         self.file.set_len(length).map_err(io)?;
         self.file.seek(SeekFrom::Start(length)).map_err(io)?;
@@ -74,17 +74,17 @@ impl PartialDownload {
         Ok(())
     }
 
-    /// Verifies the bytes and puts the model in its place; returns where that is.
+    /// Verifies the bytes, moves the file to its final path and returns that path.
     ///
     /// # Errors
-    /// `Incomplete` (kept, to go on), `HashMismatch` (removed), `Stopped`, `NoSpace`, `Io`.
-    pub fn finish(mut self, watch: ProgressCallback<'_>) -> Result<PathBuf, SetupError> {
+    /// `Incomplete` (the bytes are kept), `HashMismatch` (the bytes are removed), `Stopped`, `NoSpace`, `Io`.
+    pub fn finish(mut self, on_progress: ProgressCallback<'_>) -> Result<PathBuf, SetupError> {
         if self.length != self.pin.bytes {
             return Err(SetupError::Incomplete { have: self.length, need: self.pin.bytes });
         }
-        let found = self.hash(watch)?;
+        let found = self.hash(on_progress)?;
         if found != self.pin.sha256 {
-            // Emptied first: the lock is on this file, another process may be waiting to open it.
+            // Emptied before it is removed, because another process may already have opened it.
             self.restart()?;
             let _ = fs::remove_file(&self.path);
             return Err(SetupError::HashMismatch { expected: self.pin.sha256.clone(), found });
@@ -92,7 +92,7 @@ impl PartialDownload {
         let io = |source| SetupError::io(&self.path, self.pin.bytes, source);
         self.file.sync_all().map_err(io)?;
         fs::rename(&self.path, &self.target).map_err(io)?;
-        // The new name must survive a power cut too; where directories cannot be synced it does anyway.
+        // Syncs the new name. A failure is ignored, because some file systems cannot sync directories.
         if let Some(directory) = self.target.parent()
             && let Ok(directory) = File::open(directory)
         {
@@ -101,7 +101,7 @@ impl PartialDownload {
         Ok(self.target)
     }
 
-    fn hash(&mut self, watch: ProgressCallback<'_>) -> Result<String, SetupError> {
+    fn hash(&mut self, on_progress: ProgressCallback<'_>) -> Result<String, SetupError> {
         let io = |source| SetupError::io(&self.path, self.pin.bytes, source);
         self.file.seek(SeekFrom::Start(0)).map_err(io)?;
         let mut hash = Sha256::new();
@@ -114,18 +114,21 @@ impl PartialDownload {
             }
             hash.update(buffer.get(..count).unwrap_or_default());
             done += count as u64;
-            tell(watch, Phase::Verifying, done, self.pin.bytes)?;
+            report(on_progress, Phase::Verifying, done, self.pin.bytes)?;
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-/// Reports and asks whether to go on.
-pub(super) fn tell(
-    watch: ProgressCallback<'_>,
+/// Reports the progress.
+///
+/// # Errors
+/// `Stopped` if the callback stops the installation.
+pub(super) fn report(
+    on_progress: ProgressCallback<'_>,
     phase: Phase,
     done: u64,
     total: u64,
 ) -> Result<(), SetupError> {
-    if watch(Progress { phase, done, total }).is_break() { Err(SetupError::Stopped) } else { Ok(()) }
+    if on_progress(Progress { phase, done, total }).is_break() { Err(SetupError::Stopped) } else { Ok(()) }
 }

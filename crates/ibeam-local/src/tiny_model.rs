@@ -16,7 +16,7 @@ const HEADS: usize = 4;
 const KV_HEADS: usize = 2;
 const INNER: usize = 512;
 
-/// Writes the model to `path`; the same seed makes the same model. `adapt` may spoil the metadata.
+/// Writes the model to `path`; the same seed gives the same model. `adapt` may change the metadata.
 pub(crate) fn make(path: &Path, seed: u64, adapt: impl FnOnce(&mut Vec<(String, Value)>)) {
     let names = names();
     let vocabulary = names.len();

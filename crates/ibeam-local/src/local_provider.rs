@@ -1,7 +1,7 @@
-//! The embedded model as a provider of answers.
+//! The provider for the embedded model.
 //!
-//! Generation runs on a thread of its own and follows the reader's pace; when the stream is dropped it stops at the
-//! next token. One engine serves one answer at a time; it is loaded with the first request.
+//! Each answer is generated on a thread of its own, at the pace of the receiver. If the stream is dropped, generation stops at
+//! the next token. One engine generates one answer at a time; the first request loads it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,27 +12,27 @@ use ibeam_core::provider::{ModelEvent, ModelRequest, ModelStream, Provider, Prov
 use ibeam_protocol::{Answer, Block, CallId, Reason, StopReason, Usage};
 use tokio::sync::mpsc;
 
+use crate::WorkspaceFiles;
+use crate::allowed_actions::{AllowedActions, AvailableTools};
 use crate::conversation::Conversation;
-use crate::decode::Halt;
 use crate::engine::{Engine, LanguageModel};
-use crate::guide::{self, Next};
-use crate::offer::{Offer, Tools};
-use crate::prefix::PrefixCache;
+use crate::guided_decoder::DecodeError;
+use crate::guided_step::{self, StepResult};
+use crate::prefix_cache::PrefixCache;
 use crate::prompt;
 use crate::task::Task;
-use crate::workspace::WorkspaceFiles;
 use crate::{LocalError, MODEL_NAME};
 
-/// Events that may wait for the reader.
+/// The maximum number of events that wait for the receiver.
 const PENDING_EVENTS: usize = 64;
-/// Room for a conversation, in tokens; memory is used only as it fills (57 kB a token).
-const CAPACITY: usize = 8192;
-/// Room kept for what is generated.
-const RESERVE: usize = 1700;
+/// The maximum length of a conversation. Memory is used only as it fills, 57 kB per token.
+const CAPACITY_TOKENS: usize = 8192;
+/// The part of the capacity that is reserved for the answer.
+const ANSWER_TOKENS: usize = 1700;
 
 type Sender = mpsc::Sender<Result<ModelEvent, ProviderError>>;
 
-/// The embedded model, ready to load.
+/// The embedded model, not necessarily loaded.
 #[derive(Clone)]
 pub struct LocalProvider {
     shared: Arc<Shared>,
@@ -46,8 +46,8 @@ struct Shared {
 }
 
 impl LocalProvider {
-    /// A provider for the model file at `model`; `cache` is a directory for what is worth keeping between runs (it
-    /// may be emptied at any time). Nothing is read before the first request.
+    /// Creates a provider for the model file at `model`. `cache` is a directory for data that speeds up later runs; it may be
+    /// emptied at any time. Nothing is read before the first request.
     pub fn new(model: PathBuf, cache: PathBuf, workspace: Box<dyn WorkspaceFiles>) -> Self {
         let prefixes = PrefixCache::new(cache);
         Self { shared: Arc::new(Shared { model, prefixes, workspace, engine: Mutex::new(None) }) }
@@ -72,7 +72,7 @@ impl Provider for LocalProvider {
     }
 }
 
-/// Ends after the terminal event; a thread that died without one is an error, not an end.
+/// Returns the next event. The stream ends after the terminal event; it is an error if the thread ends without one.
 async fn next_event(
     receiver: Option<mpsc::Receiver<Result<ModelEvent, ProviderError>>>,
 ) -> Option<(Result<ModelEvent, ProviderError>, Option<mpsc::Receiver<Result<ModelEvent, ProviderError>>>)> {
@@ -93,10 +93,10 @@ impl Shared {
         let outcome = self.generate(&mut engine, request, sender);
         let event = match outcome {
             Ok(answer) => Ok(ModelEvent::Finished(Box::new(answer))),
-            Err(Halt::Cancelled) => return,
-            Err(Halt::Failed(error)) => Err(failure(reason(error))),
+            Err(DecodeError::Cancelled) => return,
+            Err(DecodeError::Failed(error)) => Err(failure(reason(error))),
         };
-        // A reader that has gone needs no end.
+        // Fails if the receiver was dropped.
         let _ = sender.blocking_send(event);
     }
 
@@ -105,14 +105,14 @@ impl Shared {
         engine: &mut Option<Engine>,
         request: &ModelRequest,
         sender: &Sender,
-    ) -> Result<Answer, Halt> {
-        let proceed = || !sender.is_closed();
-        // Taken out while in use: an engine that panicked is not used again.
+    ) -> Result<Answer, DecodeError> {
+        let should_continue = || !sender.is_closed();
+        // Taken while in use, so that an engine that panicked is not used again.
         let mut loaded = match engine.take() {
             Some(loaded) => loaded,
-            None => Engine::load(&self.model, CAPACITY)?,
+            None => Engine::load(&self.model, CAPACITY_TOKENS)?,
         };
-        let outcome = self.generate_with(&mut loaded, request, sender, &proceed);
+        let outcome = self.generate_with(&mut loaded, request, sender, &should_continue);
         *engine = Some(loaded);
         outcome
     }
@@ -122,48 +122,60 @@ impl Shared {
         engine: &mut Engine,
         request: &ModelRequest,
         sender: &Sender,
-        proceed: &dyn Fn() -> bool,
-    ) -> Result<Answer, Halt> {
-        let conversation = Conversation::read(request);
-        let task = Task::read(&conversation.task, &*self.workspace, &conversation.written());
-        let mut offer = Offer::next(&task, &conversation, &*self.workspace, tools(request));
-        let fixed = prompt::fixed(engine.vocabulary())?;
-        let rest =
-            prompt::conversation(engine.vocabulary(), &conversation, &task, &*self.workspace, &offer.undone)?;
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Answer, DecodeError> {
+        let conversation = Conversation::from_request(request);
+        let task = Task::parse(&conversation.task, &*self.workspace, &conversation.written_files());
+        let mut allowed = AllowedActions::after_steps(&task, &conversation, &*self.workspace, tools(request));
+        let fixed = prompt::fixed_prompt(engine.vocabulary())?;
+        let rest = prompt::conversation_prompt(
+            engine.vocabulary(),
+            &conversation,
+            &task,
+            &*self.workspace,
+            &allowed.unwritten,
+        )?;
         let tokens = [fixed.as_slice(), rest.as_slice()].concat();
-        let room = engine.capacity().saturating_sub(RESERVE);
+        let room = engine.capacity().saturating_sub(ANSWER_TOKENS);
         if tokens.len() > room {
-            return Err(LocalError::ContextFull { needed: tokens.len(), room }.into());
+            return Err(LocalError::ContextFull { needed: tokens.len(), capacity: room }.into());
         }
-        self.prefixes.warm(engine, &fixed, proceed)?;
-        let reused = engine.shared_with(&tokens);
+        self.prefixes.load_or_compute(engine, &fixed, should_continue)?;
+        let reused = engine.shared_prefix_len(&tokens);
         let mut generated = 0;
         loop {
-            if !engine.read(&tokens, proceed)? {
-                return Err(Halt::Cancelled);
+            if !engine.read(&tokens, should_continue)? {
+                return Err(DecodeError::Cancelled);
             }
-            let mut tell = |text: &str| {
-                // A reader that has gone is noticed before the next token.
+            let mut on_text = |text: &str| {
+                // A dropped receiver is noticed before the next token.
                 let _ = sender.blocking_send(Ok(ModelEvent::TextDelta(text.to_owned())));
             };
-            let (next, count) =
-                guide::step(engine, &offer, &conversation, &task, &*self.workspace, proceed, &mut tell)?;
+            let (next, count) = guided_step::decode_step(
+                engine,
+                &allowed,
+                &conversation,
+                &task,
+                &*self.workspace,
+                should_continue,
+                &mut on_text,
+            )?;
             generated += count;
             let (block, stop) = match next {
-                Next::Act(action) => {
-                    let id = CallId(format!("call_{}", conversation.calls + 1));
+                StepResult::Act(action) => {
+                    let id = CallId(format!("call_{}", conversation.call_count + 1));
                     (Block::ToolCall(action.into_call(id)), StopReason::ToolUse)
                 }
-                Next::Answer(text) => (Block::Text(text), StopReason::EndTurn),
-                Next::TooLong(path) => {
+                StepResult::Answer(text) => (Block::Text(text), StopReason::EndTurn),
+                StepResult::TooLong(path) => {
                     let text = too_long(path.as_deref());
-                    tell(&text);
+                    on_text(&text);
                     (Block::Text(text), StopReason::EndTurn)
                 }
-                Next::Repeated => {
-                    // Offered the shell again it would only say the same again.
-                    let tools = Tools { shell: false, ..tools(request) };
-                    offer = Offer::next(&task, &conversation, &*self.workspace, tools);
+                StepResult::Repeated => {
+                    // With the shell the model would repeat the same command.
+                    let tools = AvailableTools { shell: false, ..tools(request) };
+                    allowed = AllowedActions::after_steps(&task, &conversation, &*self.workspace, tools);
                     continue;
                 }
             };
@@ -178,12 +190,12 @@ impl Shared {
     }
 }
 
-fn tools(request: &ModelRequest) -> Tools {
+fn tools(request: &ModelRequest) -> AvailableTools {
     let has = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    Tools { read: has("read"), write: has("write"), shell: has("shell") }
+    AvailableTools { read: has("read"), write: has("write"), shell: has("shell") }
 }
 
-/// What the program says in the model's place: the model itself would claim success.
+/// Returns the answer after content that is too long. The model itself would claim success.
 fn too_long(path: Option<&str>) -> String {
     match path {
         Some(path) => {

@@ -1,7 +1,7 @@
-//! The computed beginning of every conversation, kept on disk: keys and values of the fixed prompt.
+//! A cache on disk for the keys and values of the fixed prompt, with which every conversation starts.
 //!
-//! A file is used only if its checksum is right and it belongs to this very model and prompt; any other is
-//! computed again and replaced. Failing to keep one costs time, never an answer.
+//! A file is used only if its checksum is correct and it belongs to the same model and prompt. Otherwise it is computed again
+//! and replaced. A failure to store a file costs time, but never an answer.
 
 use std::fs;
 use std::io::Write;
@@ -9,49 +9,49 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-use crate::decode::Halt;
 use crate::engine::Engine;
+use crate::guided_decoder::DecodeError;
 
 const FORMAT: &[u8] = b"ibeam key/value prefix 1\n";
 const DIGEST_BYTES: usize = 32;
 
-/// A directory with prefixes in it.
+/// A directory of prefixes.
 pub(crate) struct PrefixCache {
     directory: PathBuf,
 }
 
 impl PrefixCache {
-    /// Keeps prefixes in `directory`, which is made when the first one is kept.
+    /// Creates a cache in `directory`, which is created with the first prefix.
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
 
-    /// Makes `tokens` the beginning of what `engine` has read, from disk if it is there.
+    /// Sets the sequence of `engine` to `tokens`, from disk if possible, unless the sequence already starts with them.
     ///
-    /// Does nothing if the engine has read them already. What is computed is rounded as the file would be, so that
-    /// a run that computes the prefix and one that loads it say the same.
-    pub(crate) fn warm(
+    /// Computed values are rounded as in the file, so that a run that computes the prefix and a run that loads it give the
+    /// same answers.
+    pub(crate) fn load_or_compute(
         &self,
         engine: &mut Engine,
         tokens: &[u32],
-        proceed: &dyn Fn() -> bool,
-    ) -> Result<(), Halt> {
-        if engine.shared_with(tokens) == tokens.len() {
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<(), DecodeError> {
+        if engine.shared_prefix_len(tokens) == tokens.len() {
             return Ok(());
         }
         let path = self.path(engine, tokens);
-        if let Some(body) = fs::read(&path).ok().as_deref().and_then(verified)
+        if let Some(body) = fs::read(&path).ok().as_deref().and_then(verify)
             && engine.restore(tokens, body)?
         {
             return Ok(());
         }
-        if !engine.read(tokens, proceed)? {
-            return Err(Halt::Cancelled);
+        if !engine.read(tokens, should_continue)? {
+            return Err(DecodeError::Cancelled);
         }
         let body = engine.export(tokens.len())?;
         engine.restore(tokens, &body)?;
-        // Without the file the next run computes again; there is nobody here to tell.
-        let _ = self.keep(&path, &body);
+        // Without the file the next run computes the prefix again.
+        let _ = self.store(&path, &body);
         Ok(())
     }
 
@@ -63,7 +63,7 @@ impl PrefixCache {
         self.directory.join(format!("prefix-{key}.kv"))
     }
 
-    fn keep(&self, path: &std::path::Path, body: &[u8]) -> std::io::Result<()> {
+    fn store(&self, path: &std::path::Path, body: &[u8]) -> std::io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let partial = path.with_extension(format!("{}.partial", std::process::id()));
         let written = fs::File::create(&partial).and_then(|mut file| {
@@ -77,8 +77,8 @@ impl PrefixCache {
     }
 }
 
-/// The body of a prefix file, if it is whole.
-fn verified(file: &[u8]) -> Option<&[u8]> {
+/// Returns the body of a prefix file if the file is valid.
+fn verify(file: &[u8]) -> Option<&[u8]> {
     let rest = file.strip_prefix(FORMAT)?;
     let (digest, body) = rest.split_at_checked(DIGEST_BYTES)?;
     (Sha256::digest(body).as_slice() == digest).then_some(body)

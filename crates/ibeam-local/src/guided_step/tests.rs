@@ -4,23 +4,23 @@ use std::sync::{Mutex, OnceLock};
 use proptest::prelude::*;
 
 use super::*;
+use crate::allowed_actions::AvailableTools;
 use crate::conversation::Step;
-use crate::offer::Tools;
-use crate::tiny::{self, Numbers};
+use crate::tiny_model::{self, Numbers};
 use crate::{LocalError, Vocabulary};
 
-/// A model whose every wish is noise.
+/// A model with random logits.
 struct Noise {
     numbers: Numbers,
     tokens: Vec<u32>,
     logits: Vec<f32>,
-    /// Never wishes to end a message.
+    /// Never ends a message.
     endless: bool,
 }
 
 fn vocabulary() -> &'static Vocabulary {
     static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
-    VOCABULARY.get_or_init(tiny::vocabulary)
+    VOCABULARY.get_or_init(tiny_model::vocabulary)
 }
 
 impl Noise {
@@ -44,7 +44,7 @@ impl LanguageModel for Noise {
     fn append(&mut self, tokens: &[u32]) -> Result<(), LocalError> {
         self.tokens.extend_from_slice(tokens);
         self.logits = (0..vocabulary().len()).map(|_| self.numbers.next()).collect();
-        // Not all that comes out of a network is a number.
+        // A network may return NaN.
         if self.tokens.len().is_multiple_of(11) {
             self.logits.iter_mut().step_by(3).for_each(|logit| *logit = f32::NAN);
         }
@@ -85,60 +85,69 @@ const FILES: &[(&str, &str)] = &[
     ("src/main.py", "print(1)\n"),
     ("a.txt.bak", "x\n"),
 ];
-const ALL_TOOLS: Tools = Tools { read: true, write: true, shell: true };
+const ALL_TOOLS: AvailableTools = AvailableTools { read: true, write: true, shell: true };
 
-/// Plays a whole run against noise and returns its steps; panics if it does not end.
-fn play(prompt: &str, seed: u64, tools: Tools, workspace: &Memory) -> Vec<Action> {
-    let mut so_far = Conversation { task: prompt.to_owned(), ..Conversation::default() };
+/// Plays a complete run with random logits and returns its steps. Panics if the run does not end.
+fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> Vec<Action> {
+    let mut conversation = Conversation { task: prompt.to_owned(), ..Conversation::default() };
     for round in 0..20 {
-        let task = Task::read(prompt, workspace, &so_far.written());
-        let mut offer = Offer::next(&task, &so_far, workspace, tools);
-        let mut told = String::new();
+        let task = Task::parse(prompt, workspace, &conversation.written_files());
+        let mut allowed = AllowedActions::after_steps(&task, &conversation, workspace, tools);
+        let mut streamed = String::new();
         let mut model = Noise::new(seed.wrapping_add(round));
-        let step = |model: &mut Noise, offer: &Offer, told: &mut String| {
-            step(model, offer, &so_far, &task, workspace, &|| true, &mut |text| told.push_str(text))
-                .unwrap()
-                .0
+        let step = |model: &mut Noise, allowed: &AllowedActions, streamed: &mut String| {
+            decode_step(model, allowed, &conversation, &task, workspace, &|| true, &mut |text| {
+                streamed.push_str(text)
+            })
+            .unwrap()
+            .0
         };
-        let mut next = step(&mut model, &offer, &mut told);
-        if next == Next::Repeated {
-            offer = Offer::next(&task, &so_far, workspace, Tools { shell: false, ..tools });
-            next = step(&mut model, &offer, &mut told);
+        let mut next = step(&mut model, &allowed, &mut streamed);
+        if next == StepResult::Repeated {
+            allowed = AllowedActions::after_steps(
+                &task,
+                &conversation,
+                workspace,
+                AvailableTools { shell: false, ..tools },
+            );
+            next = step(&mut model, &allowed, &mut streamed);
         }
         match next {
-            Next::Act(action) => {
-                check_allowed(&action, &offer, workspace);
-                let (result, failed) = carry_out(&action, workspace, seed ^ round);
-                so_far.steps.push(Step { action, result, failed });
+            StepResult::Act(action) => {
+                check_allowed(&action, &allowed, workspace);
+                let (result, failed) = execute(&action, workspace, seed ^ round);
+                conversation.steps.push(Step { action, result, failed });
             }
-            Next::Answer(text) => {
-                assert!(offer.answer);
-                assert_eq!(text, told, "the answer is what was told of it");
-                return so_far.steps.into_iter().map(|step| step.action).collect();
+            StepResult::Answer(text) => {
+                assert!(allowed.answer);
+                assert_eq!(text, streamed, "the answer equals the streamed text");
+                return conversation.steps.into_iter().map(|step| step.action).collect();
             }
-            Next::TooLong(_) => return so_far.steps.into_iter().map(|step| step.action).collect(),
-            Next::Repeated => panic!("repeated with nothing to repeat"),
+            StepResult::TooLong(_) => {
+                return conversation.steps.into_iter().map(|step| step.action).collect();
+            }
+            StepResult::Repeated => panic!("repeated without an earlier command"),
         }
     }
     panic!("the run does not end");
 }
 
-fn check_allowed(action: &Action, offer: &Offer, workspace: &Memory) {
+fn check_allowed(action: &Action, allowed: &AllowedActions, workspace: &Memory) {
     match action {
-        Action::Read { path } => assert!(offer.read.contains(path)),
+        Action::Read { path } => assert!(allowed.read.contains(path)),
         Action::Write { path, text } => {
-            assert!(offer.write.contains(path) || (offer.write_new && !workspace.exists(path)), "{path}");
-            assert!(is_inside(path), "{path}");
+            assert!(allowed.write.contains(path) || (allowed.write_new && !workspace.exists(path)), "{path}");
+            assert!(is_within_workspace(path), "{path}");
             assert!(text.is_empty() || text.ends_with('\n'));
         }
         Action::Shell { command } => {
-            assert!(offer.shell);
+            assert!(allowed.shell);
             assert!(!command.contains('\n') && !command.is_empty(), "{command:?}");
         }
     }
 }
 
-fn carry_out(action: &Action, workspace: &Memory, luck: u64) -> (String, bool) {
+fn execute(action: &Action, workspace: &Memory, luck: u64) -> (String, bool) {
     let mut files = workspace.0.lock().unwrap();
     match action {
         Action::Read { path } => files.get(path).map_or((String::new(), true), |text| (text.clone(), false)),
@@ -154,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_the_model_wishes_only_asked_for_files_are_overwritten(
+    fn no_model_overwrites_files_that_the_task_does_not_name(
         seed in any::<u64>(),
         (prompt, may_change) in prop::sample::select(vec![
             ("Read README.md and write a summary to summary.txt", &[][..]),
@@ -173,7 +182,7 @@ proptest! {
         shell in any::<bool>(),
     ) {
         let workspace = Memory::with(FILES);
-        play(prompt, seed, Tools { shell, ..ALL_TOOLS }, &workspace);
+        play(prompt, seed, AvailableTools { shell, ..ALL_TOOLS }, &workspace);
         let files = workspace.0.lock().unwrap();
         for (name, text) in FILES.iter().filter(|(name, _)| !may_change.contains(name)) {
             prop_assert_eq!(files.get(*name).map(String::as_str), Some(*text), "{} after {}", name, prompt);
@@ -183,35 +192,47 @@ proptest! {
     #[test]
     fn without_tools_there_is_always_an_answer(seed in any::<u64>(), prompt in "\\PC{0,60}") {
         let workspace = Memory::with(FILES);
-        prop_assert!(play(&prompt, seed, Tools::default(), &workspace).is_empty());
+        prop_assert!(play(&prompt, seed, AvailableTools::default(), &workspace).is_empty());
     }
 }
 
 #[test]
-fn a_file_that_is_the_beginning_of_another_can_be_chosen() {
+fn a_file_name_that_is_a_prefix_of_another_can_be_chosen() {
     let workspace = Memory::with(FILES);
-    let so_far = Conversation::default();
-    let offer = Offer { read: vec!["a.txt".into(), "a.txt.bak".into()], ..Offer::default() };
-    let mut chosen: Vec<Next> = (0..40)
+    let conversation = Conversation::default();
+    let allowed =
+        AllowedActions { read: vec!["a.txt".into(), "a.txt.bak".into()], ..AllowedActions::default() };
+    let mut chosen: Vec<StepResult> = (0..40)
         .map(|seed| {
             let task = Task::default();
-            step(&mut Noise::new(seed), &offer, &so_far, &task, &workspace, &|| true, &mut |_| ()).unwrap().0
+            decode_step(
+                &mut Noise::new(seed),
+                &allowed,
+                &conversation,
+                &task,
+                &workspace,
+                &|| true,
+                &mut |_| (),
+            )
+            .unwrap()
+            .0
         })
         .collect();
     chosen.dedup();
-    let read = |path: &str| Next::Act(Action::Read { path: path.into() });
+    let read = |path: &str| StepResult::Act(Action::Read { path: path.into() });
     assert!(chosen.contains(&read("a.txt")) && chosen.contains(&read("a.txt.bak")));
 }
 
 #[test]
-fn decoding_stops_at_the_next_token_when_nobody_waits() {
+fn decoding_stops_at_the_next_token_after_cancellation() {
     let workspace = Memory::with(FILES);
-    let offer = Offer { answer: true, ..Offer::default() };
-    let (so_far, task) = (Conversation::default(), Task::default());
+    let allowed = AllowedActions { answer: true, ..AllowedActions::default() };
+    let (conversation, task) = (Conversation::default(), Task::default());
     let mut model = Noise { endless: true, ..Noise::new(3) };
-    let asked = std::cell::Cell::new(0);
-    let proceed = || asked.replace(asked.get() + 1) < 30;
-    let outcome = step(&mut model, &offer, &so_far, &task, &workspace, &proceed, &mut |_| ());
-    assert!(matches!(outcome, Err(Halt::Cancelled)), "{outcome:?}");
-    assert_eq!(asked.get(), 31);
+    let calls = std::cell::Cell::new(0);
+    let should_continue = || calls.replace(calls.get() + 1) < 30;
+    let outcome =
+        decode_step(&mut model, &allowed, &conversation, &task, &workspace, &should_continue, &mut |_| ());
+    assert!(matches!(outcome, Err(DecodeError::Cancelled)), "{outcome:?}");
+    assert_eq!(calls.get(), 31);
 }

@@ -1,6 +1,6 @@
-//! The shape of the network, as the model file states it.
+//! The hyperparameters of the network, from the model file.
 //!
-//! Refuses every architecture but `qwen2`, and any value that the engine could not run with.
+//! Rejects every architecture except `qwen2`, and values that the engine does not support.
 
 use candle_core::quantized::gguf_file::{Content, Value};
 

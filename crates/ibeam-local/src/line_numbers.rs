@@ -1,8 +1,8 @@
-//! Takes the line numbers off a numbered listing: the model would copy them into the file it writes.
+//! Removal of line numbers from numbered listings. The model would copy them into the files that it writes.
 
-/// `text` without its line numbers, if every numbered line continues the count; else unchanged.
+/// Returns `text` without line numbers if the numbers are consecutive, else `text` unchanged.
 ///
-/// A number is digits, then a tab, `→`, `|` or `: `. Lines after the last numbered one (a remark of the tool) stay.
+/// A number is digits, then a tab, `→`, `|` or `: `. Lines after the last numbered one, such as a remark of the tool, stay.
 pub(crate) fn strip_line_numbers(text: &str) -> String {
     let mut expected = None;
     let mut plain = String::with_capacity(text.len());
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_count_up_are_taken_off() {
+    fn consecutive_numbers_are_removed() {
         check("     1\talpha\n     2\tbeta\n", "alpha\nbeta\n");
         check("7→x\n8→\n9→y", "x\n\ny");
     }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_merely_begins_with_numbers_is_unchanged() {
+    fn other_text_with_numbers_is_unchanged() {
         check("1\ta\n5\tb\n", "1\ta\n5\tb\n");
         check("plain\n1\ta\n", "plain\n1\ta\n");
         check("", "");
