@@ -1,7 +1,7 @@
-//! What it costs to find the place of an edit, and to make it: from the arguments to the outcome.
+//! The cost of finding the position of an edit, and of making it: from the arguments to the outcome.
 //!
-//! An edit that does not fit is read, decoded and matched, and writes nothing: that is the matching alone. Rows named
-//! `by_…` are what the others of their group are compared with.
+//! An edit that does not match is read, decoded and searched, but not written, so it measures the matching alone. Rows
+//! named `by_…` are the baselines of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -20,17 +20,17 @@ fn main() {
     divan::main();
 }
 
-/// Lines of a file as people have them, and of one as programs make them.
+/// Lines of a typical file, and of a generated one.
 const LINES: [usize; 2] = [500, 20_000];
 
-/// A program: no line twice.
+/// Returns a program without repeated lines.
 fn program(lines: usize, line_end: &str) -> String {
     let line =
         |number| format!("    let value_{number} = compute(\"argument {number}\", {number});{line_end}");
     (0..lines).map(line).collect()
 }
 
-/// Text that stands there once: the line in the middle.
+/// Returns the text that occurs once: the line in the middle.
 fn once(lines: usize) -> String {
     let number = lines / 2;
     format!("value_{number} = compute(\"argument {number}\", {number})")
@@ -39,21 +39,21 @@ fn once(lines: usize) -> String {
 mod matching {
     use super::*;
 
-    /// Found twice, so refused with the lines.
+    /// Found twice, so refused with the line numbers.
     #[divan::bench(args = LINES)]
     fn found_twice(bencher: Bencher<'_, '_>, lines: usize) {
         let text = [program(lines, "\n"), "the end\n".to_owned(), "the end\n".to_owned()].concat();
         refuse(bencher, &text, "the end\n");
     }
 
-    /// The same where the file has CRLF and the old text has not.
+    /// Refused in a file with CRLF, for an old text with LF.
     #[divan::bench(args = LINES)]
     fn found_twice_over_crlf(bencher: Bencher<'_, '_>, lines: usize) {
         let text = [program(lines, "\r\n"), "the end\r\n".to_owned(), "the end\r\n".to_owned()].concat();
         refuse(bencher, &text, "the end\n");
     }
 
-    /// Found nowhere, so refused with the place where it stands in other white space.
+    /// Not found, so refused with the line where it occurs with other white space.
     #[divan::bench(args = LINES)]
     fn found_with_other_spaces(bencher: Bencher<'_, '_>, lines: usize) {
         refuse(bencher, &program(lines, "\n"), &once(lines).replace(' ', "  "));
@@ -82,7 +82,7 @@ mod matching {
 mod edited {
     use super::*;
 
-    /// There and back, so that the file is the same each time.
+    /// Edits forth and back, so that the file is the same each time.
     #[divan::bench(args = LINES)]
     fn twice(bencher: Bencher<'_, '_>, lines: usize) {
         let text = program(lines, "\n");
@@ -98,19 +98,19 @@ mod edited {
         });
     }
 
-    /// The same safety without a tool: read, written beside, synced, renamed, the directory synced.
+    /// The same durability without a tool: read, write to a new file, fsync, rename, fsync of the directory.
     #[divan::bench(args = LINES)]
     fn by_synced_rename(bencher: Bencher<'_, '_>, lines: usize) {
         let text = program(lines, "\n");
         let directory = tempfile::tempdir().unwrap();
-        let [file, beside] = ["file", "beside"].map(|name| directory.path().join(name));
+        let [file, new_file] = ["file", "beside"].map(|name| directory.path().join(name));
         fs::write(&file, &text).unwrap();
         bencher.counter(BytesCount::new(2 * text.len())).bench_local(|| {
             for _ in 0..2 {
                 let bytes = fs::read(&file).unwrap();
-                fs::write(&beside, black_box(&bytes)).unwrap();
-                fs::File::open(&beside).unwrap().sync_data().unwrap();
-                fs::rename(&beside, &file).unwrap();
+                fs::write(&new_file, black_box(&bytes)).unwrap();
+                fs::File::open(&new_file).unwrap().sync_data().unwrap();
+                fs::rename(&new_file, &file).unwrap();
                 fs::File::open(directory.path()).unwrap().sync_all().unwrap();
             }
         });

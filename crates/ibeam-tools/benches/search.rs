@@ -1,8 +1,8 @@
-//! `grep` and `glob` on a tree of 100,000 files, beside `rg` and `fd` at the same work: the same pattern, the same
-//! ignore files, hidden files too, and what is found taken in by the one who asked.
+//! `grep` and `glob` on a tree of 100,000 files, compared with `rg` and `fd` at the same work: the same pattern, the
+//! same ignore files, hidden files included, with the output read by the caller.
 //!
-//! Ours is a call in a process that runs, the others are programs to start; ours tells what it finds in order, `glob`
-//! with the newest first. Rows named `by_…` are what the others of their group are compared with; a program that is not
+//! ibeam's tools are calls in a running process, the others are programs that are started. ibeam returns results in
+//! order, `glob` with the newest first. Rows named `by_…` are the baselines of their group; a program that is not
 //! installed has no figure.
 
 #![allow(
@@ -53,9 +53,9 @@ mod grep {
         };
         let found: BTreeSet<_> = search();
         assert!(!found.is_empty(), "something is found, and not all there is: {found:?}");
-        if let Some(said) = answer(&mut rg(&forest.root, pattern)) {
-            let theirs = said.lines().map(|line| line.split(':').next().unwrap().into());
-            assert_eq!(found, theirs.collect(), "the same is found");
+        if let Some(output) = answer(&mut rg(&forest.root, pattern)) {
+            let expected = output.lines().map(|line| line.split(':').next().unwrap().into());
+            assert_eq!(found, expected.collect(), "both find the same files");
         }
         bencher.counter(ItemsCount::new(forest.files)).bench_local(search);
     }
@@ -63,13 +63,13 @@ mod grep {
     /// With as many threads as there are processors.
     #[divan::bench(args = PATTERNS)]
     fn by_rg(bencher: Bencher<'_, '_>, pattern: &str) {
-        beside(bencher, |root| rg(root, pattern));
+        bench_program(bencher, |root| rg(root, pattern));
     }
 
-    /// In order, as ours: one thread.
+    /// In order and with one thread, like ibeam.
     #[divan::bench(args = PATTERNS)]
     fn by_rg_in_order(bencher: Bencher<'_, '_>, pattern: &str) {
-        beside(bencher, |root| {
+        bench_program(bencher, |root| {
             let mut rg = rg(root, pattern);
             rg.args(["--sort", "path"]);
             rg
@@ -102,29 +102,34 @@ mod glob {
             other => unreachable!("{other:?}"),
         };
         let found = search();
-        assert_eq!(found.total_files, found.files.len() as u64, "all that is found is told");
+        assert_eq!(found.total_files, found.files.len() as u64, "all found files are returned");
         assert!(!found.files.is_empty());
-        if let Some(said) = fd_name().and_then(|name| answer(&mut fd(name, &forest.root))) {
-            let theirs: BTreeSet<_> = said.lines().map(|line| line.trim_start_matches("./").into()).collect();
-            assert_eq!(found.files.into_iter().collect::<BTreeSet<_>>(), theirs, "the same is found");
+        if let Some(output) = fd_name().and_then(|name| answer(&mut fd(name, &forest.root))) {
+            let expected: BTreeSet<_> =
+                output.lines().map(|line| line.trim_start_matches("./").into()).collect();
+            assert_eq!(
+                found.files.into_iter().collect::<BTreeSet<_>>(),
+                expected,
+                "both find the same files"
+            );
         }
         bencher.counter(ItemsCount::new(forest.files)).bench_local(search);
     }
 
-    /// With as many threads as there are processors; it does not ask how old what it finds is.
+    /// With as many threads as there are processors; it does not read modification times.
     #[divan::bench]
     fn by_fd(bencher: Bencher<'_, '_>) {
         match fd_name() {
-            Some(name) => beside(bencher, |root| fd(name, root)),
+            Some(name) => bench_program(bencher, |root| fd(name, root)),
             None => eprintln!("SKIP: fd is not installed"),
         }
     }
 
-    /// In one thread, as ours.
+    /// With one thread, like ibeam.
     #[divan::bench]
     fn by_fd_in_one_thread(bencher: Bencher<'_, '_>) {
         match fd_name() {
-            Some(name) => beside(bencher, |root| {
+            Some(name) => bench_program(bencher, |root| {
                 let mut fd = fd(name, root);
                 fd.arg("--threads=1");
                 fd
@@ -146,7 +151,7 @@ mod glob {
     }
 }
 
-/// What a call of ours tells.
+/// Returns the output of a call.
 fn run(root: &Path, tool: &str, arguments: Value) -> ToolOutput {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let workspace = Workspace::new(root, &[]).unwrap();
@@ -159,14 +164,14 @@ fn run(root: &Path, tool: &str, arguments: Value) -> ToolOutput {
     }
 }
 
-/// What a program says, `None` where there is none. No match is a success too.
+/// Returns the output of a program, `None` where it is not installed. No match is a success too.
 fn answer(program: &mut Command) -> Option<String> {
     let output = program.stdin(Stdio::null()).output().ok()?;
     assert!(matches!(output.status.code(), Some(0 | 1)), "{program:?}: {output:?}");
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-fn beside(bencher: Bencher<'_, '_>, program: impl Fn(&Path) -> Command) {
+fn bench_program(bencher: Bencher<'_, '_>, program: impl Fn(&Path) -> Command) {
     let forest = Forest::grown();
     if answer(&mut program(&forest.root)).is_none() {
         return eprintln!("SKIP: {:?} is not installed", program(&forest.root).get_program());

@@ -1,6 +1,6 @@
-//! What a call of the shell costs besides its command: from the arguments to the outcome, the whole tree gone.
+//! The cost of a shell call besides its command: from the arguments to the outcome, with all processes ended.
 //!
-//! Rows named `by_…` are what the others are compared with: the shell alone.
+//! Rows named `by_…` are the baseline: bash alone.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -53,7 +53,7 @@ fn guarded_tree(bencher: Bencher<'_, '_>, files: usize) {
         quarantine: Some(directory.path().join("quarantine")),
         ..ToolSettings::default()
     };
-    // What changed just now is looked at again, whatever its times say.
+    // A file that changed just now is read again regardless of its times.
     std::thread::sleep(Duration::from_secs(2));
     measure(bencher, &root, settings, ":");
 }

@@ -119,12 +119,12 @@ mod tests {
         let written = entry.replace(b"new", seen.as_ref()).map_err(|error| error.to_string());
         let after = std::fs::read(fixture.path("f")).ok();
         assert_eq!(after, if written.is_ok() { Some(b"new".to_vec()) } else { before });
-        assert!(std::fs::read_dir(fixture.root()).unwrap().count() <= 1, "something is left beside it");
+        assert!(std::fs::read_dir(fixture.root()).unwrap().count() <= 1, "a temporary file is left");
         written
     }
 
     #[test]
-    fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
+    fn a_concurrent_change_is_not_overwritten() {
         assert_eq!(written_after(|_| ()), Ok(()));
         for meanwhile in [
             (|fixture| fixture.put("f", "other!")) as fn(&Fixture),

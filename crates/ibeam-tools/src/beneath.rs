@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_is_followed_and_no_way_leads_out() {
+    fn no_link_is_followed_and_no_path_leads_out() {
         let refused = Err(&[Errno::LOOP, Errno::NOTDIR, Errno::XDEV][..]);
         for rel_path in ["inner/f", "outer/secret", "link", "../secret", "/etc/passwd"] {
             check(rel_path, OFlags::RDONLY, refused);

@@ -17,15 +17,15 @@ fn planned(fixture: &Fixture, allow: &[&str], deny: &[&str]) -> ConfinementPlan 
 }
 
 /// Paths relative to the directory that holds workspace and home.
-fn told(fixture: &Fixture, paths: &[PathBuf]) -> Vec<String> {
+fn relative_paths(fixture: &Fixture, paths: &[PathBuf]) -> Vec<String> {
     let base = fixture.outside("");
-    let mut told: Vec<String> = paths
+    let mut relative_paths: Vec<String> = paths
         .iter()
         .filter_map(|path| path.strip_prefix(&base).ok())
         .map(|path| path.display().to_string())
         .collect();
-    told.sort();
-    told
+    relative_paths.sort();
+    relative_paths
 }
 
 #[track_caller]
@@ -54,20 +54,20 @@ fn what_runs_something_is_kept_and_the_rest_is_writable() {
     fixture.put("sub/.envrc", "");
     let ConfinementPlan { confinement, is_complete: complete, notes, .. } = planned(&fixture, &[], &[]);
     assert!(complete && notes.is_empty(), "{notes:?}");
-    assert_eq!(told(&fixture, &confinement.writable), ["ws", "ws/.git"]);
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["ws", "ws/.git"]);
     let expect =
         ["ws/.Mcp.json", "ws/.git/config", "ws/.git/hooks", "ws/.git/info", "ws/.vscode", "ws/sub/.envrc"];
-    assert_eq!(told(&fixture, &confinement.read_only), expect);
-    assert_eq!(told(&fixture, &confinement.hidden), [""; 0]);
+    assert_eq!(relative_paths(&fixture, &confinement.read_only), expect);
+    assert_eq!(relative_paths(&fixture, &confinement.hidden), [""; 0]);
 }
 
 #[test]
-fn a_rule_that_spells_a_place_out_opens_it() {
+fn a_rule_that_names_a_path_makes_it_writable() {
     let fixture = Fixture::with(".vscode/tasks.json", "{}");
     repository(&fixture.root());
     let allow = ["Write(.vscode/**)", "Write(.git/hooks/pre-commit)"];
     let confinement = planned(&fixture, &allow, &[]).confinement;
-    assert_eq!(told(&fixture, &confinement.read_only), ["ws/.git/config", "ws/.git/info"]);
+    assert_eq!(relative_paths(&fixture, &confinement.read_only), ["ws/.git/config", "ws/.git/info"]);
 }
 
 #[test]
@@ -80,10 +80,13 @@ fn credentials_that_are_there_are_hidden_where_they_are() {
         std::fs::write(fixture.outside(name), "").unwrap();
     }
     let confinement = planned(&fixture, &[], &[]).confinement;
-    assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh", "home/.aws", "home/.netrc"]);
-    assert_eq!(told(&fixture, &confinement.visible), ["home"]);
+    assert_eq!(relative_paths(&fixture, &confinement.hidden), ["dotfiles/ssh", "home/.aws", "home/.netrc"]);
+    assert_eq!(relative_paths(&fixture, &confinement.visible), ["home"]);
     let confinement = planned(&fixture, &["Read(~/.ssh/config)"], &[]).confinement;
-    assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh/id_rsa", "home/.aws", "home/.netrc"]);
+    assert_eq!(
+        relative_paths(&fixture, &confinement.hidden),
+        ["dotfiles/ssh/id_rsa", "home/.aws", "home/.netrc"]
+    );
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn a_workspace_in_a_hidden_directory_is_not_hidden() {
     std::fs::write(home.join(".aws/key"), "").unwrap();
     let workspace = Workspace::new(&home.join(".aws/inner"), &[]).unwrap();
     let hidden = plan_confinement(&workspace, &policy.path_policy()).confinement.hidden;
-    assert_eq!(told(&fixture, &hidden), ["ws/.aws/key"]);
+    assert_eq!(relative_paths(&fixture, &hidden), ["ws/.aws/key"]);
 }
 
 #[test]
@@ -108,8 +111,14 @@ fn what_deny_rules_cover_is_found() {
     let plan =
         planned(&fixture, &[], &["Read(.env*)", "Read(secrets/**)", "Write(**/*.key)", "Write(keys.d/)"]);
     assert!(plan.is_complete);
-    assert_eq!(told(&fixture, &plan.confinement.hidden), ["ws/.ENV", "ws/secrets", "ws/sub/.env.local"]);
-    assert_eq!(told(&fixture, &plan.confinement.read_only), ["ws/a.key", "ws/keys.d", "ws/keys.d/x"]);
+    assert_eq!(
+        relative_paths(&fixture, &plan.confinement.hidden),
+        ["ws/.ENV", "ws/secrets", "ws/sub/.env.local"]
+    );
+    assert_eq!(
+        relative_paths(&fixture, &plan.confinement.read_only),
+        ["ws/a.key", "ws/keys.d", "ws/keys.d/x"]
+    );
 }
 
 #[test]
@@ -122,7 +131,7 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
         Policy::new(PermissionMode::Force, fixture.path(name), fixture.outside("home")).path_policy()
     };
     let confinement = plan_confinement(&workspace("tree"), &policy("tree")).confinement;
-    assert_eq!(told(&fixture, &confinement.writable), ["main/.git", "ws/tree"]);
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["main/.git", "ws/tree"]);
     let expect = [
         "main/.git/config",
         "main/.git/hooks",
@@ -131,17 +140,17 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
         "main/.git/worktrees/tree/gitdir",
         "ws/tree/.git",
     ];
-    assert_eq!(told(&fixture, &confinement.read_only), expect);
-    // A copy of the pointer names the same repository, which does not know it.
+    assert_eq!(relative_paths(&fixture, &confinement.read_only), expect);
+    // A copy of the pointer names the same repository, which does not point back to it.
     fixture.put("fake/.git", fixture.bytes("tree/.git"));
     let confinement = plan_confinement(&workspace("fake"), &policy("fake")).confinement;
-    assert_eq!(told(&fixture, &confinement.writable), ["ws/fake"]);
-    // One that points back, but leads to a directory that is not its own.
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["ws/fake"]);
+    // One that points back, but leads to a directory of another repository.
     fixture.put("evil/.git", "gitdir: d/worktrees/x\n");
     fixture.put("evil/d/worktrees/x/gitdir", format!("{}\n", fixture.path("evil/.git").display()));
     fixture.put("evil/d/worktrees/x/commondir", format!("{}\n", fixture.outside("main").display()));
     let confinement = plan_confinement(&workspace("evil"), &policy("evil")).confinement;
-    assert_eq!(told(&fixture, &confinement.writable), ["ws/evil"]);
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["ws/evil"]);
 }
 
 #[test]
@@ -158,7 +167,7 @@ fn a_git_file_that_leads_to_the_workspace_itself_makes_nothing_else_writable() {
     let writable = |root: &Path| {
         let confinement =
             plan_confinement(&Workspace::new(root, &[]).unwrap(), &path_policy(root)).confinement;
-        told(&fixture, &confinement.writable)
+        relative_paths(&fixture, &confinement.writable)
     };
     assert_eq!(writable(&root), ["ws/worktrees/x"]);
     // Even where the grandparent looks like a repository, it contains the workspace.
@@ -196,7 +205,7 @@ fn a_repository_that_contains_the_home_directory_does_not_become_writable() {
     let home = fixture.outside("main/.git/home");
     let policy = Policy::new(PermissionMode::Force, root, home);
     let confinement = plan_confinement(&workspace, &policy.path_policy()).confinement;
-    assert_eq!(told(&fixture, &confinement.writable), ["ws/tree"]);
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["ws/tree"]);
 }
 
 #[test]
@@ -206,12 +215,15 @@ fn repositories_of_submodules_are_kept_like_their_own() {
     repository(&fixture.root());
     git(&fixture.root(), &["submodule", "add", "-q", "../other", "lib/sub"]);
     let confinement = planned(&fixture, &[], &[]).confinement;
-    assert!(told(&fixture, &confinement.read_only).contains(&"ws/.git/modules/lib/sub/config".to_owned()));
+    assert!(
+        relative_paths(&fixture, &confinement.read_only)
+            .contains(&"ws/.git/modules/lib/sub/config".to_owned())
+    );
     let inner = fixture.path("lib/sub");
     let policy = Policy::new(PermissionMode::Force, inner.clone(), fixture.outside("home"));
     let confinement =
         plan_confinement(&Workspace::new(&inner, &[]).unwrap(), &policy.path_policy()).confinement;
-    assert_eq!(told(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
+    assert_eq!(relative_paths(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
 }
 
 #[test]
@@ -244,9 +256,9 @@ fn what_is_protected_is_kept_wherever_it_lies() {
         "ws/vendor/lib/.git/config",
         "ws/vendor/lib/.git/hooks",
     ];
-    assert_eq!(told(&fixture, &planned(&fixture, &[], &[]).confinement.read_only), expect);
+    assert_eq!(relative_paths(&fixture, &planned(&fixture, &[], &[]).confinement.read_only), expect);
     let opened = planned(&fixture, &["Write(**/repo.git/**)", "Write(packages/**/.vscode/**)"], &[]);
-    let read_only = told(&fixture, &opened.confinement.read_only);
+    let read_only = relative_paths(&fixture, &opened.confinement.read_only);
     assert!(!read_only.contains(&"ws/deep/er/repo.git/config".to_owned()), "{read_only:?}");
     assert!(!read_only.contains(&"ws/packages/app/.vscode".to_owned()), "{read_only:?}");
 }
@@ -256,18 +268,21 @@ fn objects_that_hold_what_a_rule_denies_are_hidden() {
     let fixture = Fixture::with("s/a.pem", "secret");
     repository(&fixture.root());
     assert_eq!(
-        told(&fixture, &planned(&fixture, &[], &["Read(**/*.pem)"]).confinement.hidden),
+        relative_paths(&fixture, &planned(&fixture, &[], &["Read(**/*.pem)"]).confinement.hidden),
         ["ws/s/a.pem"]
     );
     git(&fixture.root(), &["add", "s/a.pem"]);
     let plan = planned(&fixture, &[], &["Read(**/*.pem)"]);
-    assert_eq!(told(&fixture, &plan.confinement.hidden), ["ws/.git/objects", "ws/s/a.pem"]);
+    assert_eq!(relative_paths(&fixture, &plan.confinement.hidden), ["ws/.git/objects", "ws/s/a.pem"]);
     let objects = plan.hidden_objects.unwrap();
     assert_eq!((objects.path.as_path(), objects.rule.starts_with("Read(/")), (Path::new("s/a.pem"), true));
     let shown = planned(&fixture, &["Read(.git/objects/**)"], &["Read(**/*.pem)"]);
-    assert_eq!(told(&fixture, &shown.confinement.hidden), ["ws/s/a.pem"]);
+    assert_eq!(relative_paths(&fixture, &shown.confinement.hidden), ["ws/s/a.pem"]);
     let other = planned(&fixture, &[], &["Read(**/*.key)"]);
-    assert_eq!((told(&fixture, &other.confinement.hidden), other.hidden_objects), (Vec::new(), None));
+    assert_eq!(
+        (relative_paths(&fixture, &other.confinement.hidden), other.hidden_objects),
+        (Vec::new(), None)
+    );
 }
 
 #[test]
@@ -292,8 +307,8 @@ fn credentials_that_are_made_later_are_hidden_from_then_on() {
     std::fs::write(fixture.outside("home/.netrc"), "").unwrap();
     let ConfinementPlan { confinement, .. } =
         planned(&fixture, &["Read(~/.ssh/**)"], &["Read(~/private/**)"]);
-    assert_eq!(told(&fixture, &confinement.hidden), ["home/.netrc"]);
-    let later = told(&fixture, &confinement.hidden_when_created);
+    assert_eq!(relative_paths(&fixture, &confinement.hidden), ["home/.netrc"]);
+    let later = relative_paths(&fixture, &confinement.hidden_when_created);
     for expected in ["home/.aws", "home/.gnupg", "home/private"] {
         assert!(later.iter().any(|path| path == expected), "{expected}: {later:?}");
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::fixture::{Fixture, failure, success};
 
 #[test]
-fn a_file_is_deleted_and_its_size_told() {
+fn a_deleted_file_is_reported_with_its_size() {
     let fixture = Fixture::with("f", "four");
     let (output, _) = success(fixture.call("delete", json!({"path": "f"})));
     assert_eq!(output, ToolOutput::Delete(DeleteOutput { path: fixture.path("f"), file_size: 4 }));
@@ -14,7 +14,7 @@ fn a_file_is_deleted_and_its_size_told() {
 }
 
 #[test]
-fn of_a_link_only_the_link_is_deleted() {
+fn deleting_a_link_keeps_its_target() {
     let fixture = Fixture::with("f", "x");
     fixture.link("f", "link");
     fixture.link("gone", "dangling");
@@ -29,13 +29,13 @@ fn of_a_link_only_the_link_is_deleted() {
 }
 
 #[test]
-fn a_directory_is_refused_with_the_way_out() {
+fn a_directory_is_refused_with_a_suggestion() {
     let (_, for_model) = failure(Fixture::with("d/f", "").call("delete", json!({"path": "d"})));
     assert!(for_model.starts_with("`d` is a directory") && for_model.contains("rm -r"), "{for_model}");
 }
 
 #[test]
-fn nothing_is_not_found() {
+fn a_missing_file_is_reported() {
     let (why, _) = failure(Fixture::new().call("delete", json!({"path": "f"})));
     assert_eq!(why, ToolFailure::FileNotFound { path: "f".into() });
 }

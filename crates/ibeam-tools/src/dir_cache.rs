@@ -88,7 +88,7 @@ mod tests {
     use crate::workspace::Workspace;
 
     #[test]
-    fn files_are_opened_in_whichever_directory_they_are_met() {
+    fn files_are_opened_in_any_order_of_directories() {
         let fixture = Fixture::with("a/f", "x");
         fixture.put("a/g", "xx");
         fixture.put("b/f", "xxx");

@@ -159,7 +159,7 @@ fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 
 /// Returns the error about anything but a regular file.
 pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
-    let (kind, way_out) = match kind {
+    let (kind, suggestion) = match kind {
         FileType::Directory => ("a directory", "`ls` lists it"),
         FileType::Fifo => ("a named pipe (FIFO)", "opening it could wait for ever"),
         FileType::CharacterDevice => ("a character device", "it may have no end"),
@@ -168,7 +168,7 @@ pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
         FileType::Symlink => ("a symbolic link put there just now", "look again"),
         FileType::RegularFile | FileType::Unknown => ("of an unknown type", "files only, please"),
     };
-    FileError::NotRegular { path: requested.to_owned(), kind, way_out }
+    FileError::NotRegular { path: requested.to_owned(), kind, suggestion }
 }
 
 #[cfg(test)]

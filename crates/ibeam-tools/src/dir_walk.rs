@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_level_by_level_and_names_what_it_leaves_out() {
+    fn a_walk_reads_level_by_level_and_names_unread_directories() {
         let fixture = Fixture::new();
         for file in ["a/1/x", "a/2/x", "b/1/x", "c/x"] {
             fixture.put(file, "");

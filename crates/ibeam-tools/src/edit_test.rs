@@ -39,7 +39,7 @@ fn refused(before: impl AsRef<[u8]>, change: Value, expect: &str) {
 }
 
 #[test]
-fn a_text_is_replaced_and_the_change_told() {
+fn a_text_is_replaced_and_the_change_is_reported() {
     let fixture = Fixture::with("f", "a\nb\nc\n");
     let (output, for_model) = success(outcome(&fixture, replace("b\n", "B1\nB2\n")));
     let expect = EditOutput {
@@ -54,7 +54,7 @@ fn a_text_is_replaced_and_the_change_told() {
 }
 
 #[test]
-fn all_occurrences_are_replaced_when_asked() {
+fn all_occurrences_are_replaced_on_request() {
     check("x x x", json!({"oldText": "x", "newText": "yy", "replaceAll": true}), "yy yy yy");
 }
 
@@ -118,13 +118,13 @@ fn other_encodings_survive() {
     let encode = |text: &str| SHIFT_JIS.encode(text).0.into_owned();
     check(encode(japanese), replace("文章", "文字列"), encode(&japanese.replace("文章", "文字列")));
     refused(b"caf\xe9 cr\xe8me br\xfbl\xe9e\n", replace("crème", "😀"), "windows-1252, which has no `😀`");
-    // Two codes for one character: the file would come back with the other one, far from the edit.
+    // Two byte sequences for one character: encoding would change the text far from the edit.
     let two_codes = [encode(japanese), b"\xee\xf9\n".to_vec()].concat();
     refused(two_codes, replace("文章", "文字列"), "does not survive being decoded and encoded again");
 }
 
 #[test]
-fn broken_bytes_beside_the_edit_survive() {
+fn invalid_bytes_outside_the_edit_survive() {
     check(
         b"n\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xff old",
         replace("old", "new"),
@@ -133,7 +133,7 @@ fn broken_bytes_beside_the_edit_survive() {
 }
 
 #[test]
-fn what_is_not_text_is_refused() {
+fn a_file_that_is_not_text_is_refused() {
     refused(b"\x7fELFold", replace("old", "new"), "is an ELF binary, not text");
     refused(b"a\0old", replace("old", "new"), "is a binary file");
     let fixture = Fixture::with("d/x", "");
@@ -211,7 +211,7 @@ fn a_patch_keeps_line_ends_and_the_open_end() {
     check(b"\xef\xbb\xbfa\n", patch("@@ -1 +1 @@\n-a\n+b\n"), b"\xef\xbb\xbfb\n");
 }
 
-/// Lines of any ends, a marker that stands once, and more lines.
+/// Lines with any line ends, a marker that occurs once, and more lines.
 fn surroundings() -> impl Strategy<Value = (String, String)> {
     let line =
         ("[a-zé]{0,6}", prop_oneof![Just("\n"), Just("\r\n"), Just("\r")]).prop_map(|(text, end)| text + end);

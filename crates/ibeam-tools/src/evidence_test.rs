@@ -21,7 +21,7 @@ fn of_edit(before: impl AsRef<[u8]>, mut change: Value, expect: &str) {
     assert_eq!(evidence(&fixture, "edit", change), expect);
 }
 
-/// The evidence just before the call and just after it.
+/// Checks the evidence just before the call and just after it.
 #[track_caller]
 fn around(old: impl AsRef<[u8]>, tool: &str, mut arguments: Value, before: &str, after: &str) {
     let fixture = Fixture::with("f", old);
@@ -54,7 +54,7 @@ fn a_write_in_the_conventions_of_the_old_file_is_known_again() {
 }
 
 #[test]
-fn an_edit_is_told_by_its_texts() {
+fn evidence_of_an_edit_is_which_text_the_file_holds() {
     let made = "`f` holds the new text and no longer the old text";
     let not_made = "`f` still holds the old text and not the new text";
     around("let x = 1;\r\nend\r\n", "edit", replace("x = 1;\nend", "x = 2;\nend"), not_made, made);
@@ -73,7 +73,7 @@ fn an_edit_is_told_by_its_texts() {
 }
 
 #[test]
-fn several_edits_are_told_together_where_they_agree() {
+fn evidence_of_several_equal_edits_is_one_sentence() {
     let edits = json!({"edits": [replace("a", "x"), replace("b", "y")]});
     let made = "`f` holds the new text and no longer the old text";
     around("a b", "edit", edits.clone(), "`f` still holds the old text and not the new text", made);
@@ -86,7 +86,7 @@ fn several_edits_are_told_together_where_they_agree() {
 }
 
 #[test]
-fn a_patch_is_tried_both_ways() {
+fn a_patch_is_tried_forward_and_in_reverse() {
     let patch = json!({"patch": "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"});
     let before = "`f` is as it was before the patch, which still fits";
     around("a\nb\nc\n", "edit", patch.clone(), before, "`f` holds what the patch makes of it");
@@ -94,7 +94,7 @@ fn a_patch_is_tried_both_ways() {
 }
 
 #[test]
-fn a_delete_is_told_by_what_is_left() {
+fn evidence_of_a_delete_is_whether_the_file_exists() {
     around("four", "delete", json!({}), "`f` still exists (4 bytes)", "`f` does not exist now");
     let fixture = Fixture::new();
     fixture.link("gone", "link");
@@ -102,7 +102,7 @@ fn a_delete_is_told_by_what_is_left() {
 }
 
 #[test]
-fn looking_never_waits_and_is_bounded() {
+fn evidence_never_waits_and_is_limited() {
     let fixture = Fixture::new();
     fixture.fifo("pipe");
     let write = |path: &str| json!({"path": path, "fileText": "x"});
@@ -120,7 +120,7 @@ fn looking_never_waits_and_is_bounded() {
 }
 
 #[test]
-fn f103_what_the_killed_write_left_beside_the_file_is_removed() {
+fn f103_a_temporary_file_of_a_killed_write_is_removed() {
     let fixture = Fixture::with("d/.ibeam-0123456789abcdef.tmp", "half");
     fixture.put("d/f", "old");
     evidence(&fixture, "write", json!({"path": "d/f", "fileText": "new"}));
@@ -128,7 +128,7 @@ fn f103_what_the_killed_write_left_beside_the_file_is_removed() {
 }
 
 #[test]
-fn tools_that_change_nothing_give_none() {
+fn read_only_tools_have_no_evidence() {
     let fixture = Fixture::with("f", "x");
     let arguments = json!({"path": "f"});
     assert_eq!(fixture.tools["read"].evidence(&arguments), None);

@@ -17,8 +17,8 @@ pub(crate) enum FileError {
     Denied { action: &'static str, path: String, errno: Errno },
     #[error("cannot {action} `{path}`: {} ({})", meaning(*errno), errno_name(*errno))]
     System { action: &'static str, path: String, errno: Errno },
-    #[error("`{path}` is {kind}, not a regular file; {way_out}")]
-    NotRegular { path: String, kind: &'static str, way_out: &'static str },
+    #[error("`{path}` is {kind}, not a regular file; {suggestion}")]
+    NotRegular { path: String, kind: &'static str, suggestion: &'static str },
     /// Denied by policy, whose reason is the message.
     #[error("{reason}")]
     Forbidden { path: String, reason: String },

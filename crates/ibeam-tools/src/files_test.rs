@@ -13,12 +13,12 @@ use crate::fixture::{Fixture, failure, runtime, success};
 
 /// Calls that succeed during each attack.
 const CALLS: usize = 500;
-/// Longer an attack does not go on.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// What no tool may show.
+/// The longest duration of an attack.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// A text that no tool may show.
 const CANARY: &str = "SECRET-CANARY";
 
-// ---- what may not be read
+// ---- denied files
 
 #[track_caller]
 fn denied(fixture: &Fixture, tool: &str, arguments: Value) -> String {
@@ -81,7 +81,7 @@ fn credentials_are_kept_where_a_link_leads_to_them() {
     std::fs::create_dir_all(fixture.outside("dotfiles/ssh")).unwrap();
     std::fs::write(fixture.outside("dotfiles/ssh/id_rsa"), CANARY).unwrap();
     std::os::unix::fs::symlink("../dotfiles/ssh", fixture.outside("home/.ssh")).unwrap();
-    // As in a run: the link is there when it begins.
+    // As in a run, the link exists from the start.
     let fixture = fixture.again();
     for rel_path in ["home/.ssh/id_rsa", "dotfiles/ssh/id_rsa"] {
         denied(&fixture, "read", json!({"path": fixture.outside(rel_path)}));
@@ -139,7 +139,7 @@ fn another_name_of_a_denied_file_is_not_read() {
     assert_eq!(fixture.bytes(".env"), CANARY.as_bytes());
 }
 
-// ---- between the verdict and the act
+// ---- changes between the decision and the call
 
 /// Prepares a call whose path leads to `a`, changes the tree, and runs the call.
 #[track_caller]
@@ -227,7 +227,7 @@ fn two_calls_for_one_path_that_led_to_two_places_each_open_their_own() {
     }
 }
 
-// ---- an attacker at work
+// ---- attacks
 
 /// A thread that changes the tree over and over until it is dropped.
 struct Attacker {
@@ -251,7 +251,7 @@ impl Attacker {
         Self { stop, thread: Some(thread) }
     }
 
-    /// How often the tree was changed.
+    /// Stops the thread; returns how often it changed the tree.
     fn end(mut self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()
@@ -272,7 +272,7 @@ fn prepared() -> Fixture {
     fixture
 }
 
-/// What lies outside: every name with its content.
+/// Returns the files outside, with their content.
 fn outside(fixture: &Fixture) -> Vec<(PathBuf, String)> {
     let mut found: Vec<_> = ["out", "out/sub"]
         .iter()
@@ -285,7 +285,7 @@ fn outside(fixture: &Fixture) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Calls every tool on `way` again and again, as the loop does, while `attack` is on.
+/// Calls every tool on `path` again and again while `attack` is running.
 #[track_caller]
 fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
     let fixture = prepared();
@@ -294,9 +294,9 @@ fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
     let file = format!("{rel_path}/f");
     let (mut worked, mut refused) = (0, 0);
     runtime().block_on(async {
-        let began = Instant::now();
+        let started = Instant::now();
         for turn in 0.. {
-            if worked >= CALLS || began.elapsed() > PATIENCE {
+            if worked >= CALLS || started.elapsed() > TIME_LIMIT {
                 break;
             }
             let fresh = format!("{rel_path}/new-{turn}");
@@ -311,7 +311,7 @@ fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
                 ("ls", json!({"path": rel_path})),
             ] {
                 let call = fixture.prepare(tool, arguments);
-                // What is outside may be read: the gate stands for one that lets nothing of it pass.
+                // Reading outside is possible here, so this stands in for a gate that permits nothing outside.
                 let judged = match &call.access {
                     Access::Read(path) | Access::Write(path) => path,
                     other => panic!("{other:?}"),
@@ -323,8 +323,8 @@ fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
                 match &outcome {
                     ToolOutcome::Success { output, for_model } => {
                         worked += 1;
-                        let told = format!("{output:?}{for_model}");
-                        assert!(!told.contains(CANARY) && !told.contains("[\"victim"), "{told}");
+                        let shown = format!("{output:?}{for_model}");
+                        assert!(!shown.contains(CANARY) && !shown.contains("[\"victim"), "{shown}");
                     }
                     ToolOutcome::Failure { for_model, .. } => {
                         refused += 1;

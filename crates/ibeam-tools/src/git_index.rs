@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_no_index_does_harm(bytes: Vec<u8>, version in 2u8..5, count: u8) {
+        fn invalid_indexes_are_harmless(bytes: Vec<u8>, version in 2u8..5, count: u8) {
             let mut text = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, count];
             text.extend(&bytes);
             let _ = parse(&text, 20, &mut |_, _| {});

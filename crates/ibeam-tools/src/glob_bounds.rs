@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_much_is_refused_with_its_bound() {
+    fn a_glob_beyond_a_limit_is_refused_with_that_limit() {
         refused(&"{".repeat(300), "nested more than 8 deep");
         refused(&format!("{}a{}", "{".repeat(9), "}".repeat(9)), "nested");
         refused(&"{a,".repeat(100), "nested");

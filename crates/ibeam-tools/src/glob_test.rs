@@ -58,7 +58,7 @@ fn an_absolute_glob_below_the_directory_is_understood() {
 }
 
 #[test]
-fn more_files_than_are_told_are_counted() {
+fn files_beyond_the_limit_are_counted() {
     let fixture = Fixture::new();
     (0..250).for_each(|n| fixture.put(&format!("f{n}"), ""));
     let (output, for_model) = glob(&fixture, json!({"globPattern": "f*"}));

@@ -41,7 +41,7 @@ fn refused(arguments: Value, expect: &str) {
 }
 
 #[test]
-fn matching_lines_are_told_by_file() {
+fn matching_lines_are_grouped_by_file() {
     check(json!({"pattern": "fn "}), "a.rs\n1:fn one() {}\n2:fn two() {}\n");
     check(json!({"pattern": "one"}), "a.rs\n1:fn one() {}\nsrc/b.py\n1:def one():\n");
     check(json!({"pattern": "fn ", "caseInsensitive": true, "path": "src"}), "src/.c.rs\n1:// FN hidden\n");
@@ -51,7 +51,7 @@ fn matching_lines_are_told_by_file() {
 }
 
 #[test]
-fn files_and_counts_are_told_when_asked() {
+fn files_and_counts_are_returned_on_request() {
     check(json!({"pattern": "o", "outputMode": "files_with_matches"}), "a.rs\nsrc/b.py\n");
     check(json!({"pattern": "fn", "outputMode": "count"}), "a.rs:2\n");
 }
@@ -65,7 +65,7 @@ fn globs_and_types_narrow_the_search() {
 }
 
 #[test]
-fn a_pattern_spans_lines_when_asked() {
+fn a_pattern_spans_lines_on_request() {
     check(json!({"pattern": "one.*two", "multiline": true}), "a.rs\n1:fn one() {}\n2:fn two() {}\n");
     check(json!({"pattern": "one.*two"}), "(no match)\n");
 }
@@ -81,7 +81,7 @@ fn output_is_typed_and_relative_to_the_directory() {
 }
 
 #[test]
-fn a_cut_is_said_and_exactly_enough_is_no_cut() {
+fn a_cut_is_reported_and_an_exact_fit_is_not_a_cut() {
     let more = "(more was found; narrow the search, or raise `headLimit`)\n";
     check(json!({"pattern": "fn ", "headLimit": 1}), &format!("a.rs\n1:fn one() {{}}\n{more}"));
     check(json!({"pattern": "fn ", "headLimit": 2}), "a.rs\n1:fn one() {}\n2:fn two() {}\n");

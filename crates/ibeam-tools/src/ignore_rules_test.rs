@@ -8,18 +8,18 @@ use serde_json::json;
 use crate::beneath;
 use crate::fixture::{Fixture, failure, success};
 
-/// What `glob`, `grep` and `ls` tell of a workspace, which must not take long.
+/// Returns the reports of `glob`, `grep` and `ls` on a workspace; each must be fast.
 #[track_caller]
-fn told(fixture: &Fixture) -> [String; 3] {
+fn reports(fixture: &Fixture) -> [String; 3] {
     let began = Instant::now();
-    let told = [
+    let reports = [
         ("glob", json!({"globPattern": "*.txt"})),
         ("grep", json!({"pattern": "hello", "outputMode": "files_with_matches"})),
         ("ls", json!({})),
     ]
     .map(|(tool, arguments)| success(fixture.call(tool, arguments)).1);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-    told
+    reports
 }
 
 fn fixture() -> Fixture {
@@ -29,12 +29,12 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// With this ignore file everything is found, and what does not count is said.
+/// Checks that with this ignore file everything is found, and that the skipped rules are reported.
 #[track_caller]
 fn does_not_count(name: &str, make: impl Fn(&Fixture, &str)) {
     let fixture = fixture();
     make(&fixture, name);
-    for text in told(&fixture) {
+    for text in reports(&fixture) {
         assert!(text.contains("seen.txt") && text.contains("dropped.txt"), "{name}: {text}");
         assert!(text.contains("do not count"), "{name}: {text}");
     }
@@ -87,10 +87,10 @@ fn rules_that_nest_or_repeat_without_bound_do_not_count() {
 }
 
 #[test]
-fn rules_beside_one_that_does_not_count_do() {
+fn rules_apply_next_to_one_that_does_not() {
     let fixture = fixture();
     fixture.put(".gitignore", format!("{}\ndropped.*\n", "{".repeat(300)));
-    let [glob, ..] = told(&fixture);
+    let [glob, ..] = reports(&fixture);
     assert!(!glob.contains("dropped") && glob.contains("0 ignore files and 1 of their rules"), "{glob}");
 }
 
@@ -100,7 +100,7 @@ fn the_innermost_rule_decides_and_ignore_comes_before_gitignore() {
     fn check(files: &[(&str, &str)], is_found: bool) {
         let fixture = fixture();
         files.iter().for_each(|(name, text)| fixture.put(name, text));
-        for text in told(&fixture) {
+        for text in reports(&fixture) {
             assert_eq!(text.contains("dropped.txt"), is_found, "{files:?}: {text}");
             assert!(text.contains("seen.txt"), "{files:?}: {text}");
         }
@@ -152,16 +152,16 @@ fn globs_of_a_call_have_bounds() {
 #[test]
 fn directories_nested_as_deep_as_paths_go_are_walked() {
     let fixture = fixture();
-    // Beneath descriptors it gets deeper than any one path may be long.
+    // Beneath descriptors the tree gets deeper than any single path may be long.
     let mut directory = OwnedFd::from(std::fs::File::open(fixture.root()).unwrap());
     for _ in 0..3000 {
         rustix::fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
         directory = beneath::directory(directory.as_fd(), Path::new("d")).unwrap();
     }
-    for text in told(&fixture) {
+    for text in reports(&fixture) {
         assert!(text.contains("seen.txt"), "{text}");
     }
-    // The directory of the test is removed by long paths, which would fail.
+    // The temporary directory is removed by full paths, which would fail.
     assert!(std::process::Command::new("rm").arg("-rf").arg(fixture.path("d")).status().unwrap().success());
 }
 
@@ -173,12 +173,12 @@ fn the_rules_of_many_directories_together_have_a_bound() {
         fixture.put(&format!("many/{directory}/.gitignore"), &rules);
     }
     fixture.put("many/11/dropped.txt", "hello\n");
-    for text in told(&fixture) {
+    for text in reports(&fixture) {
         assert!(text.contains("seen.txt") && text.contains("do not count"), "{text}");
     }
     // Some rules more than a kilobyte each: twelve files of them would take half a gigabyte.
     fixture.put("many/.gitignore", "dropped.txt\n");
-    for text in told(&fixture) {
+    for text in reports(&fixture) {
         assert!(!text.contains("many/11/dropped.txt"), "the rules that come first count: {text}");
     }
 }

@@ -32,8 +32,8 @@ fn read(fixture: &Fixture) {
     success(fixture.call("read", json!({"path": "f"})));
 }
 
-/// Holds that each change of a file is refused after `before`, that the file stays as it is, and that the same change
-/// is made once the file was read again.
+/// Checks that each change of a file is refused after `before`, that the file stays as it is, and that the same change
+/// succeeds once the file was read again.
 #[track_caller]
 fn refused_until_read(before: impl Fn(&Fixture)) {
     for change in [edit, write, delete] {
@@ -49,7 +49,7 @@ fn refused_until_read(before: impl Fn(&Fixture)) {
     }
 }
 
-/// Holds that each change of a file is made after `before`.
+/// Checks that each change of a file succeeds after `before`.
 #[track_caller]
 fn made_after(before: impl Fn(&Fixture)) {
     for change in [edit, write, delete] {
@@ -87,7 +87,7 @@ fn a_change_by_a_command_of_the_run_is_a_change() {
 }
 
 #[test]
-fn a_part_that_was_read_stands_for_the_whole_file() {
+fn reading_a_part_counts_for_the_complete_file() {
     refused_until_read(|fixture| {
         success(fixture.call("read", json!({"path": "f", "offset": 1, "limit": 1})));
         fixture.put("f", "one\ntwo\nthree, by hand\n");
@@ -95,7 +95,7 @@ fn a_part_that_was_read_stands_for_the_whole_file() {
 }
 
 #[test]
-fn what_was_written_counts_as_read() {
+fn a_written_file_counts_as_read() {
     refused_until_read(|fixture| {
         success(fixture.call("write", json!({"path": "f", "fileText": OLD})));
         fixture.put("f", "one\ntwo\nformatted\n");
@@ -107,7 +107,7 @@ fn what_was_written_counts_as_read() {
 }
 
 #[test]
-fn a_file_that_was_not_read_is_changed_as_ever() {
+fn a_file_that_was_not_read_can_be_changed() {
     made_after(|fixture| fixture.put("f", "two\n"));
 }
 
@@ -131,7 +131,7 @@ fn one_change_after_another_needs_no_reading_in_between() {
     assert_eq!(fixture.bytes("f"), b"all new\n");
     success(call(&fixture, delete()));
     success(call(&fixture, write()));
-    assert_eq!(fixture.bytes("f"), b"all new\n", "a file that is not there any more is made anew");
+    assert_eq!(fixture.bytes("f"), b"all new\n", "a file that was removed is created");
 }
 
 #[test]

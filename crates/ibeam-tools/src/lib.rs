@@ -100,6 +100,6 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         Arc::new(update_todos::UpdateTodos::default()),
         Arc::new(write::Write::new(&files)),
     ];
-    let grounded = tools.into_iter().map(|tool| workspace_guard::RequireWorkspace::new(tool, &workspace));
-    grounded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()
+    let guarded = tools.into_iter().map(|tool| workspace_guard::RequireWorkspace::new(tool, &workspace));
+    guarded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()
 }

@@ -23,7 +23,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn a_directory_is_told_as_a_tree() {
+fn a_directory_is_listed_as_a_tree() {
     let (output, for_model) = ls(&fixture(), json!({}));
     assert_eq!(
         for_model,
@@ -35,7 +35,7 @@ fn a_directory_is_told_as_a_tree() {
 }
 
 #[test]
-fn what_is_named_to_be_left_out_is() {
+fn globs_to_ignore_are_left_out() {
     let (_, for_model) = ls(&fixture(), json!({"path": ".", "ignore": ["*.txt", "src/deep", ".*"]}));
     assert_eq!(for_model, "./\n  src/\n    loop\n    main.rs\n");
 }
@@ -47,7 +47,7 @@ fn an_ignored_directory_is_listed_when_it_is_named() {
 }
 
 #[test]
-fn a_large_tree_is_cut_level_by_level_and_said() {
+fn a_large_tree_is_cut_level_by_level_and_reported() {
     let fixture = Fixture::new();
     (0..30).for_each(|d| (0..30).for_each(|f| fixture.put(&format!("d{d:02}/f{f:02}"), "")));
     let (output, for_model) = ls(&fixture, json!({}));
@@ -57,7 +57,7 @@ fn a_large_tree_is_cut_level_by_level_and_said() {
 }
 
 #[test]
-fn f108_a_deep_tree_is_told_to_a_depth_that_every_reader_takes() {
+fn f108_a_deep_tree_is_returned_to_a_depth_that_json_readers_accept() {
     let fixture = Fixture::with(&format!("{}f", "d/".repeat(200)), "");
     let (output, for_model) = ls(&fixture, json!({}));
     assert!(output.truncated && for_model.contains("more exists"), "{for_model}");
@@ -67,13 +67,13 @@ fn f108_a_deep_tree_is_told_to_a_depth_that_every_reader_takes() {
         (directory, depth) = (below, depth + 1);
     }
     assert_eq!(depth, 40);
-    // The tree begins at any directory.
+    // The tree starts at any directory.
     let (output, _) = ls(&fixture, json!({"path": "d/".repeat(190)}));
     assert!(!output.truncated);
 }
 
 #[test]
-fn what_is_no_directory_is_refused() {
+fn anything_but_a_directory_is_refused() {
     for (path, expect) in
         [("a.txt", "is a file, not a directory"), ("none", "(ENOENT)"), ("/dev/null", "device")]
     {

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_some_file_systems_take_for_one_are_told() {
+    fn names_that_some_file_systems_do_not_distinguish_are_found() {
         check("Makefile", "makefile", Some("case"));
         check("caf\u{e9}.txt", "cafe\u{301}.txt", Some("how"));
         check("CAF\u{c9}.txt", "cafe\u{301}.txt", Some("case"));

@@ -169,12 +169,12 @@ pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u
 
 /// Returns the error about a file that is not text.
 pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
-    let way_out = if kind.ends_with("image") {
+    let suggestion = if kind.ends_with("image") {
         "; images cannot be shown to the model here: ask the user what it shows"
     } else {
         ", not text; use `shell` with a program that understands it (`file`, `xxd | head`)"
     };
-    FileError::refused(requested, format!("is {kind}{way_out}"))
+    FileError::refused(requested, format!("is {kind}{suggestion}"))
 }
 
 fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {

@@ -88,7 +88,7 @@ fn latin1_is_decoded() {
 }
 
 #[test]
-fn more_lines_than_one_call_gives_are_cut_and_said() {
+fn lines_beyond_the_limit_are_cut_and_reported() {
     let content: String = (1..=2500).map(|n| format!("{n}\n")).collect();
     let (output, for_model) = read(&Fixture::with("f.txt", content), json!({"path": "f.txt"}));
     assert!(output.exceeded_limit);
@@ -97,7 +97,7 @@ fn more_lines_than_one_call_gives_are_cut_and_said() {
 }
 
 #[test]
-fn an_offset_beyond_the_end_says_where_the_end_is() {
+fn an_offset_beyond_the_end_returns_the_number_of_lines() {
     let fixture = Fixture::with("f.txt", "1\n2\n");
     let (_, for_model) = failure(fixture.call("read", json!({"path": "f.txt", "offset": 9})));
     assert!(for_model.starts_with("`f.txt` has 2 lines, `offset` 9 is beyond"), "{for_model}");
@@ -142,7 +142,7 @@ fn files_of_proc_are_read_though_they_have_no_size() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_by_its_type() {
+fn anything_but_a_regular_file_is_refused_by_its_type() {
     let fixture = Fixture::with("dir/x", "");
     fixture.fifo("pipe");
     let _socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();

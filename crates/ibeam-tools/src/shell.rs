@@ -187,7 +187,7 @@ impl CommandRunner {
         if let Err(outcome) = &started {
             end_run_if_exhausted(context, outcome);
         }
-        let (outcome, goes_on) = match started {
+        let (outcome, keeps_running) = match started {
             Ok(running) if args.is_background == Some(true) => {
                 self.in_background(args, running, context).await
             }
@@ -195,7 +195,7 @@ impl CommandRunner {
             Err(outcome) => (*outcome, false),
         };
         let mut findings = self.monitor.pending_findings();
-        if !goes_on {
+        if !keeps_running {
             findings.extend(self.monitor.after().await);
         }
         let outcome = self.network_hint.add_to(outcome, &context.notices);

@@ -31,12 +31,12 @@ fn failed(command: &str, exit_code: i32, signal: Option<&str>, expect_for_model:
     output
 }
 
-/// What a command holds as long as one of its processes lives.
+/// Returns a file that a command keeps open as long as one of its processes lives.
 fn lifeline(fixture: &Fixture) -> Lifeline {
     Lifeline::within(&fixture.root(), "lifeline")
 }
 
-/// Starts a command in the background and gives the pid that is told.
+/// Starts a command in the background; returns the reported pid and the text for the model.
 async fn background(fixture: &Fixture, command: &str) -> (String, String) {
     let call = fixture.prepare("shell", json!({"command": command, "isBackground": true}));
     let (output, for_model) = ran(fixture.run(call).await);
@@ -47,15 +47,15 @@ async fn background(fixture: &Fixture, command: &str) -> (String, String) {
 
 /// Waits until nothing runs in the background.
 async fn none_left(fixture: &Fixture) {
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while fixture.background.running() > 0 {
-        assert!(Instant::now() < patience, "{:?}", fixture.background);
+        assert!(Instant::now() < deadline, "{:?}", fixture.background);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
 #[test]
-fn a_command_is_told_with_all_its_outputs() {
+fn a_command_returns_both_outputs() {
     let fixture = Fixture::with("sub/f", "");
     let call = json!({"command": "echo out; echo err >&2", "workingDirectory": "sub"});
     let (output, for_model) = ran(fixture.call("shell", call));
@@ -67,12 +67,12 @@ fn a_command_is_told_with_all_its_outputs() {
 }
 
 #[test]
-fn silence_is_told() {
+fn a_command_without_output_says_so() {
     assert_eq!(shell("true").1, "(no output)\n");
 }
 
 #[test]
-fn exit_codes_and_signals_are_told() {
+fn exit_codes_and_signals_are_reported() {
     failed("echo no; exit 3", 3, None, "no\n(exit code 3)\n");
     failed("nosuchcommand", 127, None, "command not found");
     failed("touch x; ./x", 126, None, "Permission denied");
@@ -89,7 +89,7 @@ fn there_is_no_input_and_no_terminal() {
 }
 
 #[test]
-fn the_environment_is_ours_without_secrets_and_prompts() {
+fn commands_get_the_environment_without_secrets_and_prompts() {
     let (output, _) = shell("env");
     let has = |pair: &str| output.stdout.lines().any(|line| line == pair);
     for pair in [
@@ -123,7 +123,7 @@ fn the_shell_reads_no_start_up_files() {
 }
 
 #[test]
-fn a_timeout_ends_even_what_ignores_term() {
+fn a_timeout_ends_a_command_that_ignores_term() {
     let timeouts = CommandTimeouts { grace: Duration::from_millis(300), ..CommandTimeouts::default() };
     let fixture = Fixture::in_time(timeouts);
     let mut held = lifeline(&fixture);
@@ -240,7 +240,7 @@ fn a_daemon_ends_with_its_call() {
 }
 
 #[test]
-fn a_command_that_kills_its_supervisor_is_told_as_killed() {
+fn a_command_that_kills_its_supervisor_is_reported_as_killed() {
     let fixture = Fixture::new();
     let (why, _) = failure(fixture.call("shell", json!({"command": "echo said; kill -9 $PPID; sleep 60"})));
     let ToolFailure::CommandFailed(output) = why else { panic!("{why:?}") };
@@ -284,7 +284,7 @@ fn binary_output_becomes_text_with_a_marker() {
 }
 
 #[test]
-fn a_background_command_goes_on_and_is_ended_with_the_run() {
+fn a_background_command_keeps_running_and_ends_with_the_run() {
     let fixture = Fixture::new();
     let mut held = lifeline(&fixture);
     runtime().block_on(async {
@@ -301,7 +301,7 @@ fn a_background_command_goes_on_and_is_ended_with_the_run() {
 }
 
 #[test]
-fn a_server_left_by_a_background_command_goes_on() {
+fn a_server_left_by_a_background_command_keeps_running() {
     let fixture = Fixture::new();
     let mut held = lifeline(&fixture);
     runtime().block_on(async {
@@ -318,7 +318,7 @@ fn a_background_command_is_ended_by_a_later_one() {
         let fixture = Fixture::new();
         let mut held = lifeline(&fixture);
         runtime().block_on(async {
-            // The shell waits for a child that does not die with it.
+            // The shell waits for a child in a session of its own.
             let command = format!("setsid bash -c '{}' & wait", held.command());
             let (pid, _) = background(&fixture, &command).await;
             held.wait_until_held();
@@ -357,7 +357,7 @@ fn a_stop_ends_the_wait_for_background_commands() {
 }
 
 #[test]
-fn what_ignores_term_in_the_background_is_killed() {
+fn a_background_command_that_ignores_term_is_killed() {
     let fixture =
         Fixture::in_time(CommandTimeouts { grace: Duration::from_millis(200), ..CommandTimeouts::default() });
     let mut held = lifeline(&fixture);
@@ -379,7 +379,7 @@ fn a_background_command_that_ends_early_is_an_ordinary_one() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn a_command_that_cannot_start_explains_why() {
     let fixture = Fixture::with("file", "");
     let refused = |call: Value, expect: &str| {
         let (_, for_model) = failure(fixture.call("shell", call));
@@ -393,7 +393,7 @@ fn what_cannot_start_says_why() {
 }
 
 #[test]
-fn a_workspace_that_is_gone_is_told() {
+fn a_removed_workspace_is_reported() {
     let fixture = Fixture::new();
     let root = fixture.root();
     ran(fixture.call("shell", json!({"command": "rm -rf \"$PWD\""})));
@@ -411,7 +411,7 @@ fn policy_sees_the_command() {
 }
 
 #[test]
-fn a_command_that_changes_a_protected_place_has_failed_and_is_told_so() {
+fn a_command_that_changes_a_protected_path_fails_with_the_reason() {
     let fixture = Fixture::guarded(&[], &[]);
     let command = json!({"command": "echo said; mkdir .cursor; echo '{}' > .cursor/mcp.json"});
     let (why, for_model) = failure(fixture.call("shell", command));
@@ -424,7 +424,7 @@ fn a_command_that_changes_a_protected_place_has_failed_and_is_told_so() {
 }
 
 #[test]
-fn what_a_background_command_does_to_a_protected_place_is_set_right_and_told_later() {
+fn a_change_of_a_protected_path_by_a_background_command_is_restored_and_reported_later() {
     let fixture = Fixture::guarded(&[], &[]);
     runtime().block_on(async {
         background(&fixture, "while [ ! -e go ]; do sleep 0.01; done; mkdir .cursor").await;
@@ -502,7 +502,7 @@ fn git_does_not_run_in_a_bare_repository_that_lies_in_the_workspace() {
     ] {
         ran(run(command, directory));
     }
-    // What the analysis does not see, git refuses itself.
+    // What the analysis misses, git itself refuses.
     let outcome = run("x=b; bash -c 'cd $0; git rev-parse --git-dir' $x || echo refused", "");
     assert!(format!("{outcome:?}").contains("refused"), "{outcome:?}");
 }

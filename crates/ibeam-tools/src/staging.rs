@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_temporary_name_comes_to_its_place() {
+    fn a_file_with_a_temporary_name_is_published() {
         let fixture = Fixture::with("f", "old");
         let directory = directory(&fixture);
         let mut staged = Staged::named(&directory).unwrap();

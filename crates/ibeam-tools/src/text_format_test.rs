@@ -25,7 +25,7 @@ fn refused(bytes: &[u8], expect: &str) {
 }
 
 #[test]
-fn encodings_are_told_apart() {
+fn encodings_are_detected() {
     text(b"", UTF_8, false, "");
     text(b"plain\r\n", UTF_8, false, "plain\r\n");
     text("né €".as_bytes(), UTF_8, false, "né €");
@@ -50,7 +50,7 @@ fn a_character_cut_by_the_end_of_the_sample_is_not_broken() {
 }
 
 #[test]
-fn what_is_not_text_is_named() {
+fn a_file_that_is_not_text_is_named() {
     refused(b"\x89PNG\r\n\x1a\n0000", "a PNG image");
     refused(b"\xff\xd8\xff\xe0", "a JPEG image");
     refused(b"RIFF0000WEBPVP8 ", "a WebP image");
@@ -75,6 +75,6 @@ fn lines_are_counted_as_the_standard_library_does() {
 }
 
 #[test]
-fn one_line_is_no_plural() {
+fn one_line_is_singular() {
     assert_eq!([0u64, 1, 2].map(line_count), ["0 lines", "1 line", "2 lines"]);
 }

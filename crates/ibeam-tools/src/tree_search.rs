@@ -208,7 +208,7 @@ mod tests {
     use crate::fixture::Fixture;
 
     #[test]
-    fn a_walk_whose_time_is_up_says_what_it_left_out() {
+    fn a_walk_that_runs_out_of_time_names_unread_directories() {
         let fixture = Fixture::with("first", "");
         ["a/x", "b/x", "b/c/x"].iter().for_each(|file| fixture.put(file, ""));
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_not_searched_to_its_end_is_said_to_be() {
+    fn a_file_that_was_not_searched_to_its_end_is_reported() {
         let fixture = Fixture::with("f", "x");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let walked =

@@ -21,7 +21,7 @@ fn first() -> Value {
 }
 
 #[test]
-fn a_list_is_made() {
+fn a_list_is_created() {
     check(&[first()], &[("1", "a", InProgress), ("2", "b", Pending)]);
 }
 

@@ -67,7 +67,7 @@ fn a_tilde_is_a_name() {
 }
 
 #[test]
-fn ways_out_are_seen() {
+fn paths_that_lead_out_are_detected() {
     outside("out", |fixture| fixture.outside("secret"));
     outside("up/secret", |fixture| fixture.outside("secret"));
     outside("../secret", |fixture| fixture.outside("secret"));
@@ -77,7 +77,7 @@ fn ways_out_are_seen() {
 }
 
 #[test]
-fn a_link_to_nothing_is_told() {
+fn a_dangling_link_is_reported() {
     let found = workspace(&fixture()).resolve("dangling").unwrap();
     assert!(found.is_dangling && found.is_inside);
 }
@@ -90,7 +90,7 @@ fn an_entry_is_the_link_itself() {
 }
 
 #[test]
-fn paths_that_lead_nowhere_say_why() {
+fn paths_that_do_not_resolve_return_the_reason() {
     refused("", PathError::Empty);
     refused("a\0b", PathError::Nul);
     refused("loop_a", PathError::Unreachable(Errno::LOOP));
@@ -100,7 +100,7 @@ fn paths_that_lead_nowhere_say_why() {
 }
 
 #[test]
-fn further_directories_belong_to_the_workspace() {
+fn additional_directories_belong_to_the_workspace() {
     let fixture = fixture();
     std::fs::create_dir(fixture.outside("more")).unwrap();
     let workspace = Workspace::new(&fixture.root(), &[fixture.outside("more")]).unwrap();

@@ -112,9 +112,9 @@ fn write(
     let verb = if old.is_some() { "replaced" } else { "created" };
     let mut for_model = format!("{verb} `{requested}`: {}, {} bytes", line_count(lines_created), bytes.len());
     if old.is_none()
-        && let Some(twin) = entry.name_collision()
+        && let Some(collision) = entry.name_collision()
     {
-        let NameCollision { name, difference } = twin;
+        let NameCollision { name, difference } = collision;
         for_model.push_str(&format!("; beware: `{name}` stands beside it and differs only in {difference}"));
     }
     let output = WriteOutput {

@@ -65,7 +65,7 @@ fn an_existing_file_keeps_its_mode_and_gets_a_new_inode_only() {
         std::fs::set_permissions(fixture.path("f"), PermissionsExt::from_mode(mode)).unwrap();
         write(&fixture, "f", "new");
         assert_eq!(fixture.path("f").metadata().unwrap().mode() & 0o7777, mode);
-        assert_eq!(names(&fixture), ["f"], "nothing is left beside it");
+        assert_eq!(names(&fixture), ["f"], "no temporary file is left");
     }
 }
 
@@ -146,7 +146,7 @@ fn links_to_nothing_and_out_are_refused() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused() {
+fn anything_but_a_regular_file_is_refused() {
     let fixture = Fixture::with("d/f", "");
     fixture.fifo("pipe");
     refused(&fixture, "d", "is a directory");
@@ -180,7 +180,7 @@ fn a_hard_link_keeps_the_old_content() {
 }
 
 #[test]
-fn a_name_that_differs_in_case_only_is_told() {
+fn a_name_that_differs_only_in_case_is_reported() {
     let fixture = Fixture::with("Readme.md", "");
     let (_, for_model) = write(&fixture, "README.md", "x");
     assert!(

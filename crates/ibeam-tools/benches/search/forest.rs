@@ -1,7 +1,7 @@
-//! A tree of many files, made once from a fixed seed and kept beside the build: what `grep` and `glob` search.
+//! A tree of many files for `grep` and `glob`, generated once from a fixed seed and stored in the target directory.
 //!
-//! Sources, hidden files, binary files, and directories and files that ignore files name. The same seed gives the same
-//! tree on every machine.
+//! It has source files, hidden files, binary files, and files and directories that ignore files name. The same seed
+//! generates the same tree on every machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use fastrand::Rng;
 
 /// Files of the whole tree.
 const FILES: usize = 100_000;
-/// Files of the tree that is searched where nothing is measured.
+/// Files of the tree where nothing is measured.
 const FEW_FILES: usize = 500;
-/// Another tree needs another number: it is a part of the name.
+/// A part of the tree's name, which changes whenever the tree does.
 const EDITION: u32 = 3;
 
-/// A word that stands in one file of a thousand.
+/// A word that occurs in one of a thousand files.
 pub(crate) const RARE: &str = "reconcile_ledger";
-/// What the names of one file in 800 begin with.
+/// The prefix of the names of one file in 800.
 pub(crate) const NAMED: &str = "handler_";
 
 const WORDS: [&str; 24] = [
@@ -31,26 +31,26 @@ const SYLLABLES: [&str; 16] = [
 ];
 const EXTENSIONS: [&str; 8] = ["rs", "rs", "rs", "toml", "md", "ts", "py", "json"];
 
-/// The tree and how many files it has.
+/// The tree, and the number of its files.
 pub(crate) struct Forest {
     pub(crate) root: PathBuf,
     pub(crate) files: usize,
 }
 
 impl Forest {
-    /// The tree; made if it is not there. Small unless this is a bench that is measured.
-    #[allow(clippy::disallowed_methods, reason = "a bench is a program: it is told so by its arguments")]
+    /// Returns the tree, generating it if it does not exist. Small unless the bench measures.
+    #[allow(clippy::disallowed_methods, reason = "a bench is a program, which reads its arguments")]
     pub(crate) fn grown() -> Self {
         let measured = std::env::args().any(|argument| argument == "--bench");
         let files = if measured { FILES } else { FEW_FILES };
-        let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("bench-tree");
-        let root = beside.join(format!("{EDITION}-{files}"));
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("bench-tree");
+        let root = parent.join(format!("{EDITION}-{files}"));
         if !root.is_dir() {
-            fs::create_dir_all(&beside).unwrap();
-            let growing = tempfile::tempdir_in(&beside).unwrap();
+            fs::create_dir_all(&parent).unwrap();
+            let growing = tempfile::tempdir_in(&parent).unwrap();
             let tree = growing.path().join("tree");
             grow(&tree, files);
-            // Who comes second has made it for nothing.
+            // Another process has generated the same tree meanwhile.
             let _ = fs::rename(tree, &root);
         }
         assert!(root.is_dir());
@@ -60,12 +60,12 @@ impl Forest {
 
 fn grow(root: &Path, files: usize) {
     let mut rng = Rng::with_seed(0x1bea_0001);
-    // By this it is a repository to every program that asks.
+    // This makes it a repository for every program.
     fs::create_dir_all(root.join(".git")).unwrap();
     fs::write(root.join(".gitignore"), "/build/\n*.log\nnode_modules/\n").unwrap();
     let mut directories = vec![root.to_owned()];
     for made in 0..files {
-        // About 20 files in each directory, eight deep at the most.
+        // About 20 files in each directory, at most eight directories deep.
         if made % 20 == 0 {
             let parent =
                 rng.choice(&directories).filter(|at| at.strip_prefix(root).unwrap().iter().count() < 8);
@@ -89,7 +89,8 @@ fn grow(root: &Path, files: usize) {
     }
 }
 
-/// Half a kilobyte to four of lines; the rare word in one of a thousand, a NUL in one of a hundred.
+/// Returns lines of half a kilobyte to four kilobytes; one file of a thousand has the rare word, one of a hundred a
+/// NUL.
 fn content(rng: &mut Rng, number: usize) -> Vec<u8> {
     let size = rng.usize(500..4000);
     let mut text = String::with_capacity(size + 100);

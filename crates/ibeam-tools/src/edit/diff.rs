@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_are_told_as_the_program_diff_tells_them() {
+    fn hunks_are_formatted_like_those_of_diff() {
         check("a\n", "a\n", (0, 0), "");
         check("", "a\nb\n", (2, 0), "@@ -0,0 +1,2 @@\n+a\n+b\n");
         check("a\n", "", (0, 1), "@@ -1 +0,0 @@\n-a\n");

@@ -192,7 +192,7 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
     // The line end of added lines: that of the line before, else of the next, else LF.
     let neighbour = at.checked_sub(1).and_then(|before| lines.get(before)).or_else(|| lines.get(at));
     let mut end: &[u8] = neighbour.map_or(b"\n", |line| if line.end.is_empty() { b"\n" } else { line.end });
-    let tells_newline = hunk.lines.contains(&Line::NoNewline);
+    let has_newline_marker = hunk.lines.contains(&Line::NoNewline);
     let mut lines_left = hunk.lines.iter().peekable();
     while let Some(line) = lines_left.next() {
         match line {
@@ -215,8 +215,8 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
                 let is_last = at + used >= lines.len() && lines_left.peek().is_none();
                 let was_open = lines.last().is_some_and(|last| last.end.is_empty());
                 // A patch without a marker about the final newline leaves it as it is.
-                let open =
-                    lines_left.peek() == Some(&&Line::NoNewline) || (is_last && was_open && !tells_newline);
+                let open = lines_left.peek() == Some(&&Line::NoNewline)
+                    || (is_last && was_open && !has_newline_marker);
                 if !open {
                     result.extend_from_slice(end);
                 }

@@ -75,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_stream_is_told_whole() {
+    fn a_short_stream_is_complete() {
         check("né\n".as_bytes(), 4, "né\n");
     }
 
     #[test]
-    fn a_stream_of_just_the_limit_is_told_whole() {
+    fn a_stream_of_exactly_the_limit_is_complete() {
         check(&[b'a'; 30 << 10], 30 << 10, "aaa");
     }
 
     #[test]
-    fn a_long_stream_loses_its_middle_and_says_how_much() {
+    fn a_long_stream_loses_its_middle_and_states_how_much() {
         check(
             &[b'a'; 1_000_000],
             (30 << 10) + "\n… 969280 bytes left out …\n".len(),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_begin_of_a_character_is_told_from_a_whole_one() {
+    fn an_incomplete_character_at_the_end_is_detected() {
         for (bytes, expect) in [
             (b"a".as_slice(), 0),
             (b"a\xe2", 1),

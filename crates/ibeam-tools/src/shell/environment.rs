@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_need_passes() {
+    fn variables_that_people_need_pass() {
         for name in [
             "HOME",
             "LC_ALL",
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_passes_but_by_name() {
+    fn other_variables_pass_only_by_name() {
         for name in
             ["SOMETHING", "SSH_AUTH_SOCK", "DATABASE_URL", "NODE_OPTIONS", "PYTHONSTARTUP", "GIT_SSH_COMMAND"]
         {
@@ -468,14 +468,14 @@ mod tests {
     fn settings_of_git_are_added_to_those_that_are_there() {
         let mut none = Vec::new();
         add_git_settings(&mut none);
-        let ours = |at: usize, count: &str| {
+        let merged_settings = |at: usize, count: &str| {
             variables(&[
                 (&format!("GIT_CONFIG_KEY_{at}"), "safe.bareRepository"),
                 (&format!("GIT_CONFIG_VALUE_{at}"), "explicit"),
                 ("GIT_CONFIG_COUNT", count),
             ])
         };
-        assert_eq!(none, ours(0, "1"));
+        assert_eq!(none, merged_settings(0, "1"));
         let given = variables(&[
             ("GIT_CONFIG_KEY_0", "core.pager"),
             ("GIT_CONFIG_VALUE_0", "cat"),
@@ -483,11 +483,11 @@ mod tests {
         ]);
         let mut merged = given.clone();
         add_git_settings(&mut merged);
-        assert_eq!(merged, [&given[..2], &ours(1, "2")[..]].concat());
+        assert_eq!(merged, [&given[..2], &merged_settings(1, "2")[..]].concat());
         // git refuses an invalid count; the settings here have a valid one.
         let mut odd = variables(&[("GIT_CONFIG_COUNT", "many")]);
         add_git_settings(&mut odd);
-        assert_eq!(odd, ours(0, "1"));
+        assert_eq!(odd, merged_settings(0, "1"));
     }
 
     #[test]

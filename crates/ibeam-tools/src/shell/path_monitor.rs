@@ -64,7 +64,7 @@ struct Snapshots {
     /// Running commands that may write.
     commands: usize,
     /// Findings after a background command, which were not reported yet.
-    untold: Vec<Finding>,
+    pending_findings: Vec<Finding>,
 }
 
 /// A change of a protected path by a command.
@@ -129,13 +129,13 @@ impl ProtectedPathMonitor {
     pub(super) async fn after_background(&self) {
         let found = self.after().await;
         if let Some(inner) = &self.0 {
-            inner.lock().untold.extend(found);
+            inner.lock().pending_findings.extend(found);
         }
     }
 
     /// Removes and returns the findings that were not reported yet.
     pub(super) fn pending_findings(&self) -> Vec<Finding> {
-        self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().untold)).unwrap_or_default()
+        self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().pending_findings)).unwrap_or_default()
     }
 
     /// Whether the first scan was incomplete; `true` once.
@@ -200,8 +200,8 @@ impl Inner {
             let mut now = Snapshot::take(&base, Some(old), &self.path_policy);
             // If the root was removed, everything is gone, and nothing can be restored.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let looks = SnapshotDiff { base: &base, old, now: &now, at_start };
-            if is_there && self.restore(&looks, &mut quarantine, &mut findings) {
+            let diff = SnapshotDiff { base: &base, old, now: &now, at_start };
+            if is_there && self.restore(&diff, &mut quarantine, &mut findings) {
                 now = Snapshot::take(&base, Some(&now), &self.path_policy);
             }
             state.snapshots.push(now);
@@ -212,18 +212,18 @@ impl Inner {
     /// Moves away and restores what changed; returns whether there was anything to do.
     fn restore(
         &self,
-        looks: &SnapshotDiff<'_>,
+        diff: &SnapshotDiff<'_>,
         quarantine: &mut Quarantine,
         findings: &mut Vec<Finding>,
     ) -> bool {
-        let SnapshotDiff { base, old, now, .. } = *looks;
+        let SnapshotDiff { base, old, now, .. } = *diff;
         let before = findings.len();
         let mut gone: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
-        let cut = looks
+        let cut = diff
             .newly_incomplete()
-            .filter(|rel_path| !self.is_exempt(looks, rel_path, &base.path.join(rel_path)));
-        for rel_path in looks.newly_unlisted().chain(cut) {
+            .filter(|rel_path| !self.is_exempt(diff, rel_path, &base.path.join(rel_path)));
+        for rel_path in diff.newly_unlisted().chain(cut) {
             let path = base.path.join(rel_path);
             if gone.iter().any(|above| rel_path.starts_with(above)) {
                 continue;
@@ -242,8 +242,8 @@ impl Inner {
             }
             let path = base.path.join(rel_path);
             // A path that existed before and was not scanned must not be moved away.
-            let overlooked = was.is_none() && looks.may_have_existed(rel_path);
-            if overlooked || self.is_permitted(looks, rel_path, was, entry) {
+            let existed_before = was.is_none() && diff.may_have_existed(rel_path);
+            if existed_before || self.is_permitted(diff, rel_path, was, entry) {
                 continue;
             }
             let taken = quarantine.move_in(base, rel_path);
@@ -257,7 +257,7 @@ impl Inner {
             let is_taken = gone.iter().any(|above| rel_path.starts_with(above));
             let path = base.path.join(rel_path);
             let missing = is_gone
-                && !self.may_be_missing(looks, rel_path, was)
+                && !self.may_be_missing(diff, rel_path, was)
                 && !old.may_miss(rel_path)
                 && !now.may_miss(rel_path);
             if !is_taken && !missing {
@@ -280,11 +280,11 @@ impl Inner {
     }
 
     /// Whether a rule lets commands change `path`.
-    fn is_exempt(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, path: &Path) -> bool {
+    fn is_exempt(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, path: &Path) -> bool {
         if self.path_policy.denies_write(path) {
             return false;
         }
-        match looks.git_dir_path(rel_path) {
+        match diff.git_dir_path(rel_path) {
             // The name alone does not identify a git directory with another name.
             Some(inner) if inner.name != ".git" => self.path_policy.exempts_by_name(path, &inner.name),
             Some(_) | None => self.path_policy.exempts(path),
@@ -293,31 +293,31 @@ impl Inner {
 
     fn is_permitted(
         &self,
-        looks: &SnapshotDiff<'_>,
+        diff: &SnapshotDiff<'_>,
         rel_path: &Path,
         was: Option<&Entry>,
         now: &Entry,
     ) -> bool {
-        let path = looks.base.path.join(rel_path);
+        let path = diff.base.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(looks, rel_path, &path) || (was.is_none() && looks.was_moved(rel_path, now)) {
+        if self.is_exempt(diff, rel_path, &path) || (was.is_none() && diff.was_moved(rel_path, now)) {
             return true;
         }
-        let Some(inner) = looks.git_dir_path(rel_path) else { return looks.came_with_package(rel_path) };
+        let Some(inner) = diff.git_dir_path(rel_path) else { return diff.came_with_package(rel_path) };
         if inner.rel_path.as_os_str().is_empty() && !now.is_directory() {
-            return was.is_none() && self.leads_to_watched_repository(looks, rel_path, now);
+            return was.is_none() && self.leads_to_watched_repository(diff, rel_path, now);
         }
         let created_by_command = if inner.is_own { inner.created_by_command } else { was.is_none() };
         git_dir_rules::is_permitted(inner.rel_path, was, now, created_by_command, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
-    fn leads_to_watched_repository(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, now: &Entry) -> bool {
+    fn leads_to_watched_repository(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, now: &Entry) -> bool {
         let above = rel_path.parent().filter(|above| !above.as_os_str().is_empty());
         let Some((above, content)) = above.zip(now.content()) else { return false };
-        let work_tree = looks.base.path.join(above);
+        let work_tree = diff.base.path.join(above);
         let target =
             content.strip_prefix(b"gitdir: ").map(|line| Path::new(OsStr::from_bytes(line.trim_ascii_end())));
         let Some(Ok(target)) = target.map(|target| work_tree.join(target).canonicalize()) else {
@@ -328,15 +328,15 @@ impl Inner {
         is_inside && !work_tree.starts_with(&target)
     }
 
-    fn may_be_missing(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, was: &Entry) -> bool {
-        let path = looks.base.path.join(rel_path);
+    fn may_be_missing(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, was: &Entry) -> bool {
+        let path = diff.base.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(looks, rel_path, &path) || looks.went_with_directory(rel_path) {
+        if self.is_exempt(diff, rel_path, &path) || diff.went_with_directory(rel_path) {
             return true;
         }
-        match looks.git_dir_path(rel_path) {
+        match diff.git_dir_path(rel_path) {
             // A command may remove a repository, and with it the entries that make git run programs.
             Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, was),
             None => false,

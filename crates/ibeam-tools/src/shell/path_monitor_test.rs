@@ -36,7 +36,7 @@ impl Guarded {
         Self::with_rules(&[], &[], fixture)
     }
 
-    /// What is found after `command`, and told again when nothing more happens.
+    /// Returns the findings after `command`, and checks that a further scan has none.
     #[track_caller]
     fn after(&self, command: &str) -> Vec<Finding> {
         let found = runtime().block_on(async {
@@ -57,7 +57,7 @@ impl Guarded {
         assert_eq!(self.after(command), [], "{command}");
     }
 
-    /// The one path that is set right after `command`.
+    /// Checks that `command` leads to a finding about this path only.
     #[track_caller]
     fn stops(&self, command: &str, path: &str) {
         let found = self.after(command);
@@ -101,7 +101,7 @@ fn repository() -> Fixture {
 }
 
 #[test]
-fn a_protected_name_that_a_command_makes_is_taken_away() {
+fn a_protected_name_that_a_command_creates_is_moved_away() {
     let guarded = Guarded::new(Fixture::with("data/x", ""));
     guarded.stops("mkdir c; echo '{}' > c/mcp.json; mv c .cursor", ".cursor");
     guarded.stops("ln -s data .claude", ".claude");
@@ -117,7 +117,7 @@ fn a_protected_name_that_a_command_makes_is_taken_away() {
 }
 
 #[test]
-fn ordinary_work_is_let_alone() {
+fn ordinary_work_is_not_disturbed() {
     let guarded = Guarded::new(repository());
     guarded.permits("mkdir -p .github src; touch .gitignore .editorconfig src/HEAD; echo x > HEAD; rm HEAD");
     guarded.permits(
@@ -155,7 +155,7 @@ fn a_rebase_may_stop_and_go_on_but_leaves_no_step_that_runs_a_command() {
         "echo both > README.md; git add README.md; GIT_EDITOR=true git rebase --continue >/dev/null 2>&1",
     );
     assert!(!guarded.exists("pwned") && !guarded.exists(".git/rebase-merge"));
-    // A directory that was not there.
+    // A directory that did not exist.
     guarded.stops(&format!("mkdir .git/rebase-merge; echo 'exec touch pwned' > {steps}"), steps);
     guarded.permits("rm -r .git/rebase-merge");
     guarded.stops(
@@ -205,7 +205,7 @@ fn a_repository_made_with_more_than_git_writes_loses_that() {
 }
 
 #[test]
-fn what_makes_git_run_something_is_put_back() {
+fn changes_that_make_git_run_programs_are_restored() {
     let fixture = repository();
     fixture.put(".git/hooks/pre-push", "mine");
     fixture.put(".vscode/tasks.json", "mine");
@@ -242,7 +242,7 @@ fn repositories_of_submodules_are_watched_too() {
 }
 
 #[test]
-fn a_rule_that_spells_the_place_out_lifts_it() {
+fn a_rule_that_names_the_path_lifts_the_protection() {
     let guarded =
         Guarded::with_rules(&["Write(.vscode/**)", "Write(.git/hooks/pre-commit)"], &[], repository());
     guarded.permits("mkdir .vscode; echo '{}' > .vscode/tasks.json; printf x > .git/hooks/pre-commit");
@@ -251,7 +251,7 @@ fn a_rule_that_spells_the_place_out_lifts_it() {
 }
 
 #[test]
-fn what_a_deny_rule_covers_is_taken_away_or_put_back_wherever_it_is() {
+fn changes_below_a_deny_rule_are_removed_or_restored_at_any_depth() {
     let guarded =
         Guarded::with_rules(&[], &["Write(**/*.key)", "Write(src/)"], Fixture::with("src/main.rs", "fn"));
     guarded.stops("mkdir -p a/b; echo x > a/b/new.key", "a/b/new.key");
@@ -263,7 +263,7 @@ fn what_a_deny_rule_covers_is_taken_away_or_put_back_wherever_it_is() {
 }
 
 #[test]
-fn what_people_change_between_commands_stays() {
+fn changes_by_people_between_commands_stay() {
     let guarded = Guarded::new(Fixture::new());
     guarded.permits("true");
     guarded.fixture.put(".vscode/settings.json", "mine");
@@ -272,7 +272,7 @@ fn what_people_change_between_commands_stays() {
 }
 
 #[test]
-fn what_is_too_much_to_watch_is_let_alone_but_for_its_own_name() {
+fn a_directory_too_large_to_watch_is_left_alone_except_its_own_name() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path(".vscode")).unwrap();
     for number in 0..5000 {
@@ -293,13 +293,13 @@ fn a_change_that_leaves_no_trace_in_times_and_size_is_seen() {
 }
 
 #[test]
-fn a_workspace_that_is_removed_leaves_nothing_to_set_right() {
+fn a_removed_workspace_leaves_nothing_to_restore() {
     let guarded = Guarded::new(Fixture::with(".envrc", "mine"));
     guarded.permits("rm -r \"$PWD\"");
 }
 
 #[test]
-fn while_a_command_runs_on_what_it_does_is_not_taken_for_what_was_there() {
+fn changes_of_a_running_background_command_are_not_accepted_as_the_state_before() {
     let guarded = Guarded::new(Fixture::new());
     runtime().block_on(async {
         guarded.monitor.before().await;
@@ -329,7 +329,7 @@ fn a_linked_work_tree_is_watched_in_its_repository() {
 }
 
 #[test]
-fn a_finding_is_told_with_the_way_out() {
+fn a_finding_is_reported_with_a_suggestion() {
     let found = [Finding {
         path: "/w/.cursor".into(),
         description: "was made and is now at `/q/.cursor`".to_owned(),
@@ -379,7 +379,7 @@ fn configuration_of_a_new_repository_below_the_root_is_plain_or_taken_away() {
         assert!(!String::from_utf8(guarded.fixture.bytes(name)).unwrap().contains(evil), "{name}");
     }
     assert!(!guarded.exists("d/.git/config") && guarded.exists("d/.git/HEAD"));
-    // What the person runs afterwards runs nothing.
+    // A command of the person does not run anything afterwards.
     bash(&guarded.fixture.root(), "git status >/dev/null");
 }
 
@@ -458,7 +458,7 @@ fn what_is_new_in_a_directory_that_is_too_large_is_taken_away_with_it() {
          mkdir objects refs; touch HEAD; printf x > hooks/pre-push",
         &format!("{}.git/hooks/pre-push", "d/".repeat(40)),
     );
-    // Longer than any path that the system takes at once.
+    // Longer than any path that the system accepts at once.
     guarded.stops(
         "for i in $(seq 1 30); do n=$(printf 'n%.0s' $(seq 1 200)); mkdir $n; cd $n; done; touch .envrc",
         &"n".repeat(200),

@@ -42,9 +42,9 @@ impl Launcher {
     /// Returns a launcher whose commands get the filtered environment, without interactive prompts.
     pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
         let roots: Vec<&Path> = workspace.directories().collect();
-        let ours = &settings.environment;
+        let own_environment = &settings.environment;
         let mut environment = environment::passed(
-            ours.clone(),
+            own_environment.clone(),
             &settings.extra_environment,
             &settings.secret_variables,
             &roots,
@@ -55,7 +55,7 @@ impl Launcher {
             environment.push((name, value));
         }
         environment::add_git_settings(&mut environment);
-        Self { bash: find_bash(ours, &roots), environment }
+        Self { bash: find_bash(own_environment, &roots), environment }
     }
 
     /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
@@ -74,14 +74,14 @@ impl Launcher {
         environment.push(("PWD".into(), directory.into()));
         let started = Instant::now();
         let stdin = File::open("/dev/null").map_err(|error| failed(&error))?;
-        let (stdout, theirs) = pipe().map_err(|error| failed(&error))?;
-        let (stderr, theirs_too) = pipe().map_err(|error| failed(&error))?;
+        let (stdout, stdout_writer) = pipe().map_err(|error| failed(&error))?;
+        let (stderr, stderr_writer) = pipe().map_err(|error| failed(&error))?;
         let launch = LaunchSpec {
             program: bash,
             arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
             environment: &environment,
             directory,
-            stdio: [stdin.as_fd(), theirs.as_fd(), theirs_too.as_fd()],
+            stdio: [stdin.as_fd(), stdout_writer.as_fd(), stderr_writer.as_fd()],
         };
         let tree = processes.spawn(&launch).map_err(|error| explain(&error))?;
         let tree = ProcessTree::new(tree).map_err(|error| failed(&error))?;

@@ -57,9 +57,12 @@ impl ModeOverrides {
 
     fn grant_user_rights(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
         let stat = rustix::fs::fstat(directory)?;
-        let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        let is_owned_by_user = stat.st_uid == rustix::process::geteuid().as_raw();
         let mode = stat.st_mode & 0o7777;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || !is_ours || mode & 0o700 == 0o700 {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+            || !is_owned_by_user
+            || mode & 0o700 == 0o700
+        {
             return Ok(());
         }
         set_mode(directory, mode | 0o700)?;
