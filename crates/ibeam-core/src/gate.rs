@@ -1,14 +1,13 @@
-//! The one gate around all tools: what hooks object, then the rules, then whoever can be asked.
+//! The one gate before all tools: blocks of hooks, then the rules, then the approver.
 
 use std::sync::Arc;
 
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::ToolCall;
 
-use crate::approver::{ApprovalRequest, Approver};
-use crate::hook::HookBlock;
+use crate::ports::{ApprovalRequest, Approver, HookBlock};
 
-/// What the gate says of a call.
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The rule that decided.
@@ -17,7 +16,7 @@ pub struct Decision {
     pub refusal: Option<Refusal>,
 }
 
-/// Why a call does not run, in English.
+/// The reason why a call does not run, in English.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// A sentence for the model.
@@ -27,7 +26,7 @@ pub struct Refusal {
 }
 
 impl From<String> for Refusal {
-    /// Returns the refusal that tells the model and people the same.
+    /// Returns a refusal with the same sentence for the model and for people.
     fn from(reason: String) -> Self {
         Self { for_model: reason.clone(), for_people: reason }
     }
@@ -40,27 +39,27 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that asks `approver` where `policy` leaves a call open.
+    /// Returns a gate that asks `approver` where `policy` requires approval.
     pub fn new(policy: Policy, approver: Arc<dyn Approver>) -> Self {
         Self { policy, approver }
     }
 
-    /// Decides about one call, to which a hook may object.
-    pub async fn decide(&self, call: &ToolCall, access: &Access, objection: Option<&HookBlock>) -> Decision {
-        if let Some(objection) = objection
-            && !objection.ask
+    /// Decides on one call, which a hook may have blocked.
+    pub async fn decide(&self, call: &ToolCall, access: &Access, block: Option<&HookBlock>) -> Decision {
+        if let Some(block) = block
+            && !block.ask
         {
-            return Decision { rule: objection.rule(), refusal: Some(objection.refusal()) };
+            return Decision { rule: block.rule(), refusal: Some(block.refusal()) };
         }
-        let (rule, refusal) = match (self.policy.decide(access), objection) {
-            // A hook narrows what the rules allow, and lifts nothing that they do not.
-            (Verdict::Allow { .. }, Some(objection)) => (objection.rule(), objection.refusal()),
+        let (rule, refusal) = match (self.policy.decide(access), block) {
+            // A hook narrows what the rules allow. It never allows what they refuse.
+            (Verdict::Allow { .. }, Some(block)) => (block.rule(), block.refusal()),
             (Verdict::Allow { rule }, None) => return Decision { rule, refusal: None },
             (Verdict::Deny { rule, reason }, _) => return Decision { rule, refusal: Some(reason.into()) },
             (Verdict::Ask { rule, reason }, _) => (rule, reason.into()),
         };
-        let asked = ApprovalRequest { rule: &rule, reason: &refusal.for_model };
-        match self.approver.decide(call, access, asked).await {
+        let request = ApprovalRequest { rule: &rule, reason: &refusal.for_model };
+        match self.approver.decide(call, access, request).await {
             true => Decision { rule: "approved".to_owned(), refusal: None },
             false => Decision { rule, refusal: Some(refusal) },
         }

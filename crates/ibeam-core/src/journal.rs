@@ -9,8 +9,8 @@ use std::time::Duration;
 use ibeam_protocol::{Event, EventKind, EventOrder, EventPosition, Notice};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::clock::Clock;
 use crate::history::History;
+use crate::ports::Clock;
 use crate::redact::{DeltaRedactor, Redactor};
 use crate::tally::Tally;
 

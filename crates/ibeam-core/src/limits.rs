@@ -1,13 +1,16 @@
-//! The limits of a run: how near it is to each, and which is reached.
+//! The limits of a run, and the guard against a model that repeats the same call.
 //!
-//! Pure. A soft limit is told to the model once, so that it can finish; the hard one ends the run.
+//! Pure. The model is warned once before a limit, so that it can finish; the limit itself ends the run.
 
-use ibeam_protocol::{LimitKind, Limits, Notice, Reason, RunTotals};
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// From this share of a limit on the model is asked to finish.
+use ibeam_protocol::{LimitKind, Limits, Notice, Reason, RunTotals, ToolCall};
+
+/// From this share of a limit on, the model is asked to finish.
 const WARNING_PERCENT: u64 = 80;
 
-/// The limits of one run, and which of them the model has been told of.
+/// The limits of one run, and those of which the model was warned.
 #[derive(Debug)]
 pub(crate) struct LimitTracker {
     limits: Limits,
@@ -19,9 +22,10 @@ impl LimitTracker {
         Self { limits, warned: Vec::new() }
     }
 
-    /// The limit that forbids another request.
+    /// Returns the limit that forbids another request.
     ///
-    /// Calls are not among them: a run whose calls are used up may still answer. Nor is time: a timer ends it.
+    /// The limit of calls is not checked: the model may still answer without calls. Neither is the time: a timer ends
+    /// the run.
     pub(crate) fn exceeded(&self, totals: &RunTotals) -> Option<Reason> {
         let Limits { max_turns, max_tokens, max_cost_micros, .. } = self.limits;
         let tokens = totals.usage.map_or(0, |usage| usage.total());
@@ -35,12 +39,12 @@ impl LimitTracker {
         max_cost_micros.filter(|limit| cost >= *limit).map(|limit_micros| Reason::CostLimit { limit_micros })
     }
 
-    /// How many more calls may run.
+    /// Returns how many more calls may run.
     pub(crate) fn calls_left(&self, totals: &RunTotals) -> Option<u32> {
         self.limits.max_tool_calls.map(|limit| limit.saturating_sub(totals.tool_calls))
     }
 
-    /// A limit that has come near since the last look; each is told once.
+    /// Returns the warning about a limit that the run approaches; there is one warning per limit.
     pub(crate) fn approaching(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = self.limits;
         let last_turn = totals.turns > 0 && totals.turns.saturating_add(1) == max_turns;
@@ -62,5 +66,47 @@ impl LimitTracker {
             }
         }
         None
+    }
+}
+
+/// At this count the model is warned.
+pub(crate) const REPETITION_WARN_AT: u32 = 5;
+/// At this count the run ends.
+pub(crate) const REPETITION_STOP_AT: u32 = 10;
+/// The number of recent calls that are compared; two alternating calls still reach `REPETITION_STOP_AT`.
+const REPETITION_WINDOW: usize = 2 * REPETITION_STOP_AT as usize;
+
+/// Counts calls that were made with the same arguments and the same result, within the last few calls: reading a file
+/// again after fifty other calls is not a loop.
+///
+/// The calls of one answer were made before any of their results were known, so equal calls in one answer count once.
+#[derive(Default)]
+pub(crate) struct RepetitionGuard {
+    /// Hashes of (tool, arguments, result).
+    recent: VecDeque<u64>,
+    /// The hashes of the current answer.
+    in_answer: HashSet<u64>,
+}
+
+impl RepetitionGuard {
+    /// Starts the calls of the next answer.
+    pub(crate) fn start_answer(&mut self) {
+        self.in_answer.clear();
+    }
+
+    /// Records a finished call. Returns its count if the model is to be warned or the run is to end.
+    pub(crate) fn record_call(&mut self, call: &ToolCall, result: &str) -> Option<u32> {
+        let mut hasher = DefaultHasher::new();
+        (&call.name, call.arguments.to_string(), result).hash(&mut hasher);
+        let hash = hasher.finish();
+        if !self.in_answer.insert(hash) {
+            return None;
+        }
+        if self.recent.len() == REPETITION_WINDOW {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(hash);
+        let count = self.recent.iter().filter(|seen| **seen == hash).count();
+        u32::try_from(count).ok().filter(|count| *count == REPETITION_WARN_AT || *count >= REPETITION_STOP_AT)
     }
 }

@@ -1,23 +1,23 @@
-//! When a failed request is asked again: only before its first text, a bounded number of times, within a bounded time.
+//! When a failed request is retried: only before its first text, a limited number of times, within a limited time.
 
 use std::time::Duration;
 
-use crate::provider::{ProviderError, Retry};
+use crate::ports::{ProviderError, Retry};
 
-/// Bounds and pauses of retrying.
+/// The limits and delays of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts for an overloaded provider, the first included.
     pub backoff_attempts: u32,
     /// Attempts for a broken connection, the first included.
     pub fast_attempts: u32,
-    /// The first pause for an overloaded provider; it doubles.
+    /// The first delay for an overloaded provider; it doubles with each attempt.
     pub backoff_base: Duration,
-    /// The first pause after a broken connection; it doubles.
+    /// The first delay after a broken connection; it doubles with each attempt.
     pub fast_base: Duration,
-    /// The longest pause; a provider that asks for more is not asked again.
+    /// The longest delay. If a provider asks for a longer one, the request is not retried.
     pub max_delay: Duration,
-    /// No attempt begins this long after the first one did.
+    /// The time after the first attempt from which on no attempt begins.
     pub max_elapsed: Duration,
 }
 
@@ -35,10 +35,10 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The pause before the next attempt, or `None` when the error stands.
+    /// Returns the delay before the next attempt, or `None` if the request is not retried.
     ///
-    /// `attempt` is the one that failed, from 1; `jitter` in 0..1 spreads clients that failed together. A pause
-    /// is never shorter than the provider's `Retry-After` nor than the base.
+    /// `attempt` is the number of the failed attempt, from 1. `jitter` in 0..1 spreads clients that failed together. A
+    /// delay is never shorter than the base or the provider's `Retry-After`.
     pub fn delay(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
         let (attempts, base) = match error.retry {
             Retry::Never => return None,
@@ -52,13 +52,14 @@ impl RetryPolicy {
         let doubled = base.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
         let spread = base + doubled.saturating_sub(base).mul_f64(jitter.clamp(0.0, 1.0));
         match error.retry_after() {
-            Some(asked) if asked > self.max_delay => None,
-            Some(asked) => Some(asked + base.mul_f64(jitter.clamp(0.0, 1.0) / 4.0)),
+            Some(wanted) if wanted > self.max_delay => None,
+            Some(wanted) => Some(wanted + base.mul_f64(jitter.clamp(0.0, 1.0) / 4.0)),
             None => Some(spread.min(self.max_delay)),
         }
     }
-    /// Whether an attempt may still begin after `pause`, when the first one began `spent` ago.
-    pub fn has_time(&self, spent: Duration, pause: Duration) -> bool {
-        spent.saturating_add(pause) < self.max_elapsed
+
+    /// Whether an attempt may still begin after `delay`, `elapsed` after the first attempt began.
+    pub fn has_time(&self, elapsed: Duration, delay: Duration) -> bool {
+        elapsed.saturating_add(delay) < self.max_elapsed
     }
 }

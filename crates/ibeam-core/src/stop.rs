@@ -1,11 +1,11 @@
-//! The one way to end a run from outside: a signal, the time-out, the reader gone.
+//! The one way to end a run from outside: a signal, the timeout, or a closed output.
 
 use std::sync::{Arc, OnceLock};
 
 use ibeam_protocol::Reason;
 use tokio_util::sync::CancellationToken;
 
-/// A request to stop, with its reason; the first reason stands.
+/// A request to stop with its reason. The first reason is retained. Clones share one request.
 #[derive(Clone, Default)]
 pub struct Stop {
     token: CancellationToken,
@@ -13,19 +13,19 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks everything to end. Later requests change nothing.
+    /// Requests that everything ends. Later requests change nothing.
     pub fn request(&self, reason: Reason) {
         if self.reason.set(reason).is_ok() {
             self.token.cancel();
         }
     }
 
-    /// The reason, once somebody asked.
+    /// Returns the reason, if a stop was requested.
     pub fn requested(&self) -> Option<&Reason> {
         self.reason.get()
     }
 
-    /// Waits for a request and gives its reason. Cancel safe.
+    /// Waits for a request and returns its reason. Cancel safe.
     pub async fn wait(&self) -> Reason {
         loop {
             self.token.cancelled().await;

@@ -6,7 +6,6 @@
 mod compaction;
 mod hooks;
 mod model_request;
-mod repetition;
 mod tool_calls;
 
 use std::sync::Arc;
@@ -17,20 +16,15 @@ use ibeam_protocol::{
     ToolSpec,
 };
 
-use crate::background::Background;
-use crate::clock::Clock;
 use crate::gate::Gate;
-use crate::hook::Hooks;
 use crate::journal::{Journal, JournalClosed};
-use crate::limits::LimitTracker;
-use crate::price::Prices;
-use crate::provider::Provider;
+use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
+use crate::ports::{Background, Clock, Hooks, Provider, ToolSet};
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
+use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
-use crate::tool::ToolSet;
 use model_request::ModelAnswer;
-use repetition::RepetitionGuard;
 use tool_calls::BatchResult;
 
 /// An answer may be cut by the output limit this often in a row.
@@ -220,7 +214,7 @@ impl Run {
                 return Err(Reason::ToolCallLimit { limit }.into());
             }
             if let Some((tool, count)) = repeated {
-                if count >= repetition::STOP_AT {
+                if count >= REPETITION_STOP_AT {
                     return Err(Reason::LoopGuard { tool, count }.into());
                 }
                 journal.record(EventKind::Notice(Notice::RepeatedCall { tool, count })).await?;

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ibeam_core::provider::ModelRequest;
+use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, CallId, Message, ToolCall, ToolResult};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use ibeam_core::provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
+use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
 use ibeam_protocol::{Answer, Block, CallId, Reason, StopReason, Usage};
 use tokio::sync::mpsc;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
-use ibeam_core::provider::{ModelEvent, ModelRequest, Provider};
+use ibeam_core::{ModelEvent, ModelRequest, Provider};
 use ibeam_local::setup::ModelStore;
 use ibeam_local::{LocalProvider, WorkspaceFiles};
 use ibeam_protocol::{Answer, Block, Message, StopReason, ToolResult, ToolSpec};

@@ -12,7 +12,7 @@ use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
 use super::{Run, TurnError, visible_text};
 use crate::history::{self, elide_middle};
 use crate::journal::Journal;
-use crate::provider::{ModelRequest, ProviderError};
+use crate::ports::{ModelRequest, ProviderError};
 use crate::token_estimator::{TokenEstimator, overhead_bytes, size_bytes};
 
 const SUMMARY_SYSTEM_PROMPT: &str =

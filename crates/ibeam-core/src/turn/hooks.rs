@@ -4,8 +4,8 @@ use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
 use super::tool_calls::PlannedCall;
 use super::{Run, TurnError};
-use crate::hook::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
 use crate::journal::{Journal, JournalClosed};
+use crate::ports::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
 
 impl Run {
     /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.

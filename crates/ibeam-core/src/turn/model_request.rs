@@ -11,7 +11,7 @@ use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, R
 
 use super::{Run, TurnError};
 use crate::journal::{Journal, millis};
-use crate::provider::{ModelEvent, ModelRequest, ProviderError, Retry};
+use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::token_estimator::TokenEstimator;
 
 /// For one request the conversation is made shorter this often at most.

@@ -11,12 +11,11 @@ use futures_util::stream::FuturesUnordered;
 use ibeam_policy::Access;
 use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
 
-use super::repetition::RepetitionGuard;
 use super::{Run, TurnError};
 use crate::gate::Decision;
-use crate::hook::{FinishedCall, HookBlock};
 use crate::journal::Journal;
-use crate::tool::{PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
+use crate::limits::RepetitionGuard;
+use crate::ports::{FinishedCall, HookBlock, PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
 
 /// Calls that run at the same time, at the most.
 const MAX_CONCURRENT_CALLS: usize = 8;
