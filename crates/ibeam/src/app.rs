@@ -1,6 +1,6 @@
 //! What every command starts from: flags, directories, configuration, catalogue. Resolved once.
 //!
-//! A command that needs nothing of this user's starts from less: what is broken or missing there does not stop it.
+//! A command that needs no files of the user starts from [`BaseContext`] alone: broken or missing files do not stop it.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,74 +18,74 @@ use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
 
-/// What a command starts from that needs nothing of this user's.
+/// The start of a command that needs no files of the user.
 pub(crate) struct BaseContext {
     pub(crate) flags: Flags,
-    /// The version of the output contract that was asked for.
+    /// The version of the output contract that a flag or variable asks for.
     requested_contract: Option<Contract>,
     pub(crate) config: Config,
-    /// What is wrong with the configuration of a command that does not need it to be right.
+    /// Errors of the configuration, for a command that does not need a valid one.
     pub(crate) config_errors: Vec<Reason>,
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
-/// What a command makes of a configuration that is wrong.
+/// How a command handles an invalid configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigUse {
-    /// It is reject_unsupported_flags.
+    /// An error ends the command.
     Needed,
-    /// What could be read is shown; then the fault is the failure of the command.
+    /// The command shows what could be read, and fails with the error.
     Shown,
-    /// The fault is a warning.
+    /// The error is a warning.
     Incidental,
 }
 
-/// What runs start from, and commands that look after what belongs to this user.
+/// The start of runs, and of commands that manage files of the user.
 pub(crate) struct AppContext {
     pub(crate) base: BaseContext,
     pub(crate) dirs: Dirs,
-    /// Where programs of ours are found.
+    /// The directories in which programs are found.
     pub(crate) programs: Programs,
-    /// Whether the project's files count whole, and those files.
+    /// Whether the files of the project are trusted, and those files.
     pub(crate) trust: Trust,
     pub(crate) credentials: Credentials,
-    /// Absolute and resolved.
+    /// Absolute, with links resolved.
     pub(crate) workspace: PathBuf,
     pub(crate) started_at: Instant,
-    /// stdout in another program's dialect.
+    /// The writer of another program's stream, where one was asked for.
     pub(crate) dialect_writer: Option<DialectWriter>,
 }
 
 impl BaseContext {
-    /// Resolves the flags alone; the configuration counts where it is whole and there is a place for it.
+    /// Resolves the flags, and the configuration where it is valid and can be found.
     ///
     /// # Errors
     /// `Usage`, `NotText`, `Unsupported`.
     pub(crate) fn offline(flags: Flags, dialect_writer: Option<&DialectWriter>) -> Result<Self, Reason> {
         let requested_contract =
             reject_unsupported_flags(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
-        let whole = || {
+        let from_files = || {
             let (workspace, dirs) = resolve_workspace(&flags)?;
             let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
             let config = Config::load(&flags.settings(), &dirs, &trust, &variable)?;
-            let catalogue = catalogue_of(&config)?;
+            let catalogue = configured_catalogue(&config)?;
             Ok::<_, Reason>((config, catalogue))
         };
-        let bare = |_: Reason| {
+        let from_flags = |_: Reason| {
             let config = Config::from_flags(&flags.settings())?;
-            let catalogue = catalogue_of(&config)?;
+            let catalogue = configured_catalogue(&config)?;
             Ok::<_, Reason>((config, catalogue))
         };
-        let (config, catalogue) = whole().or_else(bare)?;
+        let (config, catalogue) = from_files().or_else(from_flags)?;
         Ok(Self { flags, requested_contract, config, config_errors: Vec::new(), catalogue })
     }
 
-    /// The version of the output contract that was asked for.
+    /// Returns the version of the output contract that a flag or variable asks for.
     pub(crate) fn requested_contract(&self) -> Option<Contract> {
         self.requested_contract
     }
 
-    /// The version of the output contract that holds.
+    /// Returns the version of the output contract of this process.
     pub(crate) fn contract(&self) -> Contract {
         self.requested_contract.unwrap_or_default()
     }
@@ -116,23 +116,24 @@ impl AppContext {
             false => Config::load_readable(&settings, &dirs, &trust, &variable)?,
         };
         let mut config_errors: Vec<Reason> = errors.into_iter().map(Reason::from).collect();
-        let mut pass_over = |fault: Reason| match is_needed || fault.code() != FailureCode::Config {
-            true => Err(fault),
+        let mut collect = |error: Reason| match is_needed || error.code() != FailureCode::Config {
+            true => Err(error),
             false => {
-                config_errors.push(fault);
+                config_errors.push(error);
                 Ok(())
             }
         };
-        let none = |()| Credentials::empty(&dirs.credentials);
-        let credentials =
-            Credentials::load(&dirs.credentials).or_else(|error| pass_over(error.into()).map(none))?;
-        let of_environment = |()| Arc::new(catalogue(None));
-        let catalogue = catalogue_of(&config).or_else(|error| pass_over(error.into()).map(of_environment))?;
+        let no_credentials = |()| Credentials::empty(&dirs.credentials);
+        let credentials = Credentials::load(&dirs.credentials)
+            .or_else(|error| collect(error.into()).map(no_credentials))?;
+        let from_environment = |()| Arc::new(catalogue(None));
+        let catalogue =
+            configured_catalogue(&config).or_else(|error| collect(error.into()).map(from_environment))?;
         let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
         Ok(Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer })
     }
 
-    /// What to say of arguments of another program's that were left out.
+    /// Returns the notice about arguments of another program that are ignored, where there are some.
     pub(crate) fn ignored_arguments_notice(&self) -> Option<Notice> {
         let options = self
             .dialect_writer
@@ -144,10 +145,10 @@ impl AppContext {
     }
 }
 
-/// The workspace, absolute and resolved, and the directories of this user and of the project in it.
+/// Returns the workspace, absolute and with links resolved, and the directories of the user and of the project.
 ///
 /// # Errors
-/// `NoInput` for the workspace; `CannotCreate` where no home says where.
+/// `NoInput` for the workspace; `CannotCreate` where no home directory is known.
 pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
     let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let no_input = |detail: String| Reason::NoInput { path: given.display().to_string(), detail };
@@ -158,27 +159,30 @@ pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason
     if !workspace.is_dir() {
         return Err(no_input("not a directory".to_owned()));
     }
-    // The files in it would each be called unreadable.
+    // Otherwise each file in it would be reported as unreadable.
     access(&workspace, Access::EXEC_OK).map_err(|errno| unread(errno.into()))?;
     let dirs = Dirs::for_workspace(&workspace)?;
     Ok((workspace, dirs))
 }
 
-/// Words for people, in the language of the configuration.
-fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, ConfigError> {
+/// Returns the message catalogue of the configured language.
+fn configured_catalogue(config: &Config) -> Result<Arc<Catalogue>, ConfigError> {
     let catalogue = match config.text(&["lang"]) {
         None => catalogue(None),
         Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| {
-            let said = format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt");
+            let detail = format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt");
             let origin = config.get(&["lang"]).map_or(&Origin::Default, |setting| &setting.origin);
-            origin.invalid(said)
+            origin.invalid(detail)
         })?),
     };
     Ok(Arc::new(catalogue))
 }
 
-/// Holds that the environment is text, and that no flag of the original is given whose feature this version does not
-/// have, where ignoring it would mislead.
+/// Rejects flags of the original program whose feature does not exist here and that must not be ignored silently, empty
+/// values, and variables that are not UTF-8.
+///
+/// # Errors
+/// `Unsupported`, `Usage`, `NotText`.
 fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
     reject_non_utf8_variables()?;
@@ -192,15 +196,15 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     if flags.cloud {
         return unsupported("--cloud");
     }
-    // Where it comes first, it has been taken off.
+    // As the first argument, it has been removed before.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
     }
     Ok(())
 }
 
-/// Holds that no flag is given an empty value or a bound of 0. An empty variable is as good as none, but a flag was meant
-/// to change something: most likely a variable of a script was not set.
+/// Rejects flags with an empty value or a period of 0. An empty variable counts as not set, but a flag was meant to
+/// change something: most likely a variable of a script was not set.
 ///
 /// # Errors
 /// `Usage` with the flag.
@@ -246,18 +250,21 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The version of the output contract that flags and variables ask for; the usual one where they are wrong.
+/// Returns the version of the output contract that flags and variables ask for; the default where they are invalid.
 pub(crate) fn contract_or_default(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Contract {
     requested_contract(flags, dialect_writer).ok().flatten().unwrap_or_default()
 }
 
-/// What `--contract`, else `IBEAM_CONTRACT` says.
+/// Returns the version that `--contract`, else `IBEAM_CONTRACT` names.
+///
+/// # Errors
+/// `Usage` for an unknown version.
 fn requested_contract(
     flags: &Flags,
     dialect_writer: Option<&DialectWriter>,
 ) -> Result<Option<Contract>, Reason> {
     if dialect_writer.is_some() {
-        // A dialect is made of contract 1.
+        // Dialects are converted from contract 1.
         return Ok(None);
     }
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };

@@ -1,10 +1,9 @@
-//! Whether a prompt asks for files to be changed: a heuristic for a line on stderr, never for what a run may do.
+//! Whether a prompt asks for changes of files. A heuristic for a line on stderr, never for permissions.
 //!
 //! A verb of change counts where a request has its verb: first in the prompt or in a clause, or after a word such as
-//! "please". So "fix the test" and "read it, then write a summary" ask for a change, "explain this change" does not.
+//! "please". "fix the test" and "read it, then write a summary" ask for a change; "explain this change" does not.
 
-/// Verbs of change, and the words and marks after which a request begins, of all languages of the program that
-/// separate words.
+/// Verbs of change in all languages of the program that separate words.
 const VERBS: &[&str] = &[
     // English
     "add",
@@ -139,12 +138,13 @@ const VERBS: &[&str] = &[
     "tuliskan",
     "ubah",
 ];
+/// Words after which a request has its verb.
 const LEADS: &[&str] = &[
     "and", "can", "could", "please", "should", "then", "to", "you", "por", "favor", "puedes", "y", "luego",
     "e", "depois", "pode", "et", "puis", "plaît", "plait", "peux", "pouvez", "tu", "vous", "dan", "lalu",
     "tolong", "kemudian", "just",
 ];
-/// Japanese separates no words and ends a request in its verb.
+/// Stems of verbs of change in Japanese, which does not separate words and ends a request with its verb.
 const JAPANESE: &[&str] = &[
     "修正し",
     "直し",
@@ -163,22 +163,22 @@ const JAPANESE: &[&str] = &[
     "改名し",
 ];
 
-/// Characters of a prompt that are looked at: a request comes before what it is about.
-const LOOKED_AT: usize = 4000;
+/// The number of characters that are examined: a request comes before the text that it is about.
+const MAX_CHARS: usize = 4000;
 
-/// Returns whether `prompt` asks for a change of files.
+/// Whether `prompt` asks for changes of files.
 pub(crate) fn asks_for_change(prompt: &str) -> bool {
-    let prompt: String = prompt.chars().take(LOOKED_AT).collect();
+    let prompt: String = prompt.chars().take(MAX_CHARS).collect();
     if JAPANESE.iter().any(|verb| prompt.contains(verb)) {
         return true;
     }
-    let mut begins = true;
+    let mut starts_clause = true;
     for word in prompt.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        if begins && VERBS.contains(&bare.as_str()) {
+        if starts_clause && VERBS.contains(&bare.as_str()) {
             return true;
         }
-        begins = bare.is_empty()
+        starts_clause = bare.is_empty()
             || word.ends_with([',', '.', ';', ':', '!', ')'])
             || LEADS.contains(&bare.as_str());
     }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_for_a_change_is_seen_in_every_language() {
+    fn a_request_for_a_change_is_recognized_in_every_language() {
         for prompt in [
             "Fix the failing test",
             "Read README.md and write a summary to summary.txt",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_or_an_explanation_is_no_request_for_a_change() {
+    fn a_question_is_not_a_request_for_a_change() {
         for prompt in [
             "",
             "What does this change do",

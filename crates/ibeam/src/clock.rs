@@ -5,13 +5,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::future::BoxFuture;
 use ibeam_core::Clock;
 
-/// Wall clock for people, monotonic clock for durations.
+/// The system's wall clock and monotonic clock.
 pub(crate) struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// A clock whose monotonic time begins at `start`.
+    /// Returns a clock whose monotonic time starts at `start`.
     pub(crate) fn since(start: Instant) -> Self {
         Self { start }
     }

@@ -22,12 +22,12 @@ use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::{printer, stderr};
 
-/// How long a thread that prints may hold up the last line of a run that is ended by force.
+/// How long another thread that prints may delay the last line of a run that is ended by force.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
-/// The process is gone after this time, whatever the last line waits for.
+/// The process exits after this time, whatever the last line waits for.
 const FORCED_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A failure, and the end of the run that it ended, where one had begun.
+/// A failure that ends the program, and the end of the run that it ended, where one had started.
 #[derive(Debug)]
 pub(crate) struct ExitFailure {
     pub(crate) failure: Failure,
@@ -35,7 +35,7 @@ pub(crate) struct ExitFailure {
 }
 
 impl ExitFailure {
-    /// The sentence and the hints for people.
+    /// Returns the sentence and the hints for people.
     pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explanation {
         catalogue.failed_run(&self.failure, self.run.as_deref())
     }
@@ -54,29 +54,29 @@ impl From<Reason> for ExitFailure {
 }
 
 impl ExitFailure {
-    /// Whether this is a command whose reader took what it wanted and left, as `head` does. A run that loses its reader
-    /// is cut short, which people should learn.
+    /// Whether the reader of a command's output left once it had enough, as `head` does. A run that loses its reader is
+    /// cut short, which is reported.
     pub(crate) fn is_reader_done(&self) -> bool {
         self.run.is_none() && self.failure.reason == Reason::OutputClosed
     }
 }
 
-/// How a failure is to be told.
+/// How a failure is reported on stderr, and the file that receives it too.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ErrorOutput {
     pub(crate) format: ErrorFormat,
     pub(crate) file: Option<PathBuf>,
 }
 
-/// As the flags say, once they are known: a panic is told in the same way.
+/// Set by the flags. A panic is reported in the same way.
 static ERROR_OUTPUT: OnceLock<ErrorOutput> = OnceLock::new();
 
-/// Sets how failures are told from here on, and empties the error file: what it holds at the end is of this run.
+/// Sets how failures are reported from here on, and empties the error file, so that its content is of this process.
 ///
 /// # Errors
 /// `CannotCreate` when the file cannot be written.
-pub(crate) fn configure_error_output(report: ErrorOutput) -> Result<(), Reason> {
-    let ErrorOutput { file, .. } = ERROR_OUTPUT.get_or_init(|| report);
+pub(crate) fn configure_error_output(output: ErrorOutput) -> Result<(), Reason> {
+    let ErrorOutput { file, .. } = ERROR_OUTPUT.get_or_init(|| output);
     let Some(path) = file else { return Ok(()) };
     let cannot = |error: io::Error| Reason::CannotCreate {
         path: path.display().to_string(),
@@ -85,33 +85,33 @@ pub(crate) fn configure_error_output(report: ErrorOutput) -> Result<(), Reason> 
     open_truncated(path).map(drop).map_err(cannot)
 }
 
-/// The language of people, once it is known.
+/// The catalogue for messages to people, once the configuration is read.
 static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
 
-/// What prints a run on stdout that is ended by force before it has begun.
+/// Prints a run on stdout that is ended by force before it has started.
 static UNSTARTED_RUN_WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
-/// The head of the run that is about to begin, and its prompt.
+/// The head of the run that is about to start, and its prompt.
 static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
 
-/// The thread that tells how the process ends: there is one end.
+/// The only thread that reports the end of the process.
 static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
-/// Sets the language of an end by force.
+/// Sets the catalogue for a forced exit.
 pub(crate) fn set_catalogue(catalogue: &Arc<Catalogue>) {
-    // The first one holds, as for all else.
+    // The first catalogue stays: it is the one of the configuration.
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
 
-/// Prints a failure on stdout of which no head of a run is known.
+/// Prints a failure on stdout while no head of a run is known.
 type EarlyFailurePrinter = Box<dyn FnOnce(&Failure) + Send>;
 static EARLY_FAILURE_PRINTER: Mutex<Option<EarlyFailurePrinter>> = Mutex::new(None);
 
-/// Sets what prints a failure on stdout while no head of a run is known.
+/// Sets the printer of a failure on stdout while no head of a run is known.
 pub(crate) fn set_early_failure_printer(print: EarlyFailurePrinter) {
     *EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(print);
 }
 
-/// Prints the end of a run that did not begin, as a stream where its head is known.
+/// Prints the end of a run that did not start: as a stream where its head is known, else as a single failure.
 pub(crate) fn print_early_failure(failure: &Failure) -> Option<RunFinished> {
     let run = print_expected_run(failure);
     if run.is_none()
@@ -122,18 +122,18 @@ pub(crate) fn print_early_failure(failure: &Failure) -> Option<RunFinished> {
     run
 }
 
-/// Sets what prints a run that is ended by force before it has begun.
+/// Sets the writer of a run that is ended by force before it has started.
 pub(crate) fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
     *UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
 }
 
-/// Sets the run that is about to begin: if it is ended by force before, its failure is told with this head.
+/// Sets the head and the prompt of the run that is about to start. A failure before its start is printed with them.
 pub(crate) fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
-    // A process has one that is the first.
+    // Only the first run of a process can fail before any other has started.
     let _ = EXPECTED_RUN.set((head, prompt));
 }
 
-/// Prints the expected run, which failed before it began; `None` where nothing is known of it.
+/// Prints the expected run, which failed before it started; `None` where its head is not known.
 pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     let (head, prompt) = EXPECTED_RUN.get()?;
     let finished = RunFinished {
@@ -142,7 +142,7 @@ pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
         duration_ms: 0,
         totals: RunTotals::default(),
         partial: None,
-        // Nothing of a new session is there to be resumed.
+        // A new session does not exist yet, so it cannot be resumed.
         ephemeral: head.ephemeral || !head.resumed,
     };
     let mut writer = UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -152,24 +152,24 @@ pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
         EventKind::RunFinished(Box::new(finished.clone())),
     ];
     let mut events = (0..).zip(kinds).map(|(seq, kind)| Event { seq, at_ms: now_ms(), kind });
-    // Where stdout is gone, there is nobody to tell.
+    // A failure of stdout is ignored: stderr reports the failure in any case.
     let _ = events.try_for_each(|event| writer.write(&event)).and_then(|()| writer.flush());
     Some(finished)
 }
 
-/// Whether this thread, and no other, tells the end.
+/// Returns true for the first thread that calls it, and for no other: that thread reports the end of the process.
 fn claim_exit() -> bool {
     let own = thread::current().id();
     *EXITING_THREAD.get_or_init(|| own) == own
 }
 
-/// Ends the process by force, from any thread: finishes what has been printed, tells the failure, and exits.
+/// Ends the process by force, from any thread: prints the last lines of an open run, reports the failure, and exits.
 ///
-/// For what cannot end in order: a panic, a thread that hangs in the system, a second signal.
+/// For a process that cannot end in order: after a panic or a second signal, or when a thread hangs in the system.
 pub(crate) fn force_exit(reason: &Reason) -> ! {
     let code = i32::from(reason.code().exit_code());
     if EXITING_THREAD.get() == Some(&thread::current().id()) {
-        // Telling the end has failed itself.
+        // Reporting the failure has panicked.
         std::process::exit(code);
     }
     if !claim_exit() {
@@ -177,14 +177,14 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
         std::process::exit(code);
     }
     let timer = thread::Builder::new().name("exit".to_owned());
-    // Without it the end is as certain as what follows.
+    // Without the timer thread, the exit still follows the report below.
     drop(timer.spawn(move || {
         thread::sleep(FORCED_EXIT_TIMEOUT);
         std::process::exit(code);
     }));
     let failure = Failure::from(reason.clone());
     let run = match printer::current() {
-        Some(printer) => printer.end_by_force(&failure, PRINT_TIMEOUT),
+        Some(printer) => printer.force_end(&failure, PRINT_TIMEOUT),
         None => print_early_failure(&failure),
     };
     let error = ExitFailure { failure, run: run.map(Box::new) }.into();
@@ -193,20 +193,20 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     std::process::exit(code)
 }
 
-/// Tells the failure and gives its exit code. A closed stderr changes nothing.
+/// Reports the failure and returns its exit code. A closed stderr is ignored.
 pub(crate) fn report_failure(error: &CliError, catalogue: &Catalogue) -> ExitCode {
     if claim_exit() {
         print_failure(error, catalogue);
     } else {
-        // Another thread tells the end, and exits.
+        // Another thread reports the end, and exits.
         thread::sleep(FORCED_EXIT_TIMEOUT);
     }
     ExitCode::from(error.code().exit_code())
 }
 
 fn print_failure(error: &CliError, catalogue: &Catalogue) {
-    let fallback = ErrorOutput::default();
-    let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&fallback);
+    let default = ErrorOutput::default();
+    let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&default);
     if let Some(path) = file {
         let object = error.to_object();
         let written = open_truncated(path).and_then(|mut file| writeln!(file, "{object}"));
@@ -223,7 +223,7 @@ fn print_failure(error: &CliError, catalogue: &Catalogue) {
     }
 }
 
-/// A bug of ours ends the process as any failure does, whichever thread it is on: a half-dead program would hang.
+/// Makes a panic on any thread end the process like any other failure. A process with one thread less would hang.
 pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let reason =
@@ -232,7 +232,7 @@ pub(crate) fn install_panic_hook() {
     }));
 }
 
-/// The file, empty. A pipe that nobody reads is an error, not a wait.
+/// Opens the file and empties it. A pipe without a reader is an error; the call never waits for one.
 fn open_truncated(path: &Path) -> io::Result<File> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).custom_flags(flags).open(path)

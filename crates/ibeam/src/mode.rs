@@ -1,4 +1,4 @@
-//! What kind of run this is: a pure function of the arguments and of what stdin and stdout are.
+//! The mode of a run: a pure function of the arguments and of whether stdin and stdout are terminals.
 //!
 //! Contract section 1, and section 9 where contract 2 differs.
 
@@ -7,16 +7,16 @@ use ibeam_protocol::Reason;
 
 use crate::cli::Format;
 
-/// What a run does with its events.
+/// How a run is started and printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunMode {
-    /// Prints in a format and exits; nobody can be asked.
+    /// Prints in a format and exits. No person can answer.
     Print(Format),
     /// A prompt loop on a terminal.
     Interactive,
 }
 
-/// What decides.
+/// The inputs that decide on the mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModeInputs {
     /// `--print` was given.
@@ -33,10 +33,10 @@ pub(crate) struct ModeInputs {
     pub(crate) stdin_terminal: bool,
 }
 
-/// Infers the mode.
+/// Returns the mode of a run.
 ///
 /// # Errors
-/// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has, and for
+/// `FormatWithoutPrint` for a format in interactive mode; `Usage` for a format that no run has, and for
 /// `--stream-partial-output` where the contract has no partial output.
 pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
     let is_print_mode = is_print_mode(given.print, given.stdout_terminal, given.stdin_terminal);
@@ -58,12 +58,12 @@ pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
     Ok(mode)
 }
 
-/// Whether a run prints and exits; otherwise a person is there.
+/// Whether a run prints and exits; otherwise it is interactive.
 pub(crate) fn is_print_mode(print: bool, stdout_terminal: bool, stdin_terminal: bool) -> bool {
     print || !stdout_terminal || !stdin_terminal
 }
 
-/// The format of who asks for none.
+/// Returns the format of print mode without `--output-format`.
 pub(crate) fn default_format(contract: Contract) -> Format {
     match contract {
         Contract::One => Format::StreamJson,
@@ -71,7 +71,7 @@ pub(crate) fn default_format(contract: Contract) -> Format {
     }
 }
 
-/// Holds that `--stream-partial-output` stands where it means something; contract 1 streams deltas anyway.
+/// Rejects `--stream-partial-output` where it has no meaning. Contract 1 streams deltas without it.
 ///
 /// # Errors
 /// `Usage`.
@@ -110,9 +110,9 @@ mod tests {
         infer(ModeInputs { print, format, contract, partial, stdout_terminal, stdin_terminal })
     }
 
-    /// Holds that this prints in the format that was given, or in `usual`.
+    /// Asserts print mode in the format that was given, or in `usual`.
     #[track_caller]
-    fn prints(contract: Contract, print: bool, ends: Ends, usual: Format) {
+    fn check_print(contract: Contract, print: bool, ends: Ends, usual: Format) {
         for format in [None, Some(Text), Some(Json), Some(StreamJson)] {
             let expect = Ok(RunMode::Print(format.unwrap_or(usual)));
             assert_eq!(inferred(contract, print, format, ends, false), expect, "{print} {format:?} {ends:?}");
@@ -120,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn print_mode_is_asked_for_or_inferred() {
+    fn print_mode_is_requested_or_inferred() {
         for (contract, usual) in [(One, StreamJson), (Two, Text)] {
-            prints(contract, true, TERMINALS, usual);
+            check_print(contract, true, TERMINALS, usual);
             for pipe in PIPES {
-                prints(contract, true, pipe, usual);
-                prints(contract, false, pipe, usual);
+                check_print(contract, true, pipe, usual);
+                check_print(contract, false, pipe, usual);
             }
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_prints_a_page() {
+    fn no_run_prints_html() {
         for contract in Contract::ALL {
             let inferred = inferred(contract, true, Some(Html), TERMINALS, false);
             assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");

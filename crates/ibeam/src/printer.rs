@@ -1,8 +1,8 @@
-//! The reader's side of the pump: what is printed, and the last line of a run whatever becomes of the disk.
+//! Prints events, and guarantees the last line of a run even when the disk does not answer.
 //!
-//! The pump prints a batch once it is recorded. While it records, the batch and the inbox lie here, so that the end of
-//! a run need not wait for a disk that does not answer: the watchdog takes them and goes on without recording. A run
-//! that cannot end in order, because of a panic or because its time is up, gets its last lines here too.
+//! The pump prints a batch once the batch is recorded. Meanwhile the printer holds the batch and the inbox, so that the
+//! end of a run does not depend on the disk: the watchdog takes both and continues without recording. The printer also
+//! writes the last lines of a run that cannot end in order, because of a panic or because its time is over.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -24,85 +24,82 @@ use crate::pump::CurrentStop;
 use crate::stderr;
 use crate::stderr_notices::NoticePrinter;
 
-/// Between two attempts to get hold of the writer.
-const PAUSE: Duration = Duration::from_millis(5);
+/// The time between two attempts to lock the writer.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The printer of the events of this process; a panic of any thread finds it here.
+/// The printer of this process, for a forced exit from any thread.
 static CURRENT: OnceLock<Arc<Printer>> = OnceLock::new();
 
-/// The printer of this process, once there are events to print.
+/// Returns the printer of this process, once there are events to print.
 pub(crate) fn current() -> Option<&'static Arc<Printer>> {
     CURRENT.get()
 }
 
-/// Prints events, and ends what is printed.
+/// Prints the events of all runs of this process.
 pub(crate) struct Printer {
     state: Mutex<State>,
-    /// The journal on disk, locked while something is recorded; `None` for a run that keeps no session, and once the
-    /// pump has ended.
+    /// The journal on disk, locked while events are recorded; `None` for an ephemeral run, and once the pump has ended.
     session: Mutex<Option<Session>>,
-    /// Asked to end the run when the reader fails.
+    /// Requested when writing to stdout fails.
     stop: CurrentStop,
 }
 
 struct State {
     writer: Box<dyn EventWriter + Send>,
-    talk: NoticePrinter,
+    notice_printer: NoticePrinter,
     /// False once stdout has failed.
     has_reader: bool,
-    /// What kept events from the disk or from the reader.
+    /// Why some events did not reach the disk or stdout.
     unwritten: Option<Reason>,
-    /// What the pump records at this moment.
-    pending: Option<Pending>,
-    /// The disk was not waited for.
+    /// The batch that the pump is recording.
+    pending: Option<PendingBatch>,
+    /// The run ended without waiting for the disk.
     is_unsynced: bool,
-    /// What the pump recorded when it was not waited for any more.
-    taken: Option<Taken>,
-    /// The last line has been printed by force: nothing follows it.
+    /// The batch that the pump was recording when it was replaced.
+    taken: Option<TakenBatch>,
+    /// The last line has been printed by force; nothing may follow it.
     is_closed: bool,
-    /// The run whose last line has not been printed.
+    /// The run whose last line is not printed yet.
     run: Option<OpenRun>,
-    /// The number after that of the last event.
+    /// The sequence number of the next event.
     next_seq: u64,
 }
 
-/// Events to print, and the receipts that they ask for.
-type Taken = (Arc<Vec<Event>>, Vec<oneshot::Sender<()>>);
+/// Events to print, and the receipts to send afterwards.
+type TakenBatch = (Arc<Vec<Event>>, Vec<oneshot::Sender<()>>);
 
 /// A batch that is being recorded.
-pub(crate) struct Pending {
-    /// Its events.
+pub(crate) struct PendingBatch {
     pub(crate) events: Arc<Vec<Event>>,
-    /// Answered when they are printed.
+    /// Sent when the events are printed.
     pub(crate) receipts: Vec<oneshot::Sender<()>>,
-    /// Where the next events come from.
+    /// The source of the next events.
     pub(crate) inbox: mpsc::Receiver<Envelope>,
-    /// When recording began.
+    /// When recording started.
     pub(crate) since: Instant,
 }
 
-/// A run that has begun and not ended.
+/// A run that has started and not ended.
 struct OpenRun {
     session_id: SessionId,
-    /// The run keeps no session.
     ephemeral: bool,
-    began: Instant,
+    started_at: Instant,
     tally: Tally,
-    /// Calls that were started and not finished, in any order.
+    /// Tool calls that have started and not finished, in any order.
     calls: HashMap<CallId, (ModelCallId, ToolCall)>,
 }
 
 impl Printer {
-    /// A printer to `writer` and, for people, to `talk`; from here on the printer of this process.
+    /// Returns a printer to `writer` and, on stderr, of `notice_printer`. Registers it as the printer of this process.
     pub(crate) fn new(
         session: Option<Session>,
         writer: Box<dyn EventWriter + Send>,
-        talk: NoticePrinter,
+        notice_printer: NoticePrinter,
         stop: CurrentStop,
     ) -> Arc<Self> {
         let state = State {
             writer,
-            talk,
+            notice_printer,
             has_reader: true,
             unwritten: None,
             pending: None,
@@ -113,13 +110,13 @@ impl Printer {
             next_seq: 0,
         };
         let printer = Arc::new(Self { state: Mutex::new(state), session: Mutex::new(session), stop });
-        // A process has one.
+        // A process has one printer.
         let _ = CURRENT.set(Arc::clone(&printer));
         printer
     }
 
-    /// Keeps a batch while it is recorded; false where nothing may follow what has been printed.
-    pub(crate) fn hold(&self, pending: Pending) -> bool {
+    /// Holds a batch while it is recorded. Returns false when nothing more may be printed.
+    pub(crate) fn begin_batch(&self, pending: PendingBatch) -> bool {
         let mut state = self.lock();
         if !state.is_closed {
             state.pending = Some(pending);
@@ -132,17 +129,17 @@ impl Printer {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
     }
 
-    /// Gives up the journal, and with it the lease.
+    /// Closes the journal, which releases the lease of the session.
     pub(crate) fn close_session(&self) {
         drop(self.session.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Prints the batch that was held and returns the inbox; `None` when somebody else goes on in the pump's place.
+    /// Prints the recorded batch and returns the inbox; `None` when the pump has been replaced.
     ///
-    /// `unrecorded` is what kept the batch from being recorded.
-    pub(crate) fn print_held(&self, unrecorded: Option<Reason>) -> Option<mpsc::Receiver<Envelope>> {
+    /// `unrecorded` is the reason why the batch could not be recorded.
+    pub(crate) fn finish_batch(&self, unrecorded: Option<Reason>) -> Option<mpsc::Receiver<Envelope>> {
         let mut state = self.lock();
-        let Pending { events, receipts, inbox, .. } = state.pending.take()?;
+        let PendingBatch { events, receipts, inbox, .. } = state.pending.take()?;
         if let Some(reason) = unrecorded {
             self.stop.request(state.unwritten.get_or_insert(reason).clone());
         }
@@ -150,24 +147,24 @@ impl Printer {
         Some(inbox)
     }
 
-    /// Whether a batch has been recorded for longer than `patience`, and is not there yet.
-    pub(crate) fn waits_for_disk(&self, patience: Duration) -> bool {
-        // Where it is locked, somebody prints and does not wait for the disk.
+    /// Whether recording of the current batch has taken longer than `timeout`.
+    pub(crate) fn waits_for_disk(&self, timeout: Duration) -> bool {
+        // While the state is locked, a thread prints and does not wait for the disk.
         let state = self.state.try_lock();
-        state.is_ok_and(|state| state.pending.as_ref().is_some_and(|held| held.since.elapsed() >= patience))
+        state.is_ok_and(|state| state.pending.as_ref().is_some_and(|held| held.since.elapsed() >= timeout))
     }
 
-    /// Takes the inbox from a pump that records: it is not waited for any more. What it records is to be printed with
+    /// Replaces a pump that waits for the disk, and returns its inbox. The batch that it was recording is printed by
     /// [`Self::print_taken`].
     pub(crate) fn take_over(&self) -> Option<mpsc::Receiver<Envelope>> {
         let mut state = self.state.try_lock().ok()?;
-        let Pending { events, receipts, inbox, .. } = state.pending.take()?;
+        let PendingBatch { events, receipts, inbox, .. } = state.pending.take()?;
         state.is_unsynced = true;
         state.taken = Some((events, receipts));
         Some(inbox)
     }
 
-    /// Prints the batch of the pump that was not waited for.
+    /// Prints the batch of the pump that was replaced.
     pub(crate) fn print_taken(&self) {
         let mut state = self.lock();
         if let Some((events, receipts)) = state.taken.take() {
@@ -175,42 +172,42 @@ impl Printer {
         }
     }
 
-    /// Prints a batch that is not recorded, and empties it.
+    /// Prints a batch without recording it, and empties it.
     pub(crate) fn print_unrecorded(&self, batch: &mut Vec<Envelope>) {
-        let (events, receipts) = split(batch);
+        let (events, receipts) = split_batch(batch);
         self.lock().deliver(&events, receipts, &self.stop);
     }
 
-    /// Whether the disk was not waited for.
+    /// Whether the pump was replaced because the disk did not answer.
     pub(crate) fn is_taken_over(&self) -> bool {
         self.lock().is_unsynced
     }
 
-    /// Whether a run has begun whose last line is not printed.
+    /// Whether a run has started whose last line is not printed.
     pub(crate) fn has_open_run(&self) -> bool {
         self.lock().run.is_some()
     }
 
-    /// What kept events from the disk or from the reader.
+    /// Returns why some events did not reach the disk or stdout.
     pub(crate) fn unwritten(&self) -> Option<Reason> {
         self.lock().unwritten.clone()
     }
 
-    /// Ends the run that is open with `failure`: finishes its calls and prints its last line. Waits no longer than
-    /// `patience` for a thread that prints. Returns the end; `None` where no run is open or nothing can be printed.
+    /// Ends the open run with `failure`: finishes its calls and prints its last line. Waits for a thread that prints no
+    /// longer than `timeout`. Returns the end of the run; `None` where no run is open or nothing can be printed.
     ///
     /// Nothing is printed afterwards.
-    pub(crate) fn end_by_force(&self, failure: &Failure, patience: Duration) -> Option<RunFinished> {
-        let deadline = Instant::now() + patience;
+    pub(crate) fn force_end(&self, failure: &Failure, timeout: Duration) -> Option<RunFinished> {
+        let deadline = Instant::now() + timeout;
         let mut state = loop {
             match self.state.try_lock() {
                 Ok(state) => break state,
                 Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
-                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
             }
         };
-        // They are facts, whether or not they come to be recorded.
+        // The pending events have happened, whether or not they are recorded.
         let pending = state.pending.take();
         if pending.is_some() {
             state.is_unsynced = true;
@@ -222,14 +219,14 @@ impl Printer {
         }
         state.is_closed = true;
         let run = state.run.take()?;
-        let (finished, events) = state.end(run, failure);
-        // Printed first: nothing is known of the disk. Behind a batch that is being recorded there is no place.
+        let (finished, events) = state.finish_run(run, failure);
+        // Printing comes first: the disk may hang. Nothing can be recorded behind a batch that is being recorded.
         if !state.is_unsynced
             && let Ok(mut session) = self.session.try_lock()
             && let Some(session) = session.as_mut()
         {
             let recorded = events.iter().try_for_each(|event| session.append(event));
-            // What cannot be recorded now, the next run on this session makes good.
+            // The next run on this session closes what cannot be recorded now.
             drop(recorded.and_then(|()| session.flush()));
         }
         Some(finished)
@@ -240,8 +237,8 @@ impl Printer {
     }
 }
 
-/// The events and the receipts of a batch, which is empty afterwards.
-pub(crate) fn split(batch: &mut Vec<Envelope>) -> (Vec<Event>, Vec<oneshot::Sender<()>>) {
+/// Returns the events and the receipts of a batch, and empties it.
+pub(crate) fn split_batch(batch: &mut Vec<Envelope>) -> (Vec<Event>, Vec<oneshot::Sender<()>>) {
     let mut receipts = Vec::new();
     let events = batch.drain(..).map(|Envelope { event, receipt }| {
         receipts.extend(receipt);
@@ -251,7 +248,7 @@ pub(crate) fn split(batch: &mut Vec<Envelope>) -> (Vec<Event>, Vec<oneshot::Send
 }
 
 impl State {
-    /// Prints events, tells people of them, and answers the loop. A reader that fails ends the run.
+    /// Prints events on stdout and stderr, and sends their receipts. A failure of stdout requests the stop.
     fn deliver(&mut self, events: &[Event], receipts: Vec<oneshot::Sender<()>>, stop: &CurrentStop) {
         if self.is_closed {
             return;
@@ -263,14 +260,14 @@ impl State {
             self.has_reader = false;
             let reason = match (error.kind(), stop.get().requested()) {
                 (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
-                // A reader that does not read is given up only after a stop: that is what ended the run.
+                // A reader that takes nothing is given up only after a stop, whose reason ended the run.
                 (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),
                 _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
             };
             stop.request(self.unwritten.get_or_insert(reason).clone());
         }
         for receipt in receipts {
-            // The loop may have been dropped while it waited.
+            // The receiver may have been dropped.
             let _ = receipt.send(());
         }
     }
@@ -278,33 +275,32 @@ impl State {
     fn print(&mut self, events: &[Event]) -> io::Result<()> {
         let mut printed = Ok(());
         for event in events {
-            let kept;
+            let changed;
             let mut event = event;
             if let EventKind::RunFinished(finished) = &event.kind
-                && let Some(finished) = self.amended(finished)
+                && let Some(finished) = self.amend_end(finished)
             {
                 let kind = EventKind::RunFinished(Box::new(finished));
-                kept = Event { kind, ..event.clone() };
-                event = &kept;
+                changed = Event { kind, ..event.clone() };
+                event = &changed;
             }
             self.track(event);
             let shown = self.show(event);
-            // Without a reader there are the lines on stderr alone.
+            // Without a reader of stdout, only stderr is written to.
             self.has_reader &= shown.is_ok();
             printed = printed.and(shown);
         }
         printed.and_then(|()| if self.has_reader { self.writer.flush() } else { Ok(()) })
     }
 
-    /// Prints an event, and what stderr says of it after that: on a terminal that shows both, in the order in which
-    /// they happened.
+    /// Prints an event, then its lines on stderr. A terminal that shows both shows them in this order.
     fn show(&mut self, event: &Event) -> io::Result<()> {
         let mut printed = if self.has_reader { self.writer.write(event) } else { Ok(()) };
-        let mut lines = self.talk.on_event(&event.kind);
+        let mut lines = self.notice_printer.on_event(&event.kind);
         if let EventKind::RunFinished(finished) = &event.kind
             && finished.totals.unsynced
         {
-            lines.extend(self.talk.on_event(&EventKind::Notice(Notice::SessionUnsynced)));
+            lines.extend(self.notice_printer.on_event(&EventKind::Notice(Notice::SessionUnsynced)));
         }
         if lines.is_empty() {
             return printed;
@@ -316,9 +312,9 @@ impl State {
         printed
     }
 
-    /// The end of a run that could not be kept or told whole: no success, and marked where it may not be on the disk.
-    /// `None` where there is nothing to change.
-    fn amended(&self, finished: &RunFinished) -> Option<RunFinished> {
+    /// Returns the changed end of a run whose events were not all written: a failure, marked as unsynced where the disk
+    /// may lack it. `None` where nothing changes.
+    fn amend_end(&self, finished: &RunFinished) -> Option<RunFinished> {
         if self.unwritten.is_none() && !self.is_unsynced {
             return None;
         }
@@ -330,7 +326,7 @@ impl State {
         Some(finished)
     }
 
-    /// Keeps account of what is open.
+    /// Records which run and which calls are open.
     fn track(&mut self, event: &Event) {
         self.next_seq = event.seq + 1;
         let kind = &event.kind;
@@ -339,12 +335,12 @@ impl State {
                 self.run = Some(OpenRun {
                     session_id: started.session_id,
                     ephemeral: started.ephemeral,
-                    began: Instant::now(),
+                    started_at: Instant::now(),
                     tally: Tally::default(),
                     calls: HashMap::new(),
                 });
             }
-            // The writer has the text.
+            // The writer holds the text.
             EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. } => {}
             EventKind::RunFinished(_) => self.run = None,
             EventKind::UserMessage { .. }
@@ -368,8 +364,8 @@ impl State {
         }
     }
 
-    /// Prints the ends of the calls that are open, and of the run; returns the latter, and all these events.
-    fn end(&mut self, mut run: OpenRun, failure: &Failure) -> (RunFinished, Vec<Event>) {
+    /// Prints the ends of the open calls and of the run. Returns the end of the run, and all these events.
+    fn finish_run(&mut self, mut run: OpenRun, failure: &Failure) -> (RunFinished, Vec<Event>) {
         let at_ms = now_ms();
         let mut kinds = Vec::new();
         for (_, (model_call_id, call)) in mem::take(&mut run.calls) {
@@ -382,7 +378,7 @@ impl State {
         let finished = RunFinished {
             session_id: run.session_id,
             outcome: RunOutcome::Failed(failure.clone()),
-            duration_ms: u64::try_from(run.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(run.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             totals: run.tally.totals,
             partial: None,
             ephemeral: run.ephemeral,
@@ -390,7 +386,7 @@ impl State {
         kinds.push(EventKind::RunFinished(Box::new(finished.clone())));
         let numbers = self.next_seq..;
         let events: Vec<_> = numbers.zip(kinds).map(|(seq, kind)| Event { seq, at_ms, kind }).collect();
-        // There is nobody left to tell of an error.
+        // The process ends; an error of stdout changes nothing any more.
         let _ = events.iter().try_for_each(|event| self.show(event));
         if self.has_reader {
             let _ = self.writer.flush();

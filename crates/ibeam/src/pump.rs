@@ -1,8 +1,8 @@
-//! The thread that carries events from the loop to the disk, then to the reader, then to people.
+//! The thread that writes events of the loop to the disk, then to stdout, then to stderr.
 //!
-//! Disk first: nothing is visible that is not written. One `write` to each per batch; a batch is whatever is
-//! waiting. A disk that fails or fills, or a reader that has gone, ends the run in order; what follows until its
-//! end is recorded and told all the same, as far as it goes.
+//! The disk comes first: nothing is visible that is not written. Each batch of waiting events takes one `write` to
+//! each. A disk that fails or is full, or a reader that has gone, ends the run in order. The events up to its end are
+//! recorded and printed as far as possible.
 //!
 //! Only the end of a run does not wait for a disk that does not answer: see [`Printer`].
 
@@ -17,66 +17,64 @@ use ibeam_protocol::{Event, EventKind, Reason};
 use ibeam_session::{Session, SessionError};
 use tokio::sync::mpsc;
 
-use crate::printer::{Pending, Printer, split};
+use crate::printer::{PendingBatch, Printer, split_batch};
 use crate::resource_exhaustion;
 
-/// Events that may wait for the pump; more make the loop wait.
+/// The number of events that may wait for the pump. The loop waits to record more.
 pub(crate) const WAITING_EVENTS: usize = 1024;
 
-/// The stop of the run that goes on now: a conversation has one pump and many runs.
+/// The stop of the current run. A session with one pump may have many runs.
 #[derive(Clone)]
 pub(crate) struct CurrentStop(Arc<Mutex<Stop>>);
 
 impl CurrentStop {
-    /// That of the first run, or the only one.
+    /// Returns a current stop with the stop of the first run.
     pub(crate) fn new(stop: Stop) -> Self {
         Self(Arc::new(Mutex::new(stop)))
     }
 
-    /// From here on another run goes on.
+    /// Replaces the stop by the one of another run.
     pub(crate) fn set(&self, stop: Stop) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stop;
     }
 
-    /// Asks that run to stop.
+    /// Requests the stop of the current run.
     pub(crate) fn request(&self, reason: Reason) {
         self.get().request(reason);
     }
 
-    /// The stop of that run.
+    /// Returns the stop of the current run.
     pub(crate) fn get(&self) -> Stop {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Where events go.
+/// Writes events to a printer and its session.
 pub(crate) struct Pump {
-    /// The journal, stdout and stderr.
     pub(crate) printer: Arc<Printer>,
 }
 
-/// The thread of a pump.
+/// A running pump.
 pub(crate) struct PumpThread {
     has_ended: Arc<AtomicBool>,
 }
 
 impl PumpThread {
-    /// Whether the thread has ended; waits for that for `time`. Only the thread that started the pump may wait.
-    pub(crate) fn has_ended_within(&self, time: Duration) -> bool {
+    /// Whether the thread has ended; waits up to `timeout` for it. Only the thread that started the pump may wait.
+    pub(crate) fn has_ended_within(&self, timeout: Duration) -> bool {
         let has_ended = || self.has_ended.load(Ordering::Acquire);
         if !has_ended() {
-            thread::park_timeout(time);
+            thread::park_timeout(timeout);
         }
         has_ended()
     }
 }
 
 impl Pump {
-    /// Starts the thread; it ends when the loop's end of the channel is dropped, or when the end of a run did not wait
-    /// for it.
+    /// Starts the thread. It ends when the sender of `inbox` is dropped, or when the pump was replaced.
     ///
     /// # Errors
-    /// The system's error when no thread can be had.
+    /// The system's error when no thread can be started.
     pub(crate) fn start(self, inbox: mpsc::Receiver<Envelope>) -> io::Result<PumpThread> {
         let has_ended = Arc::new(AtomicBool::new(false));
         let (ending, starter) = (Arc::clone(&has_ended), thread::current());
@@ -91,18 +89,18 @@ impl Pump {
     fn run(self, mut inbox: mpsc::Receiver<Envelope>) {
         let mut batch = Vec::with_capacity(WAITING_EVENTS);
         while inbox.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
-            let (events, receipts) = split(&mut batch);
+            let (events, receipts) = split_batch(&mut batch);
             let events = Arc::new(events);
             let (held, since) = (Arc::clone(&events), Instant::now());
             let is_durable = !receipts.is_empty();
-            if !self.printer.hold(Pending { events: held, receipts, inbox, since }) {
+            if !self.printer.begin_batch(PendingBatch { events: held, receipts, inbox, since }) {
                 return;
             }
-            // Tried again with every batch: the records of the end may fit where a larger one did not.
+            // Every batch is tried: the small records of the end may fit where a larger batch did not.
             let recorded = self.printer.with_session(|session| record(session, &events, is_durable));
             let unrecorded = recorded.unwrap_or(Ok(())).err();
             let unrecorded = unrecorded.map(|error| reason_of(&error));
-            let Some(returned) = self.printer.print_held(unrecorded) else { return };
+            let Some(returned) = self.printer.finish_batch(unrecorded) else { return };
             inbox = returned;
         }
         self.printer.close_session();
@@ -117,17 +115,17 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
         compacted |= matches!(event.kind, EventKind::Compacted(_));
         appended = appended.and(session.append(event));
     }
-    let kept = match (ended, is_durable) {
+    let written = match (ended, is_durable) {
         (true, _) => session.settle(),
         (false, true) => session.point(),
         (false, false) => session.flush(),
     };
-    // What the model no longer sees begins a segment of its own.
+    // A compaction starts a new segment, so that a resumed session need not read what the model no longer sees.
     let rolled = if compacted { session.roll() } else { Ok(()) };
-    appended.and(kept).and(rolled)
+    appended.and(written).and(rolled)
 }
 
-/// Why the session cannot be written: the system is short of something, or the disk fails.
+/// Returns why the session cannot be written: a resource of the system is exhausted, or the disk fails.
 fn reason_of(error: &SessionError) -> Reason {
     let source = match error {
         SessionError::Create { source, .. }

@@ -1,6 +1,5 @@
 //! Runs: the three front ends, and the driver that they share.
 
-mod heartbeat;
 mod host_model;
 mod hosted;
 mod interactive;
@@ -14,7 +13,6 @@ mod run_session;
 pub(crate) mod sandbox;
 mod session_opener;
 mod shutdown;
-mod terminal_input;
 mod watchdog;
 mod web;
 mod writable_dirs;

@@ -1,4 +1,4 @@
-//! What people are told on stderr. It never changes a result: not when stderr is closed, full, or read by nobody.
+//! Writes to stderr that never change a result: not when stderr is closed, full, or without a reader that reads.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,21 +7,21 @@ use ibeam_output::escape_invisible;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// A reader of stderr that takes nothing for so long is not waited for again.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-/// A pipe that says it takes something takes this much without waiting (POSIX's PIPE_BUF on Linux).
+/// A reader of stderr that takes nothing for this time is not waited for again.
+const READER_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// The bytes that a pipe takes without waiting when a poll says that it takes some (PIPE_BUF on Linux).
 const PIECE: usize = 4096;
 
-/// Nobody reads: every later word is dropped unless there is room for it.
-static STUCK: AtomicBool = AtomicBool::new(false);
+/// Whether the reader has timed out. Later writes are dropped unless there is room for them.
+static HAS_TIMED_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Says `text` and ends the line. What is not seen is written out: paths and the words of others are in it.
+/// Writes `text` as a line. Invisible characters are escaped, because paths and foreign text are part of it.
 pub(crate) fn write_line(text: &str) {
     write(&format!("{}\n", escape_invisible(text)));
 }
 
-/// Says `text` as it is.
+/// Writes `text` unchanged.
 pub(crate) fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     for piece in text.as_bytes().chunks(PIECE) {
@@ -32,17 +32,17 @@ pub(crate) fn write(text: &str) {
     drop(stderr.flush());
 }
 
-/// Whether a write would not wait.
+/// Whether the reader takes more. Waits for it until the timeout.
 fn takes_more() -> bool {
-    let wait = if STUCK.load(Ordering::Relaxed) { AT_ONCE } else { PATIENCE };
+    let wait = if HAS_TIMED_OUT.load(Ordering::Relaxed) { NO_WAIT } else { READER_TIMEOUT };
     loop {
         match poll(&mut [PollFd::new(&rustix::stdio::stderr(), PollFlags::OUT)], Some(&wait)) {
             Ok(ready) => {
-                STUCK.store(ready == 0, Ordering::Relaxed);
+                HAS_TIMED_OUT.store(ready == 0, Ordering::Relaxed);
                 return ready > 0;
             }
             Err(Errno::INTR) => {}
-            // Then the write says what is wrong, to nobody.
+            // The write then fails with the same error, which is ignored.
             Err(_) => return true,
         }
     }

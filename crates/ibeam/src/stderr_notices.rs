@@ -1,4 +1,4 @@
-//! What people are told on stderr while a run goes on: notices and retries, a line each.
+//! The lines on stderr during a run: notices and retries, one line each.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use ibeam_protocol::{EventKind, Notice, PermissionMode, RunOutcome, ToolOutcome,
 
 use crate::change_request::asks_for_change;
 
-/// Turns events into lines for people.
+/// Formats events as lines for stderr.
 pub(crate) struct NoticePrinter {
     catalogue: Arc<Catalogue>,
-    /// Lines about the run as a whole, which follow its last text.
+    /// Lines about the entire run, which come after its last text.
     closing: Vec<String>,
-    /// The prompt asked for a change of files, in a mode that may change some.
+    /// The prompt asks for changed files, in a mode that may change some.
     change_expected: bool,
-    /// Something ran whose changes of files are not counted: a command, or a tool of a server.
+    /// A command or an MCP tool ran, whose changes to files are not counted.
     changes_uncounted: bool,
 }
 

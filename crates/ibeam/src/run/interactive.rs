@@ -2,26 +2,27 @@
 //!
 //! One session, one run for each prompt. An interrupt ends the run; at an empty prompt it ends the program.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
+use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, ApprovalRequest, Approver};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
-use ibeam_protocol::{Failure, ToolCall};
-use tokio::sync::Mutex;
+use ibeam_protocol::{Failure, Reason, ToolCall};
+use tokio::sync::{Mutex, mpsc};
 
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
-use super::terminal_input::TerminalInput;
 use super::watchdog::StartupWatchdog;
 use super::{no_thread, on_runtime};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
-use crate::model;
 use crate::prompt::Prompt;
+use crate::{model, stderr};
 
 struct TerminalFrontEnd {
     approver: Arc<TerminalApprover>,
@@ -61,7 +62,7 @@ pub(crate) fn run_interactive(
         let prompt = Prompt { blocks: waiting.iter().cloned().collect(), notice: None };
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
         let outcome = loop {
-            let next_line = async { input.lock().await.prompt().await.map_err(Failure::from) };
+            let next_line = async { input.lock().await.next_prompt().await.map_err(Failure::from) };
             let prompt = match waiting.take() {
                 Some(prompt) => prompt,
                 None => match session.wait(next_line) {
@@ -115,5 +116,55 @@ impl Approver for TerminalApprover {
             let answer = self.input.lock().await.answer(&question).await;
             answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
         })
+    }
+}
+
+/// Lines that a person types. They are read on another thread, so that the wait for one can be cancelled.
+///
+/// A line that was typed before a question is not its answer; it becomes the next prompt.
+struct TerminalInput {
+    arriving: mpsc::UnboundedReceiver<io::Result<String>>,
+    /// Lines that were typed before a question.
+    early: VecDeque<io::Result<String>>,
+}
+
+impl TerminalInput {
+    /// Starts to read stdin. The thread ends with stdin, or with the process.
+    ///
+    /// # Errors
+    /// The system's error when no thread can be started.
+    fn start() -> io::Result<Self> {
+        let (lines, arriving) = mpsc::unbounded_channel();
+        std::thread::Builder::new().name("typed-lines".to_owned()).spawn(move || {
+            for line in io::stdin().lock().lines() {
+                if lines.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { arriving, early: VecDeque::new() })
+    }
+
+    /// Prints the prompt sign and returns the next line; `None` at the end of input. Cancel safe.
+    ///
+    /// # Errors
+    /// `Io` when stdin cannot be read.
+    async fn next_prompt(&mut self) -> Result<Option<String>, Reason> {
+        stderr::write("> ");
+        let line = match self.early.pop_front() {
+            Some(line) => Some(line),
+            None => self.arriving.recv().await,
+        };
+        let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
+        line.transpose().map_err(failed)
+    }
+
+    /// Prints `question` and returns the line after it; `None` when stdin has ended or fails. Cancel safe.
+    async fn answer(&mut self, question: &str) -> Option<String> {
+        while let Ok(line) = self.arriving.try_recv() {
+            self.early.push_back(line);
+        }
+        stderr::write(question);
+        self.arriving.recv().await?.ok()
     }
 }

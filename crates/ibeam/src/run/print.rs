@@ -54,7 +54,7 @@ pub(crate) fn print(
         let read_prompt = || runtime.block_on(read_prompt(app, words, process.stop()));
         // Where the words are a prompt, a wrong model is reported before stdin is waited for; otherwise a missing
         // prompt is reported first.
-        let (model, prompt) = if prompt::is_one(words) {
+        let (model, prompt) = if prompt::has_text(words) {
             let model = model::choose_model(app)?;
             (model, read_prompt()?)
         } else {
@@ -70,9 +70,9 @@ pub(crate) fn print(
 /// Reads the prompt on a thread of its own, which is left behind after a stop.
 ///
 /// # Errors
-/// Those of [`prompt::gather`]; the reason of the stop.
+/// Those of [`prompt::read_prompt`]; the reason of the stop.
 async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Result<Prompt, Reason> {
-    let (words, how) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
+    let (words, mode) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
     let timeouts = StdinTimeouts {
         silence: app.base.config.timeout("stdin"),
         context: app.base.config.timeout("stdin_context"),
@@ -82,7 +82,7 @@ async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Resul
     thread
         .spawn(move || {
             // After a stop the receiver is gone.
-            let _ = sender.send(prompt::gather(&words, how, timeouts));
+            let _ = sender.send(prompt::read_prompt(&words, mode, timeouts));
         })
         .map_err(|error| system("thread", &error))?;
     tokio::select! {

@@ -12,7 +12,7 @@ use super::sandbox::RunSandbox;
 use crate::app::AppContext;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
-use crate::context::{Context, Surroundings};
+use crate::context::{Context, ContextInputs};
 use crate::mcp::Servers;
 use crate::model::ModelChoice;
 
@@ -86,7 +86,7 @@ pub(super) fn build(
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started_at));
-    let context = Context::of(&Surroundings {
+    let context = Context::new(&ContextInputs {
         workspace: &app.workspace,
         trusted: app.trust.is_trusted(),
         mode: head.permission_mode,

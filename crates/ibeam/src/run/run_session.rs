@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{join, pending};
 use ibeam_core::{Approver, Hooks, Journal, Redactor, Run, Stop};
@@ -23,7 +24,7 @@ use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
-use super::{heartbeat, no_thread, system};
+use super::{no_thread, system};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
@@ -127,7 +128,7 @@ impl<'a> RunProcess<'a> {
         }
         exit::set_unstarted_run_writer(process.writer()?);
         let _context = runtime.enter();
-        heartbeat::start(app.base.flags.heartbeat);
+        start_heartbeat(app.base.flags.heartbeat);
         Ok(process)
     }
 
@@ -370,8 +371,11 @@ impl<'a> RunSession<'a> {
                 run_session_end_hooks(process.app, &hooks, &outcome).await;
             }
             // A run ends what it has left in the background; this is for a run that did not end in order.
-            let left = shutdown.left();
-            drop(tokio::time::timeout(left, join(background.stop_all(), servers.shut_down(left))).await);
+            let remaining = shutdown.remaining();
+            drop(
+                tokio::time::timeout(remaining, join(background.stop_all(), servers.shut_down(remaining)))
+                    .await,
+            );
         });
         drop(journal);
         let unwritten = shutdown.join(&pump, &printer, &run.stop);
@@ -392,7 +396,7 @@ async fn run_to_completion(
     prompt: Vec<String>,
     notices: Vec<Notice>,
 ) -> Result<(), ExitFailure> {
-    match shutdown.bound(&run.stop, run.turn(journal, prompt, notices)).await? {
+    match shutdown.limit(&run.stop, run.turn(journal, prompt, notices)).await? {
         Ok(finished) => match finished.outcome.clone() {
             RunOutcome::Completed => Ok(()),
             RunOutcome::Failed(failure) => Err(ExitFailure { failure, run: Some(Box::new(finished)) }),
@@ -429,7 +433,7 @@ fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> 
     match failed.run {
         Some(_) => failed,
         None => {
-            let run = printer.end_by_force(&failed.failure, shutdown.reader_timeout()).map(Box::new);
+            let run = printer.force_end(&failed.failure, shutdown.reader_timeout()).map(Box::new);
             ExitFailure { run, ..failed }
         }
     }
@@ -457,6 +461,19 @@ fn ends_process(reason: &Reason) -> bool {
     }
 }
 
+/// Prints a line on stderr every `seconds`, for people who watch a silent run. Ends with the runtime.
+fn start_heartbeat(seconds: Option<u64>) {
+    let Some(period) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else { return };
+    let start = Instant::now();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+        loop {
+            ticks.tick().await;
+            stderr::write_line(&format!("heartbeat: {} s", start.elapsed().as_secs()));
+        }
+    });
+}
+
 /// Returns the time for an end that is requested from now on.
 fn new_shutdown(app: &AppContext) -> Shutdown {
     Shutdown::within(app.base.config.timeout("shutdown"))
@@ -465,5 +482,5 @@ fn new_shutdown(app: &AppContext) -> Shutdown {
 /// Returns the time limit of a run that starts now: `--timeout`.
 fn time_limit(app: &AppContext) -> Option<TimeLimit> {
     let limit = app.base.config.time(&["limits", "timeout"])?;
-    Some(TimeLimit { limit, since: std::time::Instant::now() })
+    Some(TimeLimit { limit, since: Instant::now() })
 }

@@ -1,8 +1,8 @@
-//! The thread that sees to the end of a run when nothing else can: signals, `--timeout`, a disk that does not answer.
+//! The thread that ends a run which cannot end itself: signals, `--timeout`, a disk that does not answer.
 //!
-//! It shares no lock with the loop and does no I/O of its own before the end, so a thread that hangs in the system does
-//! not hold it up. First it asks the run to stop. Where the disk holds up the pump, it prints in the pump's place. When
-//! the bound of the end has passed, it prints the last line and ends the process.
+//! It shares no lock with the loop and does no I/O before the end, so a thread that hangs in the system does not block
+//! it. First it requests the stop of the run. Where the pump waits for the disk, it prints instead of the pump. When the
+//! time for the end is over, it prints the last line and ends the process.
 
 use std::io;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::printer::Printer;
 use crate::pump::{CurrentStop, WAITING_EVENTS};
 use crate::{exit, printer, resource_exhaustion, signals};
 
-/// Between two looks at what the pump waits for.
-const LOOK: Duration = Duration::from_millis(20);
-/// What an end in order may take beyond its bound before the process is ended.
+/// The time between two checks of the pump.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The time that an orderly end may exceed its budget before the process is ended by force.
 const MARGIN: Duration = Duration::from_millis(300);
-/// The descriptors of the watchdog: its timers, what wakes it, and the two ends of a signal.
+/// The descriptors of the watchdog: epoll, its wake-up, and the two ends of the signal pipe.
 const OWN_DESCRIPTORS: usize = 4;
-/// The budget of an end before the configuration says another.
+/// The budget of an end before the configuration is read.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(3);
 
-/// A thread with timers and signals of its own; it ends with the process.
+/// A thread with its own timers and signal handlers, which ends with the process.
 pub(super) struct Watchdog {
     handle: Handle,
 }
 
-/// A watch over one stop; ends when dropped.
+/// A watch over one stop. Dropping it ends the watch.
 pub(super) struct Watch(AbortHandle);
 
 impl Drop for Watch {
@@ -129,21 +129,20 @@ impl Watchdog {
                 }
             }
             let reason = stop.wait().await;
-            let asked = Instant::now();
-            see_to_end(asked, budget).await;
+            wait_for_end(Instant::now(), budget).await;
             exit::force_exit(&reason);
         };
         Watch(self.handle.spawn(work).abort_handle())
     }
 }
 
-/// Returns when the time of an orderly end is over; meanwhile sees to it that the disk does not hold it up.
-async fn see_to_end(asked: Instant, budget: Duration) {
+/// Waits until the time for an orderly end is over. Meanwhile replaces a pump that waits for the disk.
+async fn wait_for_end(requested_at: Instant, budget: Duration) {
     loop {
-        // Before there are events, there is little to bring to an end.
+        // Before there are events, there is little to end.
         let printer = printer::current();
-        let bound = if printer.is_some() { budget + MARGIN } else { budget / 2 };
-        if asked.elapsed() >= bound {
+        let limit = if printer.is_some() { budget + MARGIN } else { budget / 2 };
+        if requested_at.elapsed() >= limit {
             return;
         }
         if let Some(printer) = printer
@@ -151,11 +150,11 @@ async fn see_to_end(asked: Instant, budget: Duration) {
         {
             print_without_disk(printer);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Takes the pump's place, on a thread of its own: what it prints may have to wait too.
+/// Prints instead of the pump, on another thread, because printing may have to wait too.
 fn print_without_disk(printer: &'static Arc<Printer>) {
     let Some(mut inbox) = printer.take_over() else { return };
     let work = move || {
@@ -165,6 +164,6 @@ fn print_without_disk(printer: &'static Arc<Printer>) {
             printer.print_unrecorded(&mut batch);
         }
     };
-    // Without a thread the run gets its last line when its time is over.
+    // Without a thread the run gets its last line at the forced exit.
     drop(thread::Builder::new().name("printer".to_owned()).spawn(work));
 }
