@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use self::markup::Markup;
 use self::prose::Prose;
-use crate::catalogue::{Catalogue, Ending, PageLine};
+use crate::catalogue::{Action, ActionEnding, Catalogue, PageLine};
 use crate::line_buffer::LineBuffer;
 use crate::run_lines::permission_mode;
-use crate::text::{action, detail, ending};
+use crate::text::detail;
 use crate::tool_call_line::call_result;
 use crate::writer::EventWriter;
 
@@ -58,7 +58,7 @@ impl<W: Write> Html<W> {
     }
 
     fn say(&self, line: &PageLine<'_>) -> String {
-        self.catalogue.page(line)
+        self.catalogue.line(line)
     }
 
     fn page_began(&mut self, session: &str, page: &mut Markup) {
@@ -107,15 +107,19 @@ impl<W: Write> Html<W> {
         let (model_call_id, at_ms) = at;
         let is_it = |open: &Open| open.call.id == call.id && open.model_call_id == *model_call_id;
         let began = self.open.iter().position(is_it).map(|index| self.open.remove(index).at_ms);
-        let ending = ending(outcome);
+        let ending = ActionEnding::for_outcome(outcome);
         let class = match ending {
-            Ending::Done => "<details class=\"done\"><summary><b>",
-            Ending::Failed | Ending::Refused => "<details class=\"failed\"><summary><b>",
+            ActionEnding::Done => "<details class=\"done\"><summary><b>",
+            ActionEnding::Failed | ActionEnding::Refused => "<details class=\"failed\"><summary><b>",
         };
-        page.raw(class).text(&self.catalogue.action(&action(call, outcome), ending, None)).raw("</b>");
+        page.raw(class)
+            .text(&self.catalogue.action(&Action::for_call(call, outcome), ending, None))
+            .raw("</b>");
         self.call_head(call, began.unwrap_or(at_ms), page);
         if let Some(took) = began.filter(|began| at_ms > *began).map(|began| at_ms - began) {
-            page.raw(" <span class=\"quiet\">").text(&self.say(&PageLine::Took { ms: took })).raw("</span>");
+            page.raw(" <span class=\"quiet\">")
+                .text(&self.say(&PageLine::Took { duration_ms: took }))
+                .raw("</span>");
         }
         page.raw("</summary>\n");
         self.arguments(call, page);
@@ -161,7 +165,7 @@ impl<W: Write> Html<W> {
         self.close_calls(page);
         let (class, line) = match &run.outcome {
             RunOutcome::Completed => {
-                ("<p class=\"end done\">", self.say(&PageLine::Completed { ms: run.duration_ms }))
+                ("<p class=\"end done\">", self.say(&PageLine::Completed { duration_ms: run.duration_ms }))
             }
             RunOutcome::Failed(failure) => {
                 let message = self.catalogue.failure(failure).message;

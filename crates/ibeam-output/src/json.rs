@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::json_line::{to_line, write_line};
 use crate::line_buffer::LineBuffer;
 use crate::run_lines::{borrowed, run_summary, token_usage};
-use crate::segments::FinalMessage;
+use crate::stream_json::FinalMessage;
 use crate::writer::EventWriter;
 
 /// Writes the one object of contract section 2.

@@ -11,16 +11,14 @@ mod json;
 mod json_line;
 mod line_buffer;
 mod locale;
-mod printable;
 mod run_lines;
-mod segments;
 mod stream_json;
 mod text;
 mod tool_call_line;
 mod writer;
 
 pub use catalogue::{
-    Action, ApprovalQuestion, Catalogue, CheckLine, ConvertLine, Ending, Explanation, PolicyLine, ReplayLine,
+    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ConvertLine, Explanation, PolicyLine, ReplayLine,
     SessionLine, ShimLine, SubcommandLine,
 };
 pub use html::Html;

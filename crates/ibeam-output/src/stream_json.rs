@@ -15,7 +15,6 @@ use crate::delta_line::{DeltaLine, assistant_message};
 use crate::json_line::write_line;
 use crate::line_buffer::LineBuffer;
 use crate::run_lines::{borrowed, error_event, init_event, run_summary, token_usage};
-use crate::segments::{FinalMessage, Segments};
 use crate::tool_call_line::CallBody;
 use crate::writer::EventWriter;
 
@@ -174,4 +173,44 @@ impl<W: Write> EventWriter for StreamJson<W> {
 
 fn too_early() -> io::Error {
     io::Error::other("an event came before `SessionStarted`")
+}
+
+/// The segments of one run: the texts between calls. Holds no text, because the run's text is there for the last line.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// Whether deltas are printed too, before the segment that repeats them.
+    pub(crate) partial: bool,
+    /// The byte of the run's text at which the current segment begins.
+    begin: usize,
+}
+
+impl Segments {
+    pub(crate) fn new(partial: bool) -> Self {
+        Self { partial, begin: 0 }
+    }
+
+    /// Ends the current segment and returns it: the end of `text`, which is the run's text so far. `None` for no text.
+    pub(crate) fn end<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        let segment = text.get(self.begin..).filter(|segment| !segment.is_empty());
+        self.begin = text.len();
+        segment
+    }
+}
+
+/// The position in the text of a run where the final message begins.
+#[derive(Debug, Default)]
+pub(crate) struct FinalMessage {
+    begin: usize,
+}
+
+impl FinalMessage {
+    /// Records a call, which starts after `text`: the text that follows it may be the final message.
+    pub(crate) fn restart(&mut self, text: &str) {
+        self.begin = text.len();
+    }
+
+    /// Returns the final message of a run that gave `text`. The next run starts again.
+    pub(crate) fn take<'a>(&mut self, text: &'a str) -> &'a str {
+        text.get(std::mem::take(&mut self.begin)..).unwrap_or_default()
+    }
 }

@@ -4,11 +4,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome, ToolOutput};
+use ibeam_protocol::invisible::is_invisible;
+use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome};
 
-use crate::catalogue::{Action, Catalogue, Ending};
+use crate::catalogue::{Action, ActionEnding, Catalogue};
 use crate::line_buffer::LineBuffer;
-use crate::printable::{many_lines, one_line, shortened};
 use crate::tool_call_line::mcp_tool;
 use crate::writer::EventWriter;
 
@@ -85,7 +85,11 @@ impl<W: Write> Text<W> {
         self.end_line()?;
         self.acted = true;
         let detail = self.options.verbose.then(|| detail(call)).flatten();
-        let line = self.catalogue.action(&action(call, outcome), ending(outcome), detail.as_deref());
+        let line = self.catalogue.action(
+            &Action::for_call(call, outcome),
+            ActionEnding::for_outcome(outcome),
+            detail.as_deref(),
+        );
         self.print(&format!("{line}\n"))
     }
 
@@ -142,42 +146,38 @@ impl<W: Write> EventWriter for Text<W> {
     }
 }
 
-/// What was done, as people name it.
-pub(crate) fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
-    match call.name.as_str() {
-        "read" => Action::Read,
-        "write" if overwrote(outcome) => Action::Edit,
-        "write" => Action::Create,
-        "edit" => Action::Edit,
-        "shell" => Action::Shell,
-        "grep" => Action::Search,
-        "glob" => Action::Find,
-        "ls" => Action::List,
-        "delete" => Action::Delete,
-        "update_todos" => Action::Todos,
-        "web_fetch" => Action::Fetch,
-        _ if mcp_tool(call).is_some() => Action::Mcp,
-        tool => Action::Other { tool },
-    }
-}
-
-fn overwrote(outcome: &ToolOutcome) -> bool {
-    matches!(outcome, ToolOutcome::Success { output: ToolOutput::Write(written), .. } if !written.created)
-}
-
-/// How it ended, likewise.
-pub(crate) fn ending(outcome: &ToolOutcome) -> Ending {
-    match outcome {
-        ToolOutcome::Success { .. } => Ending::Done,
-        ToolOutcome::Failure { .. } => Ending::Failed,
-        ToolOutcome::Rejected { .. } => Ending::Refused,
-    }
-}
-
 /// The path, command, pattern or address a call is about.
 pub(crate) fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;
     Some(shortened(one_line(text), DETAIL_CHARACTERS))
+}
+
+/// Returns `text` on one line: control characters, line ends and invisible characters become escapes like `\n`, `\u{1b}`.
+pub(crate) fn one_line(text: &str) -> String {
+    // One selector or joiner belongs to the writing of many emoji, and misleads nobody.
+    let is_of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    escaped(text, |c| c.is_control() || (is_invisible(c) && !is_of_writing(c)))
+}
+
+/// Returns `text` with its lines: `\n` and tabs stay, `\r` goes, other control characters become escapes.
+pub(crate) fn many_lines(text: &str) -> String {
+    escaped(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// Shortens `text` to at most `limit` characters, the last of them `…` where something was cut.
+pub(crate) fn shortened(text: String, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text,
+        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
+    }
+    safe
 }

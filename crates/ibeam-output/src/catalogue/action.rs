@@ -1,10 +1,15 @@
 //! The line that `text` prints for a tool call.
 
-use super::message::Message;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput};
+use serde::Serialize;
 
-/// What was done, as people name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action<'a> {
+use super::lines::CatalogueLine;
+use crate::tool_call_line::mcp_tool;
+
+/// What a call did, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action<'a> {
     /// A file was read.
     Read,
     /// A file was changed, or written over.
@@ -34,40 +39,63 @@ pub enum Action<'a> {
     },
 }
 
-/// How it ended.
+/// How a call ended, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// As asked.
+pub(crate) enum ActionEnding {
+    /// The call succeeded.
     Done,
-    /// It was tried and failed.
+    /// The call ran and failed.
     Failed,
-    /// It was refused and not tried.
+    /// The call was refused and did not run.
     Refused,
 }
 
-impl Ending {
+impl CatalogueLine for Action<'_> {
+    const PREFIX: &'static str = "action";
+}
+
+impl<'a> Action<'a> {
+    /// Returns the action of a call that ended with `outcome`.
+    pub(crate) fn for_call(call: &'a ToolCall, outcome: &ToolOutcome) -> Self {
+        match call.name.as_str() {
+            "read" => Self::Read,
+            "write" if overwrote(outcome) => Self::Edit,
+            "write" => Self::Create,
+            "edit" => Self::Edit,
+            "shell" => Self::Shell,
+            "grep" => Self::Search,
+            "glob" => Self::Find,
+            "ls" => Self::List,
+            "delete" => Self::Delete,
+            "update_todos" => Self::Todos,
+            "web_fetch" => Self::Fetch,
+            _ if mcp_tool(call).is_some() => Self::Mcp,
+            tool => Self::Other { tool },
+        }
+    }
+}
+
+fn overwrote(outcome: &ToolOutcome) -> bool {
+    matches!(outcome, ToolOutcome::Success { output: ToolOutput::Write(written), .. } if !written.created)
+}
+
+impl ActionEnding {
+    /// Returns the ending of a call with this outcome.
+    pub(crate) fn for_outcome(outcome: &ToolOutcome) -> Self {
+        match outcome {
+            ToolOutcome::Success { .. } => Self::Done,
+            ToolOutcome::Failure { .. } => Self::Failed,
+            ToolOutcome::Rejected { .. } => Self::Refused,
+        }
+    }
+}
+
+impl ActionEnding {
     pub(crate) fn attribute(self) -> Option<&'static str> {
         match self {
             Self::Done => None,
             Self::Failed => Some("failed"),
             Self::Refused => Some("refused"),
         }
-    }
-}
-
-pub(crate) fn message_for(action: &Action<'_>) -> Message {
-    match action {
-        Action::Read => Message::new("action-read"),
-        Action::Edit => Message::new("action-edit"),
-        Action::Create => Message::new("action-create"),
-        Action::Shell => Message::new("action-shell"),
-        Action::Delete => Message::new("action-delete"),
-        Action::Search => Message::new("action-search"),
-        Action::Find => Message::new("action-find"),
-        Action::List => Message::new("action-list"),
-        Action::Todos => Message::new("action-todos"),
-        Action::Fetch => Message::new("action-fetch"),
-        Action::Mcp => Message::new("action-mcp"),
-        Action::Other { tool } => Message::new("action-other").text("tool", tool),
     }
 }

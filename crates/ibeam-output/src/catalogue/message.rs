@@ -1,12 +1,21 @@
-//! A message id with what fills its gaps.
+//! Messages: an id of the locale files and its arguments.
+//!
+//! The messages of failures, notices and [lines](super::lines) are derived from their serialized form. The tag of a variant is
+//! the end of its message id: `unknown_session` is `reason-unknown-session`. Its fields are the arguments, under their
+//! serialized names. A new variant needs no code here, unless its message depends on more than its fields.
 
 use std::borrow::Cow;
 
 use fluent_bundle::{FluentArgs, FluentValue};
+use ibeam_protocol::{LimitKind, Notice, Reason};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::printable::one_line;
+use super::Catalogue;
+use super::lines::CatalogueLine;
+use crate::text::one_line;
 
-/// A message to be said in some language.
+/// A message in no language yet.
 pub(crate) struct Message {
     pub(crate) id: Cow<'static, str>,
     pub(crate) args: FluentArgs<'static>,
@@ -22,25 +31,25 @@ impl Message {
         Self { id: id.into(), ..self }
     }
 
-    /// Foreign text, made printable on one line.
+    /// Adds a text, made printable on one line.
     pub(crate) fn text(mut self, name: impl Into<Cow<'static, str>>, text: &str) -> Self {
         self.args.set(name, FluentValue::from(one_line(text.trim())));
         self
     }
 
-    /// Text as it stands, which its giver has made fit to be shown.
+    /// Adds a text unchanged; the caller has made it printable.
     pub(crate) fn exact(mut self, name: impl Into<Cow<'static, str>>, text: &str) -> Self {
         self.args.set(name, FluentValue::from(text.to_owned()));
         self
     }
 
-    /// A number that may choose between singular and plural.
+    /// Adds a number, which may choose between singular and plural.
     pub(crate) fn count(mut self, name: impl Into<Cow<'static, str>>, count: impl Into<u64>) -> Self {
         self.args.set(name, FluentValue::from(count.into()));
         self
     }
 
-    /// Milliseconds, said in seconds to one decimal under the name `seconds`.
+    /// Adds milliseconds as seconds to one decimal, under the name `seconds`.
     pub(crate) fn seconds(mut self, ms: u64) -> Self {
         let tenths = ms.saturating_add(50) / 100;
         let shown = match (tenths / 10, tenths % 10) {
@@ -50,4 +59,93 @@ impl Message {
         self.args.set("seconds", FluentValue::from(shown));
         self
     }
+}
+
+/// Returns the message of a line.
+pub(crate) fn line_message<L: CatalogueLine>(line: &L) -> Message {
+    variant_message(L::PREFIX, line)
+}
+
+/// Returns the message of a failure that ended a run.
+pub(crate) fn reason_message(reason: &Reason) -> Message {
+    let message = variant_message("reason", reason);
+    if let Reason::UnknownModel { provider: None, .. } = reason {
+        message.with_id("reason-model-without-provider")
+    } else if let Reason::Signalled(signal) = reason {
+        message.text("signal", signal.name())
+    } else {
+        message
+    }
+}
+
+/// Returns the message of a notice. `catalogue` has the sentence of a failure inside it.
+pub(crate) fn notice_message(notice: &Notice, catalogue: &Catalogue) -> Message {
+    let message = variant_message("notice", notice);
+    if let Notice::AnswerInterrupted { reason } = notice {
+        message.text("message", &catalogue.reason(reason).message)
+    } else if let Notice::LimitNear { kind, .. } = notice {
+        message.with_id(match kind {
+            LimitKind::Turns => "notice-turns-near",
+            LimitKind::Tokens => "notice-tokens-near",
+            LimitKind::Cost => "notice-cost-near",
+            LimitKind::ToolCalls => "notice-calls-near",
+            LimitKind::Time => "notice-time-near",
+        })
+    } else {
+        message
+    }
+}
+
+/// Returns the message whose id is `prefix` and the tag of `variant`, a value of an externally tagged enum.
+pub(crate) fn variant_message(prefix: &str, variant: &impl Serialize) -> Message {
+    let (tag, content) = match serde_json::to_value(variant) {
+        Ok(Value::String(tag)) => (tag, Value::Null),
+        Ok(Value::Object(entry)) => entry.into_iter().next().unwrap_or_default(),
+        // Not the form of a variant: the message is then its id, which the tests of the messages find.
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | Err(_) => Default::default(),
+    };
+    let message = Message::new(format!("{prefix}-{}", tag.replace('_', "-")));
+    let Value::Object(fields) = content else { return message };
+    let place = fields.get("path").map(|path| place(path, [fields.get("line"), fields.get("column")]));
+    let message = place.into_iter().fold(message, |message, place| message.text("place", &place));
+    fields.into_iter().fold(message, |message, (name, value)| with_field(message, name, &value))
+}
+
+/// Adds the argument of a field. The end of a number's name tells its unit, which decides how it is shown.
+fn with_field(message: Message, name: String, value: &Value) -> Message {
+    match value {
+        // Journals store the text of another program as `said`.
+        Value::String(text) if name == "said" => message.text("detail", text),
+        Value::String(text) => message.text(name, text),
+        Value::Bool(is_true) => message.text(name, if *is_true { "yes" } else { "no" }),
+        Value::Number(number) => {
+            let number = number.as_u64().unwrap_or_default();
+            if name.ends_with("_ms") {
+                message.seconds(number)
+            } else if name.ends_with("_bytes") {
+                message.text("megabytes", &(number >> 20).to_string())
+            } else if let Some(name) = name.strip_suffix("_micros") {
+                message.text(name.to_owned(), &dollars(number))
+            } else {
+                message.count(name, number)
+            }
+        }
+        // An absent value, or one that the catalogue shows on its own.
+        Value::Null | Value::Array(_) | Value::Object(_) => message,
+    }
+}
+
+/// Returns `path:line:column` as far as it is known, which editors open.
+fn place(path: &Value, line_and_column: [Option<&Value>; 2]) -> String {
+    let path = path.as_str().unwrap_or_default().to_owned();
+    let numbers = line_and_column.into_iter().map_while(|number| number.and_then(Value::as_u64));
+    numbers.fold(path, |place, number| format!("{place}:{number}"))
+}
+
+/// Returns millionths of a dollar as `0.50`, with more decimal places only where they are needed.
+fn dollars(micros: u64) -> String {
+    let (dollars, part) = (micros / 1_000_000, micros % 1_000_000);
+    let places = format!("{part:06}");
+    let shown = places.trim_end_matches('0');
+    format!("{dollars}.{shown:0<2}")
 }

@@ -28,13 +28,13 @@ impl Catalogue {
             None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
             None => Message::new("ask-no-rule"),
         };
-        let why = self.say(&why, None);
+        let why = self.render(&why, None);
         let what = escape_invisible(what);
         if !what.contains('\n') {
-            return format!("{why}\n{} ", self.say(&Message::new("ask-allow").exact("what", &what), None));
+            return format!("{why}\n{} ", self.render(&Message::new("ask-allow").exact("what", &what), None));
         }
         let lines: String = what.split('\n').map(|line| format!("  | {line}\n")).collect();
-        format!("{why}\n{lines}{} ", self.say(&Message::new("ask-allow-this"), None))
+        format!("{why}\n{lines}{} ", self.render(&Message::new("ask-allow-this"), None))
     }
 }
 

@@ -350,11 +350,11 @@ fn every_line_of_a_command_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let text = Catalogue::new(locale).command(line);
+            let text = Catalogue::new(locale).line(line);
             assert!(!text.starts_with("command-") && !text.contains(['{', '\n']), "{locale:?}: {text}");
         }
     }
-    let deleted = |count| Catalogue::new(Locale::En).command(&SubcommandLine::LoggedOut { count });
+    let deleted = |count| Catalogue::new(Locale::En).line(&SubcommandLine::LoggedOut { count });
     assert_eq!(deleted(0), "there was no stored key to delete");
     assert_eq!(deleted(1), "deleted 1 stored key");
     assert_eq!(deleted(2), "deleted 2 stored keys");
@@ -374,14 +374,14 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
         SessionLine::TruncatedRecord { bytes: 1 },
         SessionLine::Gaps { count: 1 },
         SessionLine::OpenCalls { count: 1 },
-        SessionLine::Damage { file: "f", line: 1, message: "s" },
+        SessionLine::Damage { file: "f", line: 1, detail: "s" },
         SessionLine::MovedAside { path: "p" },
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).session(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("session-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).session(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
@@ -396,9 +396,9 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).check(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("check-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).check(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
@@ -415,9 +415,9 @@ fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).convert(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("convert-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).convert(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
@@ -434,9 +434,9 @@ fn every_line_of_the_report_on_links_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).shim(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("shim-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).shim(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
@@ -452,9 +452,9 @@ fn every_line_about_a_replay_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).replay(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("replay-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).replay(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
@@ -476,9 +476,9 @@ fn every_line_about_a_policy_is_said_in_every_language() {
     ];
     for locale in Locale::ALL {
         for line in &lines {
-            let said = Catalogue::new(locale).policy(line);
+            let said = Catalogue::new(locale).line(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("policy-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).policy(line);
+            let other = Catalogue::new(Locale::En).line(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }

@@ -58,14 +58,14 @@ fn as_text(base: &BaseContext, file: &str, found: &Report) -> String {
     let contract = contract.as_str();
     let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
     if more > 0 {
-        text.push_str(&format!("{}\n", base.catalogue.check(&CheckLine::MoreFindings { count: more })));
+        text.push_str(&format!("{}\n", base.catalogue.line(&CheckLine::MoreFindings { count: more })));
     }
     let verdict = if found.is_valid() {
         CheckLine::Valid { file, contract, events, warnings }
     } else {
         CheckLine::Invalid { file, contract, events, errors, warnings }
     };
-    text.push_str(&format!("{}\n", base.catalogue.check(&verdict)));
+    text.push_str(&format!("{}\n", base.catalogue.line(&verdict)));
     text
 }
 

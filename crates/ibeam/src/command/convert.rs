@@ -120,7 +120,7 @@ fn tell(base: &BaseContext, file: &str, to: DialectName, losses: &Losses) {
     if losses.is_empty() {
         return;
     }
-    let line = |line: &ConvertLine<'_>| stderr::write_line(&base.catalogue.convert(line));
+    let line = |line: &ConvertLine<'_>| stderr::write_line(&base.catalogue.line(line));
     line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
     for Loss { key, tool, kind, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
         let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));

@@ -50,7 +50,7 @@ pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     let forgotten = credentials.remove(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
-    print_text(stdout, &format!("{}\n", app.base.catalogue.command(&SubcommandLine::LoggedOut { count })))
+    print_text(stdout, &format!("{}\n", app.base.catalogue.line(&SubcommandLine::LoggedOut { count })))
 }
 
 /// Reads one line, without echo on a terminal.

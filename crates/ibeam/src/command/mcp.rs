@@ -46,7 +46,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         ));
     }
     if servers.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.command(&SubcommandLine::NoServers)));
+        text.push_str(&format!("{}\n", app.base.catalogue.line(&SubcommandLine::NoServers)));
     }
     let rows: Vec<_> = servers
         .iter()

@@ -104,7 +104,7 @@ fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
 }
 
 fn as_text(app: &AppContext, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
-    let say = |line: PolicyLine<'_>| app.base.catalogue.policy(&line);
+    let say = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
     let mut text = String::new();
     let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
     if let Some(what) = explained.unanalyzable {
@@ -207,7 +207,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
     }
     if rules.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.policy(&PolicyLine::NoRules)));
+        text.push_str(&format!("{}\n", app.base.catalogue.line(&PolicyLine::NoRules)));
     }
     let mut settings = Vec::new();
     for path in [["approval"].as_slice(), &["sandbox", "mode"]] {

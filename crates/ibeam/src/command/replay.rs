@@ -198,7 +198,7 @@ fn stream(
 }
 
 fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
-    stderr::write_line(&format!("warning: {}", base.catalogue.replay(line)));
+    stderr::write_line(&format!("warning: {}", base.catalogue.line(line)));
 }
 
 impl ReplayOptions {

@@ -96,7 +96,7 @@ fn check(
     };
     let session = id.to_string();
     let lines = lines(&session, found.as_ref(), repaired.as_ref());
-    let text: String = lines.iter().map(|line| app.base.catalogue.session(line) + "\n").collect();
+    let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
     report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
     match found.and_then(|found| found.damage) {
         Some(Damage { path, line, said }) => Err(damaged(id, &path, line, &said).into()),
@@ -131,7 +131,7 @@ fn lines<'a>(
     }
     let damage = moved.and_then(|repaired| repaired.damage.as_ref());
     if let Some(Damage { path, line, said }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
-        lines.push(SessionLine::Damage { file: file_name(path), line: *line, message: said });
+        lines.push(SessionLine::Damage { file: file_name(path), line: *line, detail: said });
     }
     let aside = moved.map(|repaired| repaired.aside.as_slice()).unwrap_or_default();
     lines

@@ -72,7 +72,7 @@ pub(super) fn shim(
             // Looked for above, before anything was made.
             Found::Foreign => return Err(shim.taken()),
         };
-        print_text(stdout, &format!("{}\n", base.catalogue.shim(&line)))?;
+        print_text(stdout, &format!("{}\n", base.catalogue.line(&line)))?;
     }
     let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
     tell_who_finds_them(base, &directory, &made);
@@ -186,9 +186,9 @@ fn tell_who_finds_them(base: &BaseContext, directory: &Path, made: &[&Path]) {
         let quoted = quoted(directory.as_os_str());
         let command = format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted));
         let line = ShimLine::NotInPath { directory: &shown, command: &command };
-        return stderr::write_line(&format!("hint: {}", base.catalogue.shim(&line)));
+        return stderr::write_line(&format!("hint: {}", base.catalogue.line(&line)));
     }
-    stderr::write_line(&base.catalogue.shim(&ShimLine::InPath { directory: &shown }));
+    stderr::write_line(&base.catalogue.line(&ShimLine::InPath { directory: &shown }));
     for shim in made {
         let Some(name) = shim.file_name() else { continue };
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
@@ -197,7 +197,7 @@ fn tell_who_finds_them(base: &BaseContext, directory: &Path, made: &[&Path]) {
         if let Some(other) = first.filter(is_other) {
             let (name, other) = (name.to_string_lossy(), other.to_string_lossy());
             let line = ShimLine::Shadowed { name: &name, other: &other, directory: &shown };
-            stderr::write_line(&format!("warning: {}", base.catalogue.shim(&line)));
+            stderr::write_line(&format!("warning: {}", base.catalogue.line(&line)));
         }
     }
 }

@@ -41,14 +41,14 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         let of =
             workspace.map_or(String::new(), |workspace| format!(" of {}", escape_to_one_line(workspace)));
         let (since, count) = (date_of(pinned.at_ms), pinned.tools.len() as u64);
-        let approved = app.base.catalogue.command(&SubcommandLine::ApprovedTools { since: &since, count });
+        let approved = app.base.catalogue.line(&SubcommandLine::ApprovedTools { since: &since, count });
         text.push_str(&format!("MCP server {}{of}  # {approved}\n", escape_to_one_line(name)));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
     }
     if text.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.command(&SubcommandLine::NoTrustedWorkspaces)));
+        text.push_str(&format!("{}\n", app.base.catalogue.line(&SubcommandLine::NoTrustedWorkspaces)));
     }
     report(stdout, format, &text, &json!({ "workspaces": workspaces, "mcp_servers": servers }))
 }
@@ -71,7 +71,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
         let line = SubcommandLine::NotTrusted { path: &path };
-        return print_text(stdout, &format!("{}\n", app.base.catalogue.command(&line)));
+        return print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)));
     }
     let forgotten = app.trust.store.change(|document| {
         let was_there = document.workspaces.remove(&path).is_some();
@@ -87,7 +87,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     match forgotten.map_err(cannot_write)? {
         true => print_text(
             stdout,
-            &format!("{}\n", app.base.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
+            &format!("{}\n", app.base.catalogue.line(&SubcommandLine::TrustRemoved { path: &path })),
         ),
         false => {
             Err(Reason::Usage { detail: format!("`{path}` is not trusted; `ibeam trust list` says what is") }

@@ -1,0 +1,256 @@
+//! Lines that people read: reports of sub-commands, and the headings of a page.
+//!
+//! The tag of a variant is the end of its message id and its fields are the arguments, as [`variant`](super::variant)
+//! derives them. So a new line is one variant here and one message in each locale.
+
+use serde::Serialize;
+
+/// Lines of one report. The message id of a line begins with `PREFIX`.
+pub trait CatalogueLine: Serialize {
+    /// The message id without the tag of the variant.
+    const PREFIX: &'static str;
+}
+
+/// The lines around the findings of `check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum CheckLine<'a> {
+    /// The stream follows the contract.
+    #[serde(rename = "keeps")]
+    Valid { file: &'a str, contract: &'a str, events: u64, warnings: u64 },
+    /// The stream breaks the contract.
+    #[serde(rename = "breaks")]
+    Invalid { file: &'a str, contract: &'a str, events: u64, errors: u64, warnings: u64 },
+    /// There were more findings than the report lists.
+    #[serde(rename = "more")]
+    MoreFindings { count: u64 },
+}
+
+impl CatalogueLine for CheckLine<'_> {
+    const PREFIX: &'static str = "check";
+}
+
+/// A line that a sub-command prints about its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubcommandLine<'a> {
+    /// `logout` deleted this many keys, which may be none.
+    LoggedOut {
+        /// How many.
+        count: u64,
+    },
+    /// `trust forget` removed a workspace from the list.
+    #[serde(rename = "forgotten")]
+    TrustRemoved {
+        /// The workspace.
+        path: &'a str,
+    },
+    /// `trust forget` for a workspace that is not trusted.
+    #[serde(rename = "nothing_to_forget")]
+    NotTrusted {
+        /// The workspace.
+        path: &'a str,
+    },
+    /// `trust list` where no workspace is trusted.
+    #[serde(rename = "nothing_trusted")]
+    NoTrustedWorkspaces,
+    /// The approval that `trust list` adds to an MCP server.
+    ApprovedTools {
+        /// The day of the approval.
+        since: &'a str,
+        /// How many tools were approved.
+        count: u64,
+    },
+    /// `mcp list` where no server is configured.
+    NoServers,
+}
+
+impl CatalogueLine for SubcommandLine<'_> {
+    const PREFIX: &'static str = "command";
+}
+
+/// The lines about the losses of `convert`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum ConvertLine<'a> {
+    /// The conversion lost this many different things.
+    Lossy { file: &'a str, to: &'a str, count: u64 },
+    /// The target has no such key.
+    Dropped { key: &'a str, count: u64, line: u64 },
+    /// The target has another value.
+    Changed { key: &'a str, count: u64, line: u64 },
+    /// The target has one event for several.
+    Joined { key: &'a str, count: u64, line: u64 },
+    /// There were more losses than the report lists.
+    #[serde(rename = "more")]
+    MoreLosses { count: u64 },
+}
+
+impl CatalogueLine for ConvertLine<'_> {
+    const PREFIX: &'static str = "convert";
+}
+
+/// The lines of `policy test` and `policy list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum PolicyLine<'a> {
+    /// The access is allowed.
+    Allowed { rule: &'a str },
+    /// The access is denied.
+    Denied { rule: &'a str, reason: &'a str },
+    /// A person decides about the access.
+    #[serde(rename = "asked")]
+    NeedsApproval { rule: &'a str, reason: &'a str },
+    /// A command that cannot be analyzed.
+    #[serde(rename = "opaque")]
+    Unanalyzable { what: &'a str },
+    /// The program that a command runs, and the programs that start it.
+    #[serde(rename = "runs")]
+    RunsProgram { program: &'a str, wrappers: &'a str },
+    /// A file that a command reads by a redirection.
+    #[serde(rename = "reads")]
+    ReadsFile { path: &'a str },
+    /// A file that a command writes by a redirection.
+    #[serde(rename = "writes")]
+    WritesFile { path: &'a str },
+    /// A rule applies to the access.
+    #[serde(rename = "applies")]
+    RuleApplies { rule: &'a str, why: &'a str },
+    /// A rule does not apply to the access.
+    #[serde(rename = "passes")]
+    RuleDoesNotApply { rule: &'a str, why: &'a str },
+    /// There are no rules.
+    NoRules,
+    /// Path rules do not cover everything that commands do.
+    #[serde(rename = "path_bounds")]
+    PathRuleLimits,
+}
+
+impl CatalogueLine for PolicyLine<'_> {
+    const PREFIX: &'static str = "policy";
+}
+
+/// The warnings of `replay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum ReplayLine<'a> {
+    /// A run has no last event: it was killed, or still runs.
+    NoEnd { run: u64 },
+    /// A run failed, which its format does not show.
+    Failed { run: u64, message: &'a str },
+    /// The last record or line is incomplete.
+    #[serde(rename = "torn")]
+    TruncatedRecord { bytes: u64 },
+    /// Places where events are missing.
+    Gaps { count: u64 },
+}
+
+impl CatalogueLine for ReplayLine<'_> {
+    const PREFIX: &'static str = "replay";
+}
+
+/// The lines of `sessions check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum SessionLine<'a> {
+    /// Every record and every payload is as it was stored.
+    #[serde(rename = "whole")]
+    Intact { session: &'a str },
+    /// Every record is as it was stored, but some are missing, repeated or moved.
+    Incomplete { session: &'a str },
+    /// A record or a payload is not as it was stored.
+    Damaged { session: &'a str },
+    /// A repair kept the records before the damage.
+    Repaired { session: &'a str },
+    /// A repair found no record that could be kept.
+    #[serde(rename = "gone")]
+    Unrecoverable { session: &'a str },
+    /// Complete events before any damage.
+    Events { count: u64 },
+    /// The files of the journal.
+    Files { count: u64, bytes: u64 },
+    /// Payloads that are too large for the journal.
+    Payloads { count: u64, bytes: u64 },
+    /// Payloads that no record names.
+    #[serde(rename = "orphans")]
+    UnreferencedPayloads { count: u64 },
+    /// The last record is incomplete.
+    #[serde(rename = "torn")]
+    TruncatedRecord { bytes: u64 },
+    /// Places where events are missing, repeated or moved.
+    Gaps { count: u64 },
+    /// Calls without a result.
+    OpenCalls { count: u64 },
+    /// The first damage.
+    Damage { file: &'a str, line: u64, detail: &'a str },
+    /// The file to which a repair moved the damaged records.
+    #[serde(rename = "moved")]
+    MovedAside { path: &'a str },
+}
+
+impl CatalogueLine for SessionLine<'_> {
+    const PREFIX: &'static str = "session";
+}
+
+/// The lines of `shim`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum ShimLine<'a> {
+    /// The link was created or replaced.
+    #[serde(rename = "made")]
+    Created { link: &'a str, program: &'a str },
+    /// The link was right already.
+    #[serde(rename = "kept")]
+    Unchanged { link: &'a str },
+    /// Clients find the link.
+    InPath { directory: &'a str },
+    /// Clients do not find the link; `command` changes that.
+    NotInPath { directory: &'a str, command: &'a str },
+    /// Clients find another program with this name first.
+    #[serde(rename = "hidden")]
+    Shadowed { name: &'a str, other: &'a str, directory: &'a str },
+}
+
+impl CatalogueLine for ShimLine<'_> {
+    const PREFIX: &'static str = "shim";
+}
+
+/// The headings and notes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PageLine<'a> {
+    /// The heading of a prompt.
+    Prompt,
+    /// The heading of a prompt that is not part of the conversation.
+    Withheld,
+    /// The heading of an answer.
+    Answer,
+    /// The heading of a call's arguments.
+    Arguments,
+    /// The heading of a call's result.
+    Result,
+    /// A call without a result.
+    NoResult,
+    /// The duration of a call.
+    Took { duration_ms: u64 },
+    /// The run succeeded.
+    Completed { duration_ms: u64 },
+    /// The run failed.
+    Failed { message: &'a str },
+    /// The number of model requests.
+    Requests { count: u64 },
+    /// The tokens of a run.
+    Tokens { input: u64, output: u64 },
+    /// The heading of the changed files.
+    Changed,
+}
+
+impl CatalogueLine for PageLine<'_> {
+    const PREFIX: &'static str = "page";
+}
