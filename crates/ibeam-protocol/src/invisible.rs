@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
+
 /// `text` with every character that is not seen written out. Line ends and tabs stay; `\r\n` becomes `\n`.
 pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_invisible(c) || c == '\r') {
@@ -54,30 +57,20 @@ pub fn escape_invisible_in_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Unicode's control, format and private-use characters, its blanks that are no spaces, and selectors.
+/// Whether a character is invisible: Unicode's default ignorable code points, control characters except line feed and
+/// tab, line and paragraph separators, annotation marks, the empty Braille pattern, and private-use or unassigned code
+/// points that fonts show as nothing.
 pub fn is_invisible(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
+        // Text is mostly ASCII, which needs no lookup.
+        '\0'..='\u{9f}' => c.is_control(),
+        '\u{2028}'..='\u{2029}'
         | '\u{2800}'
-        | '\u{3164}'
         | '\u{e000}'..='\u{f8ff}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{10ffff}' => true,
-        c => c.is_control(),
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e1000}'..='\u{10ffff}' => true,
+        c => CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c),
     }
 }
 
@@ -103,6 +96,37 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &str) {
         assert_eq!(escape_invisible(text), expect);
+    }
+
+    /// The tables of Unicode grow. What was invisible in Unicode 16 stays so.
+    #[test]
+    fn every_invisible_character_of_unicode_16_is_invisible() {
+        for c in '\0'..=char::MAX {
+            let was_invisible = match c {
+                '\n' | '\t' => false,
+                '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{e000}'..='\u{f8ff}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{10ffff}' => true,
+                c => c.is_control(),
+            };
+            assert_eq!(is_invisible(c), was_invisible, "{:x}", u32::from(c));
+        }
     }
 
     #[test]

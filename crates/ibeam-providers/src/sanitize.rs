@@ -1,9 +1,11 @@
-//! Sanitising of remote messages: one line, no control characters, limited length.
+//! Sanitising of remote messages: one line, no invisible characters, limited length.
+
+use ibeam_protocol::invisible::is_invisible;
 
 /// The maximum length of a remote message.
 const LIMIT_CHARS: usize = 300;
 
-/// Returns `text` as one line of at most 300 characters, without control and direction characters. White space is
+/// Returns `text` as one line of at most 300 characters, without control characters and other invisible ones. White space is
 /// collapsed, and an HTML page is reduced to its title.
 pub(crate) fn sanitize_message(text: &str) -> String {
     let text = text.trim();
@@ -14,7 +16,7 @@ pub(crate) fn sanitize_message(text: &str) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().filter(|c| !c.is_control() && !is_direction_mark(*c)));
+        line.extend(word.chars().filter(|c| !is_invisible(*c) || is_emoji_selector(*c)));
     }
     if line.chars().count() > LIMIT_CHARS {
         line = line.chars().take(LIMIT_CHARS - 1).collect();
@@ -23,9 +25,9 @@ pub(crate) fn sanitize_message(text: &str) -> String {
     line
 }
 
-/// Whether `c` reorders or hides the text after it.
-fn is_direction_mark(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Whether `c` selects the text or picture form of the character before it.
+fn is_emoji_selector(c: char) -> bool {
+    matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
 fn html_title(html: &str) -> Option<&str> {
@@ -48,6 +50,7 @@ mod tests {
     #[test]
     fn a_message_becomes_one_line_without_control_characters() {
         check(" a\n\tb\u{1b}[31mc\0 \u{202e}d ", "a b[31mc d");
+        check("⚠\u{fe0f} no quo\u{ad}ta\u{e0041}", "⚠\u{fe0f} no quota");
     }
 
     #[test]
