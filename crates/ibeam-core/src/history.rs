@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, CallId, Event, EventKind, Message, ShortenedResults, ToolCall, ToolOutcome, ToolResult,
+    Block, CallId, Elision, Event, EventKind, Message, ShortenedResults, ToolCall, ToolOutcome, ToolResult,
 };
 
 /// The messages so far, and what the last answer still waits for.
@@ -224,13 +224,7 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
 
 /// At most about `bytes` of a text: its first fifth and the rest from its end.
 pub(crate) fn elide_middle(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let head_end = text.floor_char_boundary(bytes / 5);
-    let tail_start = text.ceil_char_boundary(text.len() - (bytes - bytes / 5));
-    let (head, tail) = (text.get(..head_end).unwrap_or_default(), text.get(tail_start..).unwrap_or_default());
-    format!("{head}\n… {} bytes left out …\n{tail}", tail_start - head_end)
+    Elision::mostly_tail(bytes).apply(text).into_owned()
 }
 
 /// The result of a call in the conversation.

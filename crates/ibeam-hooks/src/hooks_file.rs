@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_protocol::Notice;
+use ibeam_protocol::{Notice, elide_end};
 use regex::Regex;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -86,10 +86,7 @@ impl HookConfig {
 /// Returns the command on one line, cut if it is long.
 fn shorten(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_NAME_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+    elide_end(&line, MAX_NAME_CHARS)
 }
 
 /// The longest time limit of a hook.

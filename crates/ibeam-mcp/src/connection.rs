@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibeam_protocol::elide_end;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,9 +12,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::ServerConfig;
-use crate::elision::shortened;
 use crate::last_words::{LastWords, StderrRing};
-use crate::message::METHOD_NOT_FOUND;
+use crate::message::{MAX_QUOTED_CHARS, METHOD_NOT_FOUND};
 use crate::peer::{Closed, Peer, RequestError};
 use crate::process::Process;
 
@@ -167,7 +167,7 @@ impl Connection {
         let answer = self.peer.request("initialize", hello).await.map_err(|error| error.to_string())?;
         let Welcome { protocol_version, capabilities } = read("initialize", &answer)?;
         if !KNOWN_REVISIONS.contains(&protocol_version.as_str()) {
-            let revision = shortened(&protocol_version);
+            let revision = elide_end(&protocol_version, MAX_QUOTED_CHARS);
             return Err(format!("it speaks revision `{revision}` of MCP, which is not known here"));
         }
         self.peer.notify("notifications/initialized", json!({}));
@@ -257,6 +257,7 @@ struct Page {
 }
 
 fn read<'a, T: Deserialize<'a>>(method: &str, answer: &'a RawValue) -> Result<T, String> {
-    serde_json::from_str(answer.get())
-        .map_err(|error| shortened(&format!("its answer to `{method}` is not as it should be: {error}")))
+    serde_json::from_str(answer.get()).map_err(|error| {
+        elide_end(&format!("its answer to `{method}` is not as it should be: {error}"), MAX_QUOTED_CHARS)
+    })
 }

@@ -1,11 +1,12 @@
 //! The result of a call: blocks of text as they are, everything else told in a line.
 
 use ibeam_protocol::tool_output::McpOutput;
-use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{Elision, ToolFailure, ToolOutcome, ToolOutput};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::elision::elide;
+/// The most of a result that the model gets, in bytes; the same as for commands.
+const LIMIT_BYTES: usize = 30 << 10;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +52,7 @@ pub(crate) fn outcome(result: &RawValue) -> Result<ToolOutcome, serde_json::Erro
     }
     let whole = texts.join("\n");
     let length = whole.len();
-    let told = elide(whole);
+    let told = Elision::mostly_head(LIMIT_BYTES).apply(&whole).into_owned();
     if told.len() != length {
         texts = vec![told.clone()];
     }

@@ -6,7 +6,6 @@
 
 mod connection;
 mod content;
-mod elision;
 mod framing;
 mod last_words;
 mod message;

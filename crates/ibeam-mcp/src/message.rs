@@ -1,11 +1,12 @@
 //! JSON-RPC 2.0, as MCP uses it: what goes out, what comes in.
 
+use ibeam_protocol::elide_end;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::elision::shortened;
-
+/// Maximum number of characters of a server's text that a message of ibeam quotes.
+pub(crate) const MAX_QUOTED_CHARS: usize = 400;
 /// "The method does not exist or is not available."
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -84,7 +85,9 @@ fn incoming(Envelope { id, method, result, error }: Envelope) -> Option<Incoming
             // Some servers give our number back as text.
             let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
             let answer = match error {
-                Some(RpcError { code, message }) => Err(RpcError { code, message: shortened(&message) }),
+                Some(RpcError { code, message }) => {
+                    Err(RpcError { code, message: elide_end(&message, MAX_QUOTED_CHARS) })
+                }
                 None => Ok(result.or_else(|| RawValue::from_string("null".to_owned()).ok())?),
             };
             Some(Incoming::Response { id, answer })
@@ -99,7 +102,7 @@ pub(crate) fn reply(id: &Value, method: &str) -> Value {
     match method {
         "ping" => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
         _ => {
-            let message = format!("the client has no method `{}`", shortened(method));
+            let message = format!("the client has no method `{}`", elide_end(method, MAX_QUOTED_CHARS));
             let error = serde_json::json!({ "code": METHOD_NOT_FOUND, "message": message });
             serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": error })
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{ToolFailure, ToolOutcome};
+use ibeam_protocol::{ToolFailure, ToolOutcome, elide_end};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use crate::ServerConfig;
 use crate::connection::{Connection, ListedTool, StartError};
 use crate::content;
-use crate::elision::shortened;
+use crate::message::MAX_QUOTED_CHARS;
 use crate::peer::RequestError;
 
 /// A server that has told its tools. Dropping it kills the process and everything it started.
@@ -90,7 +90,7 @@ impl Server {
         let answer = connection.peer.request("tools/call", params);
         match tokio::time::timeout(self.call_timeout, answer).await {
             Ok(Ok(result)) => content::outcome(&result).unwrap_or_else(|error| {
-                let said = shortened(&error.to_string());
+                let said = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
                 ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {said}"))
             }),
             Ok(Err(RequestError::Refused(error))) => {

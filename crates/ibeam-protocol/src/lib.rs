@@ -4,6 +4,7 @@
 //! closed list of reasons for which a run can fail (`failure`) and of what people are told on the way
 //! (`notice`). Plain data with serde; refuses I/O, async, formats and words in any human language.
 
+pub mod elision;
 pub mod event;
 pub mod event_order;
 pub mod failure;
@@ -17,6 +18,7 @@ pub mod tool;
 pub mod tool_output;
 pub mod usage;
 
+pub use elision::{Elision, elide_end};
 pub use event::{
     Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
 };

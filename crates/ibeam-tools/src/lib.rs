@@ -15,7 +15,6 @@ mod dir_cache;
 mod dir_entry;
 mod dir_walk;
 mod edit;
-mod elision;
 mod evidence;
 mod file_error;
 mod files;

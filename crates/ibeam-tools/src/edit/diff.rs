@@ -8,10 +8,9 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ibeam_protocol::Elision;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{DiffOp, group_diff_ops};
-
-use crate::elision::elide_middle;
 
 /// Maximum bytes of a diff.
 const MAX_BYTES: usize = 256 << 10;
@@ -40,7 +39,11 @@ pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
     };
     let (lines_added, lines_removed) = (count(DiffOp::new_range), count(DiffOp::old_range));
     let unified = unified(name, &old, &new, operations);
-    Diff { lines_added, lines_removed, unified: elide_middle(&unified, MAX_BYTES).into_owned() }
+    Diff {
+        lines_added,
+        lines_removed,
+        unified: Elision::mostly_head(MAX_BYTES).at_line_ends().apply(&unified).into_owned(),
+    }
 }
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {

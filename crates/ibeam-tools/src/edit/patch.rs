@@ -181,7 +181,7 @@ fn not_found(old: &[&str]) -> String {
     let first = old.iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
     format!(
         "does not fit: its context and removed lines, from `{}`, are not in the file in this form; read it again",
-        crate::elision::head(first, 80)
+        ibeam_protocol::elision::head_of_lines(first, 80)
     )
 }
 

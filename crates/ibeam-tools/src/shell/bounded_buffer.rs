@@ -1,6 +1,6 @@
 //! The head and the tail of a stream of any length, with the exact number of bytes between them.
 
-use crate::elision::join_with_gap;
+use ibeam_protocol::elision::join_with_gap;
 
 /// Bytes that are stored from the beginning.
 const HEAD_BYTES: usize = 20 << 10;
