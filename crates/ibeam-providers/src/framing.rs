@@ -12,7 +12,7 @@ pub const FRAME_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub struct Frame {
     /// The name of the event; empty if the stream gives none.
     pub event: String,
-    /// The payload, which is JSON in every API so far.
+    /// The payload.
     pub data: String,
 }
 

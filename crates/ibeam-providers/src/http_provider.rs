@@ -27,7 +27,7 @@ impl HttpProvider {
     /// Returns the models that the service offers to this key, in its order.
     ///
     /// # Errors
-    /// The same as for a request to a model. Nothing is retried.
+    /// Errors of the connection or the service, as for a request to a model. Nothing is retried.
     pub async fn list_models(&self) -> Result<Vec<ListedModel>, ProviderError> {
         let (head, body) = self.transport.get_models().await?;
         let models = self.transport.endpoint().protocol.parse_models(&body);

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_core::Redactor;
 
-use crate::endpoint::Endpoint;
-
 /// An API key. Its `Debug` output does not contain it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -77,15 +75,16 @@ struct State {
 }
 
 impl Keys {
-    pub(crate) fn new(endpoint: &Endpoint) -> Self {
-        let mut sent: Vec<String> = endpoint.key.iter().map(|key| key.expose().to_owned()).collect();
-        for (_, value) in endpoint.headers.iter().filter(|(name, _)| is_secret_header(name)) {
+    /// `headers` are the configured headers, whose values may be secret too.
+    pub(crate) fn new(key: Option<Secret>, reader: Option<KeyReader>, headers: &[(String, String)]) -> Self {
+        let mut sent: Vec<String> = key.iter().map(|key| key.expose().to_owned()).collect();
+        for (_, value) in headers.iter().filter(|(name, _)| is_secret_header(name)) {
             // In `Bearer KEY` only the last word is secret.
             sent.extend(value.split_whitespace().last().map(str::to_owned));
         }
         let redactor = Redactor::new(sent.clone());
-        let state = Mutex::new(State { current: endpoint.key.clone(), sent, redactor });
-        Self { reader: endpoint.key_reader.clone(), state }
+        let state = Mutex::new(State { current: key, sent, redactor });
+        Self { reader, state }
     }
 
     /// Returns the key for requests.

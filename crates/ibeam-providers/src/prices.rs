@@ -4,6 +4,8 @@
 
 use ibeam_core::Prices;
 
+use crate::model_table::known_model;
+
 /// Model id, then US dollars for a million tokens: input, output, cache read, cache write.
 type Entry = (&'static str, f64, f64, f64, f64);
 
@@ -31,7 +33,7 @@ const PRICES: &[Entry] = &[
 
 /// Returns the list prices of a model of the model table; `None` if they are unknown.
 pub fn known_prices(id: &str) -> Option<Prices> {
-    let known = crate::known_model(id)?;
+    let known = known_model(id)?;
     let (_, input, output, cache_read, cache_write) = PRICES.iter().find(|(id, ..)| *id == known.id)?;
     Some(prices_from_dollars([*input, *output, *cache_read, *cache_write]))
 }

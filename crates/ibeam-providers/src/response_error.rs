@@ -39,7 +39,7 @@ impl ReportedError {
         }
     }
 
-    /// Returns the error in `text`; a text that is no error object becomes one with the whole JSON as its message.
+    /// Returns the error in `text`. Any other JSON becomes the message of an error.
     pub(crate) fn from_error_event(text: &str) -> Self {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         Self::recognise(&value).unwrap_or_else(|| Self::from_object(&value))
@@ -68,7 +68,7 @@ pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseEr
     }
 }
 
-/// What a reported error means for the request. Each class is retried in its own way.
+/// A class of reported errors. It decides whether and how the request is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureClass {
     /// The conversation exceeds the context window of the model.

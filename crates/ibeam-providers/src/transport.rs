@@ -51,7 +51,8 @@ struct Connection {
 
 impl Transport {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
-        let keys = Arc::new(Keys::new(&endpoint));
+        let Endpoint { key, key_reader, headers, .. } = &endpoint;
+        let keys = Arc::new(Keys::new(key.clone(), key_reader.clone(), headers));
         Self {
             errors: ErrorBuilder::new(&endpoint, Arc::clone(&keys)),
             endpoint,

@@ -14,16 +14,13 @@ use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
-/// The name in configuration files and in recorded thinking blocks.
-const NAME: &str = "anthropic";
-
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
 pub struct AnthropicMessages;
 
 impl WireProtocol for AnthropicMessages {
     fn name(&self) -> &'static str {
-        NAME
+        request::NAME
     }
 
     fn default_path(&self) -> &'static str {

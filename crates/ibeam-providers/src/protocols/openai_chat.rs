@@ -20,16 +20,13 @@ use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
-/// The name in configuration files and in recorded thinking blocks.
-const NAME: &str = "openai";
-
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAiChat;
 
 impl WireProtocol for OpenAiChat {
     fn name(&self) -> &'static str {
-        NAME
+        request::NAME
     }
 
     fn default_path(&self) -> &'static str {

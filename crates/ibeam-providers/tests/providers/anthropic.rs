@@ -16,13 +16,13 @@ fn check(stream: &str, expect: &[&str]) {
 }
 
 #[test]
-fn text_streams_and_usage_counts_each_class() {
+fn text_is_streamed_and_usage_counts_each_class() {
     check(TEXT, TEXT_MEANS);
     check(include_str!("../../fixtures/anthropic-text-crlf.sse"), TEXT_MEANS);
 }
 
 #[test]
-fn thinking_is_kept_verbatim_and_calls_are_put_together() {
+fn thinking_is_kept_verbatim_and_calls_are_assembled() {
     check(
         TOOLS,
         &[
@@ -40,7 +40,7 @@ fn thinking_is_kept_verbatim_and_calls_are_put_together() {
 }
 
 #[test]
-fn unknown_events_blocks_deltas_and_stop_reasons_do_no_harm() {
+fn unknown_events_blocks_deltas_and_stop_reasons_are_ignored() {
     check(
         include_str!("../../fixtures/anthropic-unknown-things.sse"),
         &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") 25+0r+0w/15"#],
@@ -56,7 +56,7 @@ fn an_error_event_is_reported_after_the_text_before_it() {
 }
 
 #[test]
-fn of_an_answer_cut_by_its_limit_only_whole_calls_are_kept() {
+fn an_answer_cut_by_its_limit_keeps_only_complete_calls() {
     check(
         include_str!("../../fixtures/anthropic-cut-call.sse"),
         &[r#"= call toolu_01A read {"path":"a.txt"}"#, "= MaxTokens 25+0r+0w/15"],
@@ -64,7 +64,7 @@ fn of_an_answer_cut_by_its_limit_only_whole_calls_are_kept() {
 }
 
 #[test]
-fn f044_a_call_that_comes_twice_is_one() {
+fn f044_a_call_that_arrives_twice_is_one() {
     check(
         include_str!("../../fixtures/anthropic-one-id-twice.sse"),
         &["= call toolu_01A read {}", "= ToolUse 25+0r+0w/15"],
@@ -72,7 +72,7 @@ fn f044_a_call_that_comes_twice_is_one() {
 }
 
 #[test]
-fn f051_of_two_calls_with_one_id_the_second_is_nobodys() {
+fn f051_the_second_of_two_calls_with_one_id_is_invalid() {
     let twice = include_str!("../../fixtures/anthropic-one-id-twice.sse");
     let second = r#""index":1,"content_block":{"type":"tool_use","id":"toolu_01A","name":"read","input":"#;
     let differing = twice.replace(&format!("{second}{{}}"), &format!(r#"{second}{{"path":"b"}}"#));
@@ -87,13 +87,13 @@ fn f051_of_two_calls_with_one_id_the_second_is_nobodys() {
 }
 
 #[test]
-fn a_refusal_is_a_refusal() {
+fn a_refusal_is_the_stop_reason() {
     let stream = include_str!("../../fixtures/anthropic-refusal.sse");
     check(stream, &["text I", "= text I", "= Refusal 25+0r+0w/15"]);
 }
 
 #[test]
-fn a_stream_is_complete_from_the_name_of_its_last_event_on() {
+fn a_stream_is_complete_after_the_name_of_its_last_event() {
     let last = TEXT.find("event: message_stop\n").unwrap() + "event: message_stop".len();
     for cut in 1..TEXT.len() {
         let got = replay::replay(ANTHROPIC, &[&TEXT.as_bytes()[..cut]]);
@@ -106,7 +106,7 @@ fn a_stream_is_complete_from_the_name_of_its_last_event_on() {
 }
 
 #[test]
-fn events_out_of_order_are_a_fault() {
+fn events_out_of_order_are_an_error() {
     let start = r#"data: {"type":"message_start","message":{"usage":{}}}"#;
     let delta = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#;
     let block = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
@@ -117,7 +117,7 @@ fn events_out_of_order_are_a_fault() {
 }
 
 #[test]
-fn a_document_that_is_not_streamed_means_the_same() {
+fn a_document_that_is_not_streamed_gives_the_same_answer() {
     let body = r#"{"id":"msg_1","type":"message","role":"assistant","content":[
         {"type":"text","text":"Hi"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}],
         "stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
@@ -127,7 +127,7 @@ fn a_document_that_is_not_streamed_means_the_same() {
     assert_eq!(replay::replay_document(ANTHROPIC, error), ["reported [api_error] Internal"]);
 }
 
-/// Calls of a program that the service runs come whole, in the first event.
+/// Calls by a program that the service runs are complete in the first event.
 fn opening(content: &str, stop_reason: &str) -> String {
     let message = format!(
         r#"{{"id":"m","content":{content},"stop_reason":{stop_reason},"usage":{{"input_tokens":3,"output_tokens":4}}}}"#
@@ -138,7 +138,7 @@ fn opening(content: &str, stop_reason: &str) -> String {
 const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
 #[test]
-fn content_inside_the_first_event_is_content_of_the_answer() {
+fn content_in_the_first_event_belongs_to_the_answer() {
     let content = r#"[{"type":"text","text":"Rolling."},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}]"#;
     let stream = opening(content, r#""tool_use""#) + STOP;
     check(
@@ -148,7 +148,7 @@ fn content_inside_the_first_event_is_content_of_the_answer() {
 }
 
 #[test]
-fn content_inside_the_first_event_that_blocks_begin_again_counts_once() {
+fn content_in_the_first_event_that_is_started_again_counts_once() {
     let content = r#"[{"type":"text","text":"A"},{"type":"text","text":"B"}]"#;
     let block = |index: u32| {
         let block = r#"{"type":"text","text":"C"}"#;

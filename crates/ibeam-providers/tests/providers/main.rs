@@ -1,10 +1,10 @@
-//! The wires against recorded streams, and the transport against a real server on the loopback interface.
+//! The wire protocols with recorded streams, and the transport with a server on the loopback interface.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
-    reason = "clippy's leave for tests ends at the functions that tests call"
+    reason = "clippy allows this only in test functions, not in their helpers"
 )]
 
 mod anthropic;

@@ -13,7 +13,7 @@ fn check(stream: &str, expect: &[&str]) {
 }
 
 #[test]
-fn text_streams_and_cached_tokens_are_no_input() {
+fn text_is_streamed_and_cached_tokens_are_not_input() {
     check(
         include_str!("../../fixtures/openai-text.sse"),
         &["text Hello", "text , wörld \u{1f600}!", "= text Hello, wörld \u{1f600}!", "= EndTurn 36+64r+0w/9"],
@@ -21,12 +21,12 @@ fn text_streams_and_cached_tokens_are_no_input() {
 }
 
 #[test]
-fn calls_are_put_together_by_index() {
+fn calls_are_assembled_by_index() {
     check(TOOLS, &[r#"= call call_a read {"path":"a.txt"}"#, "= call call_b ls {}", "= ToolUse 10+0r+0w/5"]);
 }
 
 #[test]
-fn missing_ids_are_made_up_and_calls_make_a_stop_a_tool_use() {
+fn missing_ids_are_generated_and_calls_make_the_stop_reason_tool_use() {
     check(
         include_str!("../../fixtures/openai-no-ids.sse"),
         &[r#"= call call_1 read {"path":"a"}"#, r#"= call call_2 read {"path":"b"}"#, "= ToolUse -"],
@@ -34,7 +34,7 @@ fn missing_ids_are_made_up_and_calls_make_a_stop_a_tool_use() {
 }
 
 #[test]
-fn reasoning_is_thinking_and_remembers_its_wire() {
+fn reasoning_is_thinking_with_the_name_of_its_protocol() {
     check(
         include_str!("../../fixtures/deepseek-reasoning.sse"),
         &[
@@ -59,7 +59,7 @@ fn reasoning_is_thinking_and_remembers_its_wire() {
 }
 
 #[test]
-fn a_stream_is_complete_with_its_finish_reason_and_not_before() {
+fn a_stream_is_complete_only_after_its_finish_reason() {
     let done = include_str!("../../fixtures/openai-no-done.sse");
     check(done, &["text Hi", "= text Hi", "= EndTurn -"]);
     check(include_str!("../../fixtures/openai-cut.sse"), &["text Hi", "text  the", "truncated"]);
@@ -71,7 +71,7 @@ fn a_call_cut_by_the_limit_is_dropped() {
 }
 
 #[test]
-fn an_error_object_is_recognised_before_the_choices_beside_it() {
+fn an_error_object_takes_precedence_over_choices() {
     check(
         include_str!("../../fixtures/openai-error-in-stream.sse"),
         &["text Hi", "reported [] Provider disconnected"],
@@ -79,19 +79,19 @@ fn an_error_object_is_recognised_before_the_choices_beside_it() {
 }
 
 #[test]
-fn arguments_that_are_no_json_become_their_text() {
+fn invalid_arguments_become_a_string() {
     let stream = include_str!("../../fixtures/openai-bad-arguments.sse");
     check(stream, &[r#"= call call_a read "{\"path\":""#, "= ToolUse -"]);
 }
 
 #[test]
-fn f044_a_call_that_comes_twice_is_one() {
+fn f044_a_call_that_arrives_twice_is_one() {
     let stream = include_str!("../../fixtures/openai-one-id-twice.sse");
     check(stream, &["= call call_a read {}", "= ToolUse -"]);
 }
 
 #[test]
-fn f051_of_two_calls_with_one_id_the_second_is_nobodys() {
+fn f051_the_second_of_two_calls_with_one_id_is_invalid() {
     let stream = include_str!("../../fixtures/openai-one-id-twice.sse").replacen(
         r#""index":1,"id":"call_a","type":"function","function":{"name":"read""#,
         r#""index":1,"id":"call_a","type":"function","function":{"name":"ls""#,
@@ -114,7 +114,7 @@ fn a_filtered_answer_is_a_refusal() {
 }
 
 #[test]
-fn absurd_usage_and_unknown_finish_reasons_do_no_harm() {
+fn absurd_usage_and_unknown_finish_reasons_are_accepted() {
     let stream = include_str!("../../fixtures/openai-absurd-usage.sse");
     check(stream, &["text Hi", "= text Hi", r#"= Unknown("eos_token") -"#]);
 }
@@ -126,7 +126,7 @@ fn a_call_written_as_text_is_a_call() {
 }
 
 #[test]
-fn lone_surrogates_are_replaced_in_text_and_spoil_arguments() {
+fn lone_surrogates_are_replaced_in_text_and_invalidate_arguments() {
     check(
         include_str!("../../fixtures/openai-lone-surrogates.sse"),
         &[
@@ -139,14 +139,14 @@ fn lone_surrogates_are_replaced_in_text_and_spoil_arguments() {
 }
 
 #[test]
-fn an_event_that_is_no_json_is_a_fault() {
+fn an_event_that_is_not_json_is_an_error() {
     let got =
         replay::replay(OPENAI_CHAT, &[include_str!("../../fixtures/openai-invalid-json.sse").as_bytes()]);
     assert!(got[1].starts_with("protocol: an event is not valid"), "{got:?}");
 }
 
 #[test]
-fn a_document_that_is_not_streamed_means_the_same() {
+fn a_document_that_is_not_streamed_gives_the_same_answer() {
     let body = r#"{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",
         "content":"Hi","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},
         "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#;
@@ -160,7 +160,7 @@ fn a_document_that_is_not_streamed_means_the_same() {
 }
 
 #[test]
-fn a_whole_answer_with_a_message_and_an_empty_delta_is_the_message() {
+fn a_document_with_a_message_and_an_empty_delta_is_the_message() {
     for delta in [r#"{"role":"assistant","content":""}"#, r#"{"content":null,"tool_calls":[]}"#] {
         let body = format!(
             r#"{{"choices":[{{"index":0,"delta":{delta},"message":{{"role":"assistant","content":"Hi",
@@ -172,7 +172,7 @@ fn a_whole_answer_with_a_message_and_an_empty_delta_is_the_message() {
 }
 
 #[test]
-fn a_message_that_repeats_the_deltas_of_a_stream_is_not_text_again() {
+fn a_message_that_repeats_the_deltas_is_ignored() {
     let chunk = |delta: &str, message: &str, reason: &str| {
         format!(
             "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{delta}\"}},\

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-/// What the server does with one request.
+/// The response to one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     /// Sends these bytes and keeps the connection.
@@ -17,9 +17,9 @@ pub(crate) enum Act {
     SendAndClose(String),
     /// Sends these bytes, then nothing, and keeps the connection open.
     SendAndHold(String),
-    /// Sends the first bytes, and the others and the end so much later.
+    /// Sends the first bytes, and the others with the end after the pause.
     SendInTwo(String, Duration, String),
-    /// Sends these bytes, then a comment every few milliseconds, for ever.
+    /// Sends these bytes, then a comment every few milliseconds without end.
     SendAndPing(String),
 }
 
@@ -35,12 +35,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Self { url, connections: Arc::default(), requests: Arc::default() };
-        let told = server.clone();
+        let shared = server.clone();
         tokio::spawn(async move {
             let acts = Arc::new(Mutex::new(acts.into_iter()));
             while let Ok((stream, _)) = listener.accept().await {
-                told.connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(stream, Arc::clone(&acts), Arc::clone(&told.requests)));
+                shared.connections.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serve(stream, Arc::clone(&acts), Arc::clone(&shared.requests)));
             }
         });
         server
@@ -50,7 +50,7 @@ impl Server {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The requests so far: head in lower case and body.
+    /// Returns the requests so far: head in lower case, and body.
     pub(crate) async fn requests(&self) -> Vec<String> {
         self.requests.lock().await.clone()
     }
@@ -118,7 +118,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// A response with a length: the connection serves the next request.
+/// A response with a length, after which the connection serves the next request.
 pub(crate) fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
 }
@@ -128,7 +128,7 @@ pub(crate) fn open_stream(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}")
 }
 
-/// A stream in one chunk, ended as HTTP wants it.
+/// A stream in one chunk, with the end that HTTP requires.
 pub(crate) fn chunked(headers: &str, body: &str) -> String {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}content-type: text/event-stream\r\n");
     format!("{head}transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len())

@@ -1,4 +1,4 @@
-//! The transport against a real server: every way in which it fails, and what the loop is told.
+//! The transport against a real server, with all its failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,8 @@ fn endpoint(base_url: &str) -> Endpoint {
     }
 }
 
-/// The same with bounds that a test can wait for; only for servers that fall silent, for a busy machine does too.
-fn impatient(base_url: &str) -> Endpoint {
+/// An endpoint with timeouts that a test can wait for. Only for servers that send nothing, because a busy machine is slow too.
+fn with_short_timeouts(base_url: &str) -> Endpoint {
     let short = Duration::from_millis(150);
     let timeouts =
         Timeouts { first_byte: short, idle: short, content_idle: short * 2, ..Timeouts::default() };
@@ -58,7 +58,7 @@ async fn ask(provider: &HttpProvider) -> (Vec<ModelEvent>, Option<ProviderError>
     (events, None)
 }
 
-/// Asks once; returns what the server saw and how it failed.
+/// Sends one request and returns its events and its error.
 async fn fail(act: Act) -> (Vec<ModelEvent>, ProviderError) {
     fail_with(endpoint, act).await
 }
@@ -81,7 +81,7 @@ fn provider() -> String {
 }
 
 #[tokio::test]
-async fn an_answer_streams_and_tells_its_request_id() {
+async fn an_answer_is_streamed_and_has_its_request_id() {
     let act = Act::Send(chunked("x-request-id: req_1\r\n", TEXT));
     let server = Server::start(vec![act]).await;
     let (events, error) = ask(&HttpProvider::new(endpoint(&server.url))).await;
@@ -127,7 +127,7 @@ async fn requests_share_one_connection() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_tried_once_more_and_never_shown() {
+async fn a_refused_key_is_retried_once_and_never_shown() {
     let body =
         format!(r#"{{"error":{{"message":"Incorrect key {KEY}\u0007","type":"invalid_request_error"}}}}"#);
     let (_, error) = fail(Act::Send(response("401 Unauthorized", "x-request-id: r\r\n", &body))).await;
@@ -139,26 +139,26 @@ async fn a_refused_key_is_tried_once_more_and_never_shown() {
     assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
 }
 
-/// In the message, in the id of the request and in the address of a redirect.
+/// Keys are removed from messages, request ids and redirects.
 #[tokio::test]
-async fn a_key_is_taken_out_of_whatever_form_a_server_gives_it() {
-    // As it is, and in `base64` alone, after `user:` and after `ab:`.
+async fn a_key_is_redacted_in_every_encoding() {
+    // Plain, and in base64: alone, after `user:` and after `ab:`.
     for form in [KEY, "c2stdmVyeS1zZWNyZXQ=", "dXNlcjpzay12ZXJ5LXNlY3JldA==", "YWI6c2stdmVyeS1zZWNyZXQ="] {
         let body = format!(r#"{{"error":{{"message":"what is {form}?"}}}}"#);
         let header = format!("x-request-id: {form}\r\nlocation: http://{KEY}.example/\r\n");
         for status in ["400 Bad Request", "307 Temporary Redirect"] {
             let (_, error) = fail(Act::Send(response(status, &header, &body))).await;
-            let told = format!("{error:?}");
+            let shown = format!("{error:?}");
             for core in [KEY, "c2stdmVyeS1zZWNyZX", "zay12ZXJ5LXNlY3Jld", "6c2stdmVyeS1zZWNyZX"] {
-                assert!(!told.contains(core), "{form}: {told}");
+                assert!(!shown.contains(core), "{form}: {shown}");
             }
-            assert!(error.failure.request_id.unwrap().contains("***"), "{told}");
+            assert!(error.failure.request_id.unwrap().contains("***"), "{shown}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
+async fn an_unknown_model_is_named_and_a_wrong_path_is_a_bad_request() {
     let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()), near: None };
     for (status, body) in [
         (
@@ -181,7 +181,7 @@ async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_told_apart_from_a_bad_request() {
+async fn a_conversation_that_is_too_long_is_not_a_bad_request() {
     for (status, body) in [
         ("400 Bad Request", r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#),
         ("400 Bad Request", r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#),
@@ -196,7 +196,7 @@ async fn a_conversation_that_is_too_long_is_told_apart_from_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_again() {
+async fn a_rate_limit_has_its_wait_and_an_exhausted_quota_is_not_retried() {
     let body = r#"{"error":{"message":"slow down","type":"rate_limit_exceeded"}}"#;
     let limited = Reason::RateLimited { provider: provider(), detail: "slow down".into() };
     for (header, wait) in
@@ -212,7 +212,7 @@ async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_a
 }
 
 #[tokio::test]
-async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_title() {
+async fn a_failing_service_is_retried_with_backoff_and_its_page_is_cut_to_its_title() {
     let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
     for (status, body, detail) in [
         ("500 Internal Server Error", r#"{"error":{"message":"oops"}}"#, "oops"),
@@ -232,7 +232,7 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
 }
 
 #[tokio::test]
-async fn an_error_under_a_status_of_success_is_an_error() {
+async fn an_error_with_a_status_of_success_is_an_error() {
     let overloaded = r#"{"error":{"message":"busy","code":503}}"#;
     let (_, error) = fail(Act::Send(response("200 OK", "", overloaded))).await;
     check(&error, &Reason::ProviderFailed { provider: provider(), detail: "busy".into() }, Retry::Backoff);
@@ -253,21 +253,21 @@ async fn a_stream_cut_before_its_end_is_truncated_after_its_text() {
 }
 
 #[tokio::test]
-async fn a_stall_is_told_wherever_it_falls() {
-    let silent = fail_with(impatient, Act::SendAndHold(String::new())).await.1;
-    let mid_stream = fail_with(impatient, Act::SendAndHold(open_stream(CUT))).await.1;
+async fn a_stall_is_reported_in_every_phase() {
+    let silent = fail_with(with_short_timeouts, Act::SendAndHold(String::new())).await.1;
+    let mid_stream = fail_with(with_short_timeouts, Act::SendAndHold(open_stream(CUT))).await.1;
     for error in [silent, mid_stream] {
         check(&error, &Reason::Stalled { provider: provider(), waited_ms: 150 }, Retry::Fast);
     }
 }
 
-/// The reader of a run may take its time; that is no silence of the service.
+/// The time between two reads does not count as silence of the service.
 #[tokio::test]
-async fn time_in_which_nobody_asked_for_more_is_no_stall() {
+async fn time_between_two_reads_is_not_a_stall() {
     let bound = Duration::from_secs(2);
     let text = TEXT.find("Hello").unwrap();
     let (first, rest) = TEXT.split_at(text + TEXT[text..].find("\n\n").unwrap() + 2);
-    // The rest comes after the bound on content, and soon after the reader asks again.
+    // The rest arrives after the timeout, but soon after the next read.
     let act = Act::SendInTwo(open_stream(first), bound + Duration::from_millis(1500), rest.to_owned());
     let server = Server::start(vec![act]).await;
     let timeouts = Timeouts { content_idle: bound, ..Timeouts::default() };
@@ -283,13 +283,13 @@ async fn time_in_which_nobody_asked_for_more_is_no_stall() {
 }
 
 #[tokio::test]
-async fn pings_keep_a_stream_alive_only_so_long() {
-    let (_, error) = fail_with(impatient, Act::SendAndPing(open_stream(CUT))).await;
+async fn pings_keep_a_stream_alive_only_for_a_limited_time() {
+    let (_, error) = fail_with(with_short_timeouts, Act::SendAndPing(open_stream(CUT))).await;
     check(&error, &Reason::Stalled { provider: provider(), waited_ms: 300 }, Retry::Fast);
 }
 
 #[tokio::test]
-async fn an_answer_is_whole_though_the_server_holds_the_line() {
+async fn an_answer_is_complete_although_the_server_keeps_the_connection_open() {
     for bytes in [open_stream(TEXT), open_stream(NO_DONE)] {
         let server = Server::start(vec![Act::SendAndHold(bytes)]).await;
         assert_eq!(ask(&HttpProvider::new(endpoint(&server.url))).await.1, None);
@@ -306,7 +306,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_address() {
+async fn a_refused_connection_is_reported_with_its_address() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let (_, error) = ask(&HttpProvider::new(endpoint(&format!("http://{free}")))).await;
     let error = error.unwrap();
@@ -317,7 +317,7 @@ async fn nobody_there_is_told_with_the_address() {
 }
 
 #[tokio::test]
-async fn plain_http_on_the_tls_port_is_a_tls_fault() {
+async fn plain_http_on_the_tls_port_is_a_tls_error() {
     let server = Server::start(Vec::new()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -335,23 +335,23 @@ async fn plain_http_on_the_tls_port_is_a_tls_fault() {
 }
 
 #[tokio::test]
-async fn a_key_that_no_header_may_carry_is_refused_before_anything_is_sent() {
+async fn a_key_with_invalid_characters_fails_before_anything_is_sent() {
     let endpoint = Endpoint { key: Some(Secret::new("a\nb")), ..endpoint("http://127.0.0.1:9") };
     let (_, error) = ask(&HttpProvider::new(endpoint)).await;
     assert!(matches!(error.unwrap().failure.reason, Reason::BadRequest { .. }));
 }
 
 #[tokio::test]
-async fn an_event_without_end_is_given_up() {
+async fn an_endless_event_ends_the_answer() {
     let endless = open_stream(&format!("data: {}", "x".repeat(17 * 1024 * 1024)));
     let (_, error) = fail(Act::SendAndHold(endless)).await;
     let detail = "an event is longer than 16777216 bytes".into();
     check(&error, &Reason::ProviderFailed { provider: provider(), detail }, Retry::Once);
 }
 
-/// A packed body of a few kilobytes can be endless. Another one of that kind would be no better.
+/// A compressed body of a few kilobytes can expand without end. A retry would not help.
 #[tokio::test]
-async fn an_answer_of_blanks_or_comments_without_end_is_given_up_at_once() {
+async fn endless_blanks_or_comments_end_the_answer_without_a_retry() {
     for unit in [" ", "\n", ": xyz\n", "event: x\n"] {
         let endless = open_stream(&unit.repeat(4 * 1024 * 1024 / unit.len()));
         let (_, error) = fail(Act::SendAndHold(endless)).await;

@@ -8,7 +8,7 @@ use ibeam_protocol::{Provenance, StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::NAME;
+use super::request::NAME;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, build_answer};
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;

@@ -11,9 +11,11 @@ use ibeam_protocol::{Block, Message, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::NAME;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+
+/// The name of the protocol in configuration files and in recorded thinking blocks.
+pub(super) const NAME: &str = "anthropic";
 
 /// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;

@@ -10,10 +10,10 @@ use ibeam_protocol::{Provenance, StopReason};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::NAME;
 use super::call_assembly::CallAssembly;
 use super::chunk::{CallDelta, Choice, Chunk, Content, Delta};
 use super::delta_template::DeltaTemplate;
+use super::request::NAME;
 use super::text_tool_calls::TextToolCallBuffer;
 use super::usage::parse_usage;
 use crate::answer_draft::{AnswerEnd, Part, build_answer};

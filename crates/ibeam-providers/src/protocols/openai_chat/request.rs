@@ -10,9 +10,11 @@ use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::NAME;
 use crate::lenient_json;
 use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
+
+/// The name of the protocol in configuration files and in recorded thinking blocks.
+pub(super) const NAME: &str = "openai";
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -1,7 +1,7 @@
 //! Tool calls that a model writes as text: small models behind local servers often miss the call syntax of the server.
 //!
 //! The complete answer must be calls of known tools, bare, in a code fence or in `<tool_call>` tags. Any other text stays text.
-//! Nothing is guessed or completed.
+//! Incomplete calls are not completed.
 
 use serde_json::Value;
 
