@@ -70,7 +70,7 @@ impl Context {
             false => Instructions::default(),
         };
         if inputs.trusted {
-            system.push_str(&instructions.as_system());
+            system.push_str(&instructions.to_system_prompt());
         }
         system.push_str("\n# Environment\n\n");
         system.push_str(&format!("Working directory: {}\n", path_text(inputs.workspace)));
@@ -92,7 +92,7 @@ impl Context {
         for text in inputs.extra_instructions.iter().filter(|text| !text.trim().is_empty()) {
             system.push_str(&format!("\n# Further instructions of the user\n\n{}\n", text.trim()));
         }
-        let repository = if inputs.trusted { None } else { instructions.as_content() };
+        let repository = if inputs.trusted { None } else { instructions.to_untrusted_content() };
         Self { system, repository }
     }
 }

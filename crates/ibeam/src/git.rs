@@ -1,25 +1,25 @@
-//! The state of git, read from its files; no process is started.
+//! The state of a git repository, read from its files without starting a process.
 //!
-//! Whoever wrote the repository wrote these files: no link among them is followed, a `.git` file is believed only
-//! where it leads to a directory that is git's and says so itself, and only what is a branch or a hash is told.
+//! The author of the repository may have written these files. Links are not followed. A `.git` file counts only if it
+//! leads to a directory of git that points back to it. The result is a valid branch name or a hash.
 
 use std::path::{Path, PathBuf};
 
 use ibeam_files::regular_file;
 
-/// `.git/HEAD` and the link to a work tree are a line each; what is larger is neither.
-const LARGEST: u64 = 4096;
-/// Characters of a branch's name that are told.
-const BRANCH: usize = 200;
+/// The size limit of `.git/HEAD` and of a `.git` file in bytes; each is one line.
+const MAX_BYTES: u64 = 4096;
+/// The number of characters of the longest branch name that is used.
+const MAX_BRANCH_CHARS: usize = 200;
 
-/// The top of the repository that `workspace`, a real path, is in.
+/// Returns the root of the repository that contains `workspace`, a real path.
 pub(crate) fn repository_root(workspace: &Path) -> Option<&Path> {
     workspace.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
 }
 
-/// ` (branch NAME)`, ` (detached at HASH)`, or nothing where it cannot be told.
+/// Returns ` (branch NAME)` or ` (detached at HASH)`; empty if neither can be determined.
 pub(crate) fn describe_head(top: &Path) -> String {
-    let head = directory_of(top).and_then(|directory| line(&directory.join("HEAD")));
+    let head = git_dir(top).and_then(|directory| read_line(&directory.join("HEAD")));
     let Some(head) = head else { return String::new() };
     match head.strip_prefix("ref: refs/heads/") {
         Some(branch) if is_branch(branch) => format!(" (branch {branch})"),
@@ -28,19 +28,19 @@ pub(crate) fn describe_head(top: &Path) -> String {
     }
 }
 
-/// The directory of git for the work tree `top`.
-fn directory_of(top: &Path) -> Option<PathBuf> {
+/// Returns the git directory of the work tree `top`.
+fn git_dir(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     if dot_git.symlink_metadata().ok()?.is_dir() {
         return Some(dot_git);
     }
-    let target = line(&dot_git)?;
+    let target = read_line(&dot_git)?;
     let directory = top.join(target.strip_prefix("gitdir: ")?).canonicalize().ok()?;
     let points_back = || {
-        let back = directory.join(line(&directory.join("gitdir"))?);
+        let back = directory.join(read_line(&directory.join("gitdir"))?);
         Some(back.parent()?.canonicalize().ok()? == top && back.file_name()? == ".git")
     };
-    // A submodule's stands below the directory of the repository around it.
+    // The git directory of a submodule is inside that of the outer repository.
     let is_module = || {
         let mut around = top.ancestors().skip(1).map(|outer| outer.join(".git/modules"));
         around.any(|modules| directory.starts_with(modules))
@@ -48,22 +48,22 @@ fn directory_of(top: &Path) -> Option<PathBuf> {
     (points_back() == Some(true) || is_module()).then_some(directory)
 }
 
-/// The only line of a small regular file that is no link.
-fn line(path: &Path) -> Option<String> {
+/// Returns the line of a small regular file with one line; does not follow links.
+fn read_line(path: &Path) -> Option<String> {
     let file = regular_file::open(path, false).ok()?;
-    let text = String::from_utf8(regular_file::read_all(&file, LARGEST).ok()?).ok()?;
+    let text = String::from_utf8(regular_file::read_all(&file, MAX_BYTES).ok()?).ok()?;
     let line = text.trim_end();
     (!line.contains('\n')).then(|| line.to_owned())
 }
 
-/// What git itself takes for the name of a branch, and nothing that a reader would not see.
+/// Whether git accepts the name for a branch and all its characters are visible.
 fn is_branch(name: &str) -> bool {
-    let is_odd = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
-    let is_short = name.chars().count() <= BRANCH;
+    let is_invalid = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
+    let is_short = name.chars().count() <= MAX_BRANCH_CHARS;
     is_short
         && !name.is_empty()
         && !name.contains("..")
-        && !name.contains(is_odd)
+        && !name.contains(is_invalid)
         && ibeam_output::escape_invisible(name) == name
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
+    fn temp_repository() -> (tempfile::TempDir, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let top = home.path().canonicalize().unwrap().join("top");
         fs::create_dir(&top).unwrap();
@@ -87,14 +87,14 @@ mod tests {
 
     #[track_caller]
     fn check(head: &str, expect: &str) {
-        let (_home, top) = place();
+        let (_home, top) = temp_repository();
         fs::create_dir(top.join(".git")).unwrap();
         fs::write(top.join(".git/HEAD"), head).unwrap();
         assert_eq!(describe_head(&top), expect, "{head:?}");
     }
 
     #[test]
-    fn a_branch_or_a_hash_is_told_and_nothing_else() {
+    fn only_a_branch_or_a_hash_is_returned() {
         check("ref: refs/heads/feature/x-1\n", " (branch feature/x-1)");
         check(
             &format!("{}\n", "0123456789abcdef".repeat(3).get(..40).unwrap()),
@@ -115,8 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn a_linked_work_tree_and_a_submodule_are_known() {
-        let (home, top) = place();
+    fn linked_work_trees_and_submodules_are_supported() {
+        let (home, top) = temp_repository();
         let git = home.path().canonicalize().unwrap().join("main/.git/worktrees/top");
         fs::create_dir_all(&git).unwrap();
         fs::write(top.join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
@@ -134,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planted_leads_nowhere() {
-        let (home, top) = place();
+    fn planted_files_are_ignored() {
+        let (home, top) = temp_repository();
         let secret = home.path().join("secret");
         fs::create_dir(&secret).unwrap();
         fs::write(secret.join("HEAD"), "ref: refs/heads/SECRET").unwrap();

@@ -1,7 +1,7 @@
-//! Where programs of ours are found: `PATH` without what a repository could put programs into.
+//! Finds the programs that this program starts: in `PATH`, but not in directories that a repository could fill.
 //!
-//! Refuses directories that are relative, or in one that a run works in: whoever wrote the repository would choose
-//! what runs, or the model of an earlier run.
+//! Skips relative directories and those inside a directory that a run may write: the author of a repository, or the model
+//! in an earlier run, would choose which program runs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,56 +9,55 @@ use std::process::Command;
 
 use rustix::fs::{Access, access};
 
-/// Looked at last, whatever `PATH` says.
-const USUAL: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+/// The directories that are always searched, after those of `PATH`.
+const DEFAULT_DIRECTORIES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// The directories in which programs are looked for, in order.
+/// The directories that are searched for programs, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Programs {
     directories: Vec<PathBuf>,
-    /// Real paths, in which no program of ours is.
+    /// The real paths of the directories whose programs are not used.
     roots: Vec<PathBuf>,
 }
 
 impl Programs {
-    /// Those of `path`, a value of `PATH`, for a run in these `roots`, which are real paths.
+    /// Returns the directories of `path`, a value of `PATH`, that are outside of `roots`, which are real paths.
     pub(crate) fn new(path: Option<&OsStr>, roots: Vec<PathBuf>) -> Self {
         let is_outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
-        let is_ours = |directory: &PathBuf| {
+        let is_allowed = |directory: &PathBuf| {
             directory.is_absolute()
                 && is_outside(directory)
                 && directory.canonicalize().is_ok_and(|real| is_outside(&real))
         };
-        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_ours);
-        let directories = given.chain(USUAL.map(PathBuf::from)).collect();
+        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_allowed);
+        let directories = given.chain(DEFAULT_DIRECTORIES.map(PathBuf::from)).collect();
         Self { directories, roots }
     }
 
-    /// The same run with another `PATH`.
+    /// Returns the directories for another value of `PATH`, with the same roots.
     pub(crate) fn with_path(&self, path: &OsStr) -> Self {
         Self::new(Some(path), self.roots.clone())
     }
 
-    /// The program of that name; `None` when there is none.
+    /// Returns the path of a program; `None` if it is not found.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         self.directories.iter().map(|directory| directory.join(name)).find(is_program)
     }
 
-    /// The program of that name, ready to be started: what it finds, by name or where it runs, is not the workspace's
-    /// either.
+    /// Returns a command for a program, with a `PATH` and a working directory outside of the roots.
     pub(crate) fn command(&self, name: &str) -> Option<Command> {
         let mut command = Command::new(self.find(name)?);
         command.env("PATH", self.path()).current_dir("/");
         Some(command)
     }
 
-    /// The directories, in order.
+    /// Returns the directories in order.
     pub(crate) fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// As a value of `PATH`, for programs that start others.
+    /// Returns the directories as a value of `PATH`.
     pub(crate) fn path(&self) -> OsString {
         std::env::join_paths(&self.directories).unwrap_or_default()
     }
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_of_the_workspace_has_no_programs_however_it_is_named() {
+    fn a_directory_of_the_workspace_is_skipped_however_it_is_written() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().canonicalize().unwrap();
         let (workspace, tools) = (root.join("workspace"), root.join("tools"));
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_is_found_without_a_path_and_in_any_workspace() {
+    fn default_directories_are_searched_without_a_path_and_in_any_workspace() {
         for workspace in ["/", "/usr", "/somewhere"] {
             assert!(Programs::new(None, vec![PathBuf::from(workspace)]).find("sh").is_some(), "{workspace}");
         }

@@ -1,4 +1,4 @@
-//! What the system has run out of: the same error wherever it shows, whatever was being done.
+//! Errors of the system about too few descriptors, too little memory or too few threads.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,24 +6,23 @@ use std::os::fd::OwnedFd;
 use ibeam_protocol::Reason;
 use rustix::io::Errno;
 
-/// The descriptors that a run has open at once, and some to spare.
-const DESCRIPTORS: usize = 24;
+/// The number of descriptors that a run has open at once, with a reserve.
+const RUN_DESCRIPTORS: usize = 24;
 
-/// Holds that there is room for the descriptors of a run and `more`, before something breaks half-way for want of
-/// them.
+/// Checks that the descriptors of a run and `more` can be opened, so that a run does not fail half-way.
 ///
 /// # Errors
 /// `System`.
 pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
-    let held: Result<Vec<OwnedFd>, Errno> = (0..DESCRIPTORS + more).map(open).collect();
+    let held: Result<Vec<OwnedFd>, Errno> = (0..RUN_DESCRIPTORS + more).map(open).collect();
     match held {
         Ok(_) => Ok(()),
         Err(errno) => Err(Reason::System { what: "descriptor".to_owned(), detail: errno.to_string() }),
     }
 }
 
-/// The reason, when `error` is about descriptors or memory rather than about what was asked for.
+/// Returns the reason if `error` occurred because the system ran out of a resource.
 pub(crate) fn from_io_error(error: &io::Error) -> Option<Reason> {
     let what = ibeam_files::exhausted_resource(error)?;
     Some(Reason::System { what: what.to_owned(), detail: error.to_string() })

@@ -1,23 +1,23 @@
-//! Names that are close enough to what was typed to be meant.
+//! Finds the name that a mistyped one probably means.
 
-/// The characters that a word needs to be the beginning of the name that is meant.
-const SHORTEST_BEGINNING: usize = 3;
+/// The number of characters from which a prefix of a name counts as similar.
+const MIN_PREFIX_CHARS: usize = 3;
 
-/// Returns the candidate that `typed` most likely means; none where all are too far from it.
+/// Returns the candidate that `typed` most likely means; `None` if no candidate is similar.
 pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.into_iter().filter(|candidate| is_similar(typed, candidate));
     near.min_by_key(|candidate| (!candidate.starts_with(typed), distance(typed, candidate)))
 }
 
-/// Whether `typed` is likely to mean `candidate`: at most a third of its characters differ, or it is cut short.
+/// Whether `typed` probably means `candidate`: at most a third of the characters differ, or it is a prefix.
 pub(crate) fn is_similar(typed: &str, candidate: &str) -> bool {
     let length = typed.chars().count();
     let longest = length.max(candidate.chars().count());
-    let is_beginning = length >= SHORTEST_BEGINNING && candidate.starts_with(typed);
-    typed != candidate && (is_beginning || 3 * distance(typed, candidate) <= longest)
+    let is_prefix = length >= MIN_PREFIX_CHARS && candidate.starts_with(typed);
+    typed != candidate && (is_prefix || 3 * distance(typed, candidate) <= longest)
 }
 
-/// Returns the number of characters to insert, delete, replace or swap with the next one; letter case is none.
+/// Returns how many characters must be inserted, deleted, replaced or swapped with the next one, ignoring case.
 fn distance(typed: &str, candidate: &str) -> usize {
     strsim::osa_distance(&typed.to_lowercase(), &candidate.to_lowercase())
 }
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_leads_to_the_name_that_is_meant() {
+    fn a_mistyped_name_finds_the_right_one() {
         check("openia", Some("openai"));
         check("OpenAI", Some("openai"));
         check("antropic", Some("anthropic"));
@@ -45,14 +45,14 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_name_leads_to_it() {
+    fn a_prefix_finds_the_name() {
         check("anth", Some("anthropic"));
         check("openr", Some("openrouter"));
         check("an", None);
     }
 
     #[test]
-    fn a_far_name_or_the_same_one_is_no_advice() {
+    fn a_different_name_or_the_same_name_finds_nothing() {
         for typed in ["nope", "nobody", "gemini", "a", "", "claude", "openai"] {
             let near = closest(typed, NAMES);
             assert_ne!(near, Some(typed));

@@ -151,4 +151,42 @@ mod tests {
         let help = text(&["ibeam", "--help"].map(OsString::from));
         assert_eq!(help.matches("\nOptions:\n").count(), 1, "one list of flags: {help}");
     }
+
+    /// Which registry a person uses is theirs to choose: examples name `example.com`.
+    #[test]
+    fn neither_help_nor_documentation_names_the_host_of_a_package_registry() {
+        // In pieces, so that this file does not name the hosts either.
+        let hosts = [
+            ["crates", "io"],
+            ["npmjs", "com"],
+            ["npmjs", "org"],
+            ["pypi", "org"],
+            ["pythonhosted", "org"],
+            ["rubygems", "org"],
+        ]
+        .map(|parts| parts.join("."));
+        let mut texts = Vec::new();
+        add_help(&Cli::command(), &["ibeam".into()], &mut texts);
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for page in std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path()) {
+            if page.extension().is_some_and(|extension| extension == "md") {
+                texts.push((page.display().to_string(), std::fs::read_to_string(&page).unwrap()));
+            }
+        }
+        for (name, text) in &texts {
+            let found = hosts.iter().find(|host| text.contains(host.as_str()));
+            assert_eq!(found, None, "{name}");
+        }
+        assert!(texts.len() > 40, "{}", texts.len());
+    }
+
+    /// Adds the help of a command and of those below it.
+    fn add_help(command: &Command, path: &[OsString], texts: &mut Vec<(String, String)>) {
+        let args: Vec<OsString> = path.iter().cloned().chain(["--help".into()]).collect();
+        texts.push((format!("{args:?}"), text(&args)));
+        for subcommand in command.get_subcommands() {
+            let path: Vec<OsString> = path.iter().cloned().chain([subcommand.get_name().into()]).collect();
+            add_help(subcommand, &path, texts);
+        }
+    }
 }
