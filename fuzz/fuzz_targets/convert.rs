@@ -10,7 +10,7 @@ fn converted(from: DialectName, to: DialectName, source: &[u8]) -> (Vec<u8>, boo
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     let mut lines = source.split_inclusive(|byte| *byte == b'\n');
-    let whole = lines.all(|line| converter.line(line, &mut out).is_ok());
+    let whole = lines.all(|line| converter.convert_line(line, &mut out).is_ok());
     let finished = converter.finish(&mut out).is_ok();
     (out, whole && finished)
 }

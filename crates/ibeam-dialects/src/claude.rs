@@ -1,46 +1,74 @@
-//! `claude -p --output-format stream-json --verbose`, as of Claude Code 2.1: what its cards mean in contract 1.
+//! `claude -p --output-format stream-json --verbose`, as of Claude Code 2.1.
 //!
-//! A head is `{"system/init": …}`, a call `{"assistant/tool_use": {name, input}, "user/tool_result": {content, …}}`,
-//! an end `{"result": …}`.
+//! Payloads: a head is `{"system/init": …}`, a call `{"assistant/tool_use": {name, input}, "user/tool_result":
+//! {content, …}}`, an end `{"result": …}`.
 
-mod call;
-mod decode;
-mod encode;
-mod ends;
-mod result;
+mod calls;
+mod decoder;
+mod encoder;
+mod session_events;
+mod tool_results;
 
-pub(crate) use self::decode::Decoder;
-pub(crate) use self::encode::Encoder;
-use crate::step::{Aside, Card, Kind};
+use crate::dialect::{Dialect, Feature};
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 
-/// The version whose forms are written.
+/// The version of Claude Code whose forms are written.
 pub const VERSION: &str = "2.1.0";
 
-pub(crate) fn place(aside: Aside) -> Option<&'static str> {
-    match aside {
-        Aside::Prompt | Aside::Blocks => Some("user/text"),
-        Aside::Thought => Some("assistant/thinking"),
-        Aside::TextAt | Aside::StartAt => None,
-        Aside::TextAnswer => Some("assistant/text.message.id"),
-        Aside::EndAt => Some("user/tool_result.timestamp"),
-        Aside::CallAnswer => Some("assistant/tool_use.message.id"),
-        Aside::Call => Some("assistant/tool_use"),
-        Aside::Pieces => Some("assistant/text"),
-    }
-}
+/// The output of Claude Code.
+pub(crate) struct Claude;
 
-pub(crate) fn to_ours(kind: Kind, card: Card, cwd: &str) -> Card {
-    match kind {
-        Kind::Init => ends::init_to_ours(card),
-        Kind::Call => call::to_ours(card, cwd),
-        Kind::End => ends::end_to_ours(card),
+impl Dialect for Claude {
+    fn decoder(&self) -> Box<dyn StepDecoder + Send> {
+        Box::new(decoder::Decoder::default())
     }
-}
 
-pub(crate) fn from_ours(kind: Kind, card: Card) -> Card {
-    match kind {
-        Kind::Init => ends::init_from_ours(card),
-        Kind::Call => call::from_ours(card),
-        Kind::End => ends::end_from_ours(card),
+    fn encoder(&self) -> Box<dyn StepEncoder + Send> {
+        Box::new(encoder::Encoder::default())
+    }
+
+    fn to_contract(&self, kind: PayloadKind, payload: Payload, cwd: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => session_events::init_to_contract(payload),
+            PayloadKind::Call => calls::to_contract(payload, cwd),
+            PayloadKind::End => session_events::end_to_contract(payload),
+        }
+    }
+
+    fn from_contract(&self, kind: PayloadKind, payload: Payload, _base: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => session_events::init_from_contract(payload),
+            PayloadKind::Call => calls::from_contract(payload),
+            PayloadKind::End => session_events::end_from_contract(payload),
+        }
+    }
+
+    fn feature_key(&self, feature: Feature) -> Option<&'static str> {
+        match feature {
+            Feature::Prompt | Feature::PromptBlocks => Some("user/text"),
+            Feature::Thought => Some("assistant/thinking"),
+            Feature::TextTime | Feature::CallStartTime => None,
+            Feature::TextAnswerId => Some("assistant/text.message.id"),
+            Feature::CallEndTime => Some("user/tool_result.timestamp"),
+            Feature::CallAnswerId => Some("assistant/tool_use.message.id"),
+            Feature::Call => Some("assistant/tool_use"),
+            Feature::TextPieces => Some("assistant/text"),
+        }
+    }
+
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str> {
+        call.pointer("/assistant~1tool_use/name")?.as_str()
+    }
+
+    fn call_id_keys(&self) -> &'static [&'static str] {
+        &["assistant/tool_use.id", "user/tool_result.tool_use_id"]
+    }
+
+    fn is_result(&self, path: &str) -> bool {
+        path.starts_with("user/tool_result")
+    }
+
+    fn has_complete_texts(&self) -> bool {
+        true
     }
 }

@@ -1,46 +1,84 @@
-//! `codex exec --json`, as of Codex 0.169: what its cards mean in contract 1.
+//! `codex exec --json`, as of Codex 0.169.
 //!
-//! A head has nothing but its thread, a call is `{"item": {type, …}}` without its id, an end `{"turn.completed": …}`,
+//! Payloads: a head is empty, a call is `{"item": {type, …}}` without its id, an end `{"turn.completed": …}`,
 //! `{"turn.failed": …}` or `{"error": …}`.
 
-mod call;
-mod decode;
-mod encode;
-mod ends;
-mod lookup;
+mod calls;
+mod decoder;
+mod encoder;
+mod lookup_commands;
+mod session_events;
 
-pub(crate) use self::decode::Decoder;
-pub(crate) use self::encode::Encoder;
-use crate::step::{Aside, Card, Kind};
+use serde_json::json;
 
-pub(crate) fn place(aside: Aside) -> Option<&'static str> {
-    match aside {
-        Aside::Thought => Some("item/reasoning"),
-        Aside::Call => Some("item"),
-        Aside::Pieces => Some("item/agent_message"),
-        Aside::Prompt
-        | Aside::Blocks
-        | Aside::TextAt
-        | Aside::TextAnswer
-        | Aside::StartAt
-        | Aside::EndAt
-        | Aside::CallAnswer => None,
+use crate::dialect::{Dialect, Feature};
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
+
+/// The output of Codex.
+pub(crate) struct Codex;
+
+impl Dialect for Codex {
+    fn decoder(&self) -> Box<dyn StepDecoder + Send> {
+        Box::new(decoder::Decoder::default())
     }
-}
 
-pub(crate) fn to_ours(kind: Kind, card: Card, cwd: &str) -> Card {
-    match kind {
-        Kind::Init => serde_json::json!({ "system/init": {} }),
-        Kind::Call => call::to_ours(card, cwd),
-        Kind::End => ends::to_ours(card),
+    fn encoder(&self) -> Box<dyn StepEncoder + Send> {
+        Box::new(encoder::Encoder::default())
     }
-}
 
-/// `base` is the directory in which relative paths begin; empty where it is not known.
-pub(crate) fn from_ours(kind: Kind, card: Card, base: &str) -> Card {
-    match kind {
-        Kind::Init => serde_json::json!({}),
-        Kind::Call => call::from_ours(card, base),
-        Kind::End => ends::from_ours(card),
+    fn to_contract(&self, kind: PayloadKind, payload: Payload, cwd: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => json!({ "system/init": {} }),
+            PayloadKind::Call => calls::to_contract(payload, cwd),
+            PayloadKind::End => session_events::end_to_contract(&payload),
+        }
+    }
+
+    fn from_contract(&self, kind: PayloadKind, payload: Payload, base: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => json!({}),
+            PayloadKind::Call => calls::from_contract(payload, base),
+            PayloadKind::End => session_events::end_from_contract(&payload),
+        }
+    }
+
+    fn feature_key(&self, feature: Feature) -> Option<&'static str> {
+        match feature {
+            Feature::Thought => Some("item/reasoning"),
+            Feature::Call => Some("item"),
+            Feature::TextPieces => Some("item/agent_message"),
+            Feature::Prompt
+            | Feature::PromptBlocks
+            | Feature::TextTime
+            | Feature::TextAnswerId
+            | Feature::CallStartTime
+            | Feature::CallEndTime
+            | Feature::CallAnswerId => None,
+        }
+    }
+
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str> {
+        call.pointer("/item/type")?.as_str()
+    }
+
+    fn call_id_keys(&self) -> &'static [&'static str] {
+        &["item.id"]
+    }
+
+    fn is_result(&self, path: &str) -> bool {
+        let key = path.split('.').nth(1).unwrap_or_default();
+        ["aggregated_output", "exit_code", "status", "result", "error"].contains(&key)
+    }
+
+    fn session_id_key(&self) -> &'static str {
+        "thread.started.thread_id"
+    }
+
+    fn has_complete_texts(&self) -> bool {
+        true
+    }
+
+    fn shares_call_id(&self, call: &Payload) -> bool {
+        self.tool_name(call) == Some("todo_list")
     }
 }

@@ -1,27 +1,64 @@
-//! Contract 1, and what later releases of the original print. Its cards are the form in the middle.
+//! Contract 1, and what later releases of the original print. Its payloads are the common form of all conversions.
 
-mod decode;
-mod encode;
+mod decoder;
+mod encoder;
 
-pub(crate) use self::decode::Decoder;
-pub(crate) use self::encode::Encoder;
-use crate::step::Aside;
+use crate::dialect::{Dialect, Feature};
+use crate::ids;
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 
-/// The calls whose `args` repeat the id of the call.
-const WITH_CALL_ID: &[&str] =
-    &["writeToolCall", "shellToolCall", "grepToolCall", "lsToolCall", "mcpToolCall"];
+/// Contract 1.
+pub(crate) struct Cursor;
 
-pub(crate) fn place(aside: Aside) -> Option<&'static str> {
-    match aside {
-        Aside::Prompt | Aside::Blocks => Some("user"),
-        Aside::Thought => None,
-        Aside::TextAt => Some("assistant.timestamp_ms"),
-        // Contract 1 has none. Contract 2 has, and its decoder says so itself.
-        Aside::TextAnswer => None,
-        Aside::StartAt => Some("tool_call/started.timestamp_ms"),
-        Aside::EndAt => Some("tool_call/completed.timestamp_ms"),
-        Aside::CallAnswer => Some("tool_call.model_call_id"),
-        Aside::Call => Some("tool_call"),
-        Aside::Pieces => Some("assistant"),
+impl Dialect for Cursor {
+    fn decoder(&self) -> Box<dyn StepDecoder + Send> {
+        Box::new(decoder::Decoder::default())
+    }
+
+    fn encoder(&self) -> Box<dyn StepEncoder + Send> {
+        Box::new(encoder::Encoder::default())
+    }
+
+    fn to_contract(&self, _kind: PayloadKind, payload: Payload, _cwd: &str) -> Payload {
+        payload
+    }
+
+    fn from_contract(&self, _kind: PayloadKind, payload: Payload, _base: &str) -> Payload {
+        payload
+    }
+
+    fn feature_key(&self, feature: Feature) -> Option<&'static str> {
+        match feature {
+            Feature::Prompt | Feature::PromptBlocks => Some("user"),
+            Feature::Thought => None,
+            Feature::TextTime => Some("assistant.timestamp_ms"),
+            // Contract 1 has none. Contract 2 has one, and the decoder reports its loss.
+            Feature::TextAnswerId => None,
+            Feature::CallStartTime => Some("tool_call/started.timestamp_ms"),
+            Feature::CallEndTime => Some("tool_call/completed.timestamp_ms"),
+            Feature::CallAnswerId => Some("tool_call.model_call_id"),
+            Feature::Call => Some("tool_call"),
+            Feature::TextPieces => Some("assistant"),
+        }
+    }
+
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str> {
+        call.get("tool_call")?.as_object()?.keys().next().map(String::as_str)
+    }
+
+    fn call_id_keys(&self) -> &'static [&'static str] {
+        &["tool_call.call_id"]
+    }
+
+    fn is_result(&self, path: &str) -> bool {
+        path.split('.').nth(2) == Some("result")
+    }
+
+    fn session_id(&self, id: &str) -> String {
+        ids::to_uuid(id)
+    }
+
+    fn has_prompt_first(&self) -> bool {
+        true
     }
 }

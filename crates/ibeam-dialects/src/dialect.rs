@@ -1,9 +1,16 @@
-//! The dialects by name.
+//! The dialects: their names, the trait that each implements, and the one table of them.
+//!
+//! To add a dialect, implement [`Dialect`] in a folder of its own and add a variant and its row here.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What an agent prints.
+use crate::json::text_at;
+use crate::losses::{LossKind, difference};
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
+use crate::{claude, codex, cursor, gemini, opencode};
+
+/// The output format of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DialectName {
     /// Contract 1, and what later releases of the original print.
@@ -18,23 +25,31 @@ pub enum DialectName {
     Opencode,
 }
 
-/// A word that names no dialect.
+/// A name that is not the name of a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is none of cursor, claude, codex, gemini, opencode")]
 pub struct UnknownDialect(pub String);
 
 impl DialectName {
-    /// Every dialect, ours first.
+    /// Every dialect; contract 1 first.
     pub const ALL: &[Self] = &[Self::Cursor, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
 
-    /// Its word on the command line.
+    /// Returns the name on the command line.
     pub fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    pub(crate) fn dialect(self) -> &'static dyn Dialect {
+        self.row().1
+    }
+
+    fn row(self) -> (&'static str, &'static dyn Dialect) {
         match self {
-            Self::Cursor => "cursor",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
+            Self::Cursor => ("cursor", &cursor::Cursor),
+            Self::Claude => ("claude", &claude::Claude),
+            Self::Codex => ("codex", &codex::Codex),
+            Self::Gemini => ("gemini", &gemini::Gemini),
+            Self::Opencode => ("opencode", &opencode::Opencode),
         }
     }
 }
@@ -48,8 +63,135 @@ impl fmt::Display for DialectName {
 impl FromStr for DialectName {
     type Err = UnknownDialect;
 
-    fn from_str(word: &str) -> Result<Self, UnknownDialect> {
-        let found = Self::ALL.iter().copied().find(|dialect| dialect.as_str() == word);
-        found.ok_or_else(|| UnknownDialect(word.to_owned()))
+    fn from_str(name: &str) -> Result<Self, UnknownDialect> {
+        let found = Self::ALL.iter().copied().find(|dialect| dialect.as_str() == name);
+        found.ok_or_else(|| UnknownDialect(name.to_owned()))
     }
+}
+
+/// A part of a run outside of the payloads, which a dialect can carry or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// The prompt.
+    Prompt,
+    /// The borders between the blocks of a prompt.
+    PromptBlocks,
+    Thought,
+    /// The time of a piece of text.
+    TextTime,
+    /// The id of the model's answer that contains a text.
+    TextAnswerId,
+    CallStartTime,
+    CallEndTime,
+    /// The id of the model's answer that contains a call.
+    CallAnswerId,
+    /// A call.
+    Call,
+    /// The borders between the pieces of a text.
+    TextPieces,
+}
+
+/// The format of one agent's output.
+pub(crate) trait Dialect: Sync {
+    /// Returns a decoder before the first event.
+    fn decoder(&self) -> Box<dyn StepDecoder + Send>;
+
+    /// Returns an encoder before the first step.
+    fn encoder(&self) -> Box<dyn StepEncoder + Send>;
+
+    /// Converts a payload into contract 1. `cwd` is the working directory of the run, for paths that must be absolute.
+    fn to_contract(&self, kind: PayloadKind, payload: Payload, cwd: &str) -> Payload;
+
+    /// Converts a payload of contract 1. `base` is the directory of relative paths, for paths that must be absolute;
+    /// empty where the directory is not known.
+    fn from_contract(&self, kind: PayloadKind, payload: Payload, base: &str) -> Payload;
+
+    /// Returns the key that carries a feature; `None` where the dialect cannot carry it.
+    fn feature_key(&self, feature: Feature) -> Option<&'static str>;
+
+    /// Returns the name of the tool of a call.
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str>;
+
+    /// Returns the keys that carry the id of a call.
+    fn call_id_keys(&self) -> &'static [&'static str];
+
+    /// Whether the part of a call at `path` is expected to differ between the start and the end of the call.
+    fn is_result(&self, path: &str) -> bool;
+
+    /// Returns the key that carries the id of the session.
+    fn session_id_key(&self) -> &'static str {
+        "session_id"
+    }
+
+    /// Returns the id of a session in the form of the dialect.
+    fn session_id(&self, id: &str) -> String {
+        id.to_owned()
+    }
+
+    /// Whether the dialect has the text of the model in complete segments instead of pieces.
+    fn has_complete_texts(&self) -> bool {
+        false
+    }
+
+    /// Whether the dialect has one prompt, before anything else.
+    fn has_prompt_first(&self) -> bool {
+        false
+    }
+
+    /// Whether all calls of this tool have one id in a stream, the id of the first.
+    fn shares_call_id(&self, _call: &Payload) -> bool {
+        false
+    }
+
+    /// Whether the dialect reports this call when it has ended, but not when it starts.
+    fn reports_only_call_end(&self, call: &Payload) -> bool {
+        self.shares_call_id(call)
+    }
+}
+
+/// The directories of a run that the conversion of payloads depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Directories {
+    /// The working directory as the source has it; `/` where the source does not have it.
+    pub(crate) source: String,
+    /// The working directory as the target has it; `/` where the target does not have it.
+    pub(crate) target: String,
+    /// The working directory as the source has it; empty where the source does not have it.
+    pub(crate) base: String,
+}
+
+/// Reports what of a payload of `from` does not return from a conversion to `to` and back.
+pub(crate) fn report_losses(
+    (from, to): (&dyn Dialect, &dyn Dialect),
+    kind: PayloadKind,
+    payload: &Payload,
+    directories: &Directories,
+    report: &mut impl FnMut(&str, LossKind),
+) {
+    let contract = from.to_contract(kind, payload.clone(), &directories.source);
+    let target = to.from_contract(kind, contract, &directories.base);
+    let contract = to.to_contract(kind, target, &directories.target);
+    let returned = from.from_contract(kind, contract, "");
+    difference(payload, Some(&returned), &mut String::new(), report);
+}
+
+/// Reports what of a call, its result apart, differs between its start and its end.
+pub(crate) fn report_changes(
+    dialect: &dyn Dialect,
+    started: &Payload,
+    ended: &Payload,
+    report: &mut impl FnMut(&str, LossKind),
+) {
+    let mut report = |path: &str, kind| {
+        if !dialect.is_result(path) {
+            report(path, kind);
+        }
+    };
+    difference(started, Some(ended), &mut String::new(), &mut report);
+    difference(ended, Some(started), &mut String::new(), &mut report);
+}
+
+/// Returns the working directory in a head of contract 1.
+pub(crate) fn cwd_in_contract(init: &Payload) -> Option<&str> {
+    Some(text_at(init, "/system~1init/cwd")).filter(|cwd| cwd.starts_with('/'))
 }

@@ -1,41 +1,69 @@
-//! `gemini --output-format stream-json`: what its cards mean in contract 1.
+//! `gemini --output-format stream-json`.
 //!
-//! A head is `{"init": {model}}`, a call `{"tool_use": {tool_name, parameters}, "tool_result": {status, output, error}}`,
-//! an end `{"result": {status, stats, error}}`.
+//! Payloads: a head is `{"init": {model}}`, a call `{"tool_use": {tool_name, parameters}, "tool_result": {status,
+//! output, error}}`, an end `{"result": {status, stats, error}}`.
 
-mod call;
-mod decode;
-mod encode;
-mod ends;
+mod calls;
+mod decoder;
+mod encoder;
+mod session_events;
 
-pub(crate) use self::decode::Decoder;
-pub(crate) use self::encode::Encoder;
-use crate::step::{Aside, Card, Kind};
+use crate::dialect::{Dialect, Feature};
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 
-pub(crate) fn place(aside: Aside) -> Option<&'static str> {
-    match aside {
-        Aside::Prompt => Some("message/user"),
-        Aside::TextAt => Some("message.timestamp"),
-        Aside::StartAt => Some("tool_use.timestamp"),
-        Aside::EndAt => Some("tool_result.timestamp"),
-        Aside::Call => Some("tool_use"),
-        Aside::Pieces => Some("message/assistant"),
-        Aside::Blocks | Aside::Thought | Aside::TextAnswer | Aside::CallAnswer => None,
+/// The output of Gemini CLI.
+pub(crate) struct Gemini;
+
+impl Dialect for Gemini {
+    fn decoder(&self) -> Box<dyn StepDecoder + Send> {
+        Box::new(decoder::Decoder::default())
     }
-}
 
-pub(crate) fn to_ours(kind: Kind, card: Card, cwd: &str) -> Card {
-    match kind {
-        Kind::Init => ends::init_to_ours(card),
-        Kind::Call => call::to_ours(card, cwd),
-        Kind::End => ends::end_to_ours(&card),
+    fn encoder(&self) -> Box<dyn StepEncoder + Send> {
+        Box::new(encoder::Encoder::default())
     }
-}
 
-pub(crate) fn from_ours(kind: Kind, card: Card) -> Card {
-    match kind {
-        Kind::Init => ends::init_from_ours(card),
-        Kind::Call => call::from_ours(card),
-        Kind::End => ends::end_from_ours(&card),
+    fn to_contract(&self, kind: PayloadKind, payload: Payload, cwd: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => session_events::init_to_contract(payload),
+            PayloadKind::Call => calls::to_contract(payload, cwd),
+            PayloadKind::End => session_events::end_to_contract(&payload),
+        }
+    }
+
+    fn from_contract(&self, kind: PayloadKind, payload: Payload, _base: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => session_events::init_from_contract(&payload),
+            PayloadKind::Call => calls::from_contract(payload),
+            PayloadKind::End => session_events::end_from_contract(&payload),
+        }
+    }
+
+    fn feature_key(&self, feature: Feature) -> Option<&'static str> {
+        match feature {
+            Feature::Prompt => Some("message/user"),
+            Feature::TextTime => Some("message.timestamp"),
+            Feature::CallStartTime => Some("tool_use.timestamp"),
+            Feature::CallEndTime => Some("tool_result.timestamp"),
+            Feature::Call => Some("tool_use"),
+            Feature::TextPieces => Some("message/assistant"),
+            Feature::PromptBlocks | Feature::Thought | Feature::TextAnswerId | Feature::CallAnswerId => None,
+        }
+    }
+
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str> {
+        call.pointer("/tool_use/tool_name")?.as_str()
+    }
+
+    fn call_id_keys(&self) -> &'static [&'static str] {
+        &["tool_use.tool_id", "tool_result.tool_id"]
+    }
+
+    fn is_result(&self, path: &str) -> bool {
+        path.starts_with("tool_result")
+    }
+
+    fn session_id_key(&self) -> &'static str {
+        "init.session_id"
     }
 }

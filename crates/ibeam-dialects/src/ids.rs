@@ -1,48 +1,45 @@
-//! Ids that a dialect wants and another does not have. Always the same for the same stream.
+//! FNV-1a hashes: ids that one dialect needs and another does not have, and digests of long texts.
+//!
+//! The same stream gives the same ids. No secret depends on the hash.
 
-/// A hash of 128 bits (FNV-1a); no secret depends on it.
-fn hash(parts: &[&[u8]]) -> u128 {
-    const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;
-    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    for part in parts {
-        for byte in *part {
-            hash = (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
-        }
-        hash = (hash ^ 0xff).wrapping_mul(PRIME);
-    }
-    hash
+const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;
+
+fn add_bytes(hash: u128, bytes: &[u8]) -> u128 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// A UUID (version 8) that stands for `name`, the `number`th of it.
-pub(crate) fn uuid(name: &str, number: u64) -> String {
-    let hash = hash(&[name.as_bytes(), &number.to_be_bytes()]);
+/// Returns the UUID (version 8) number `number` of those derived from `name`.
+pub(crate) fn derived_uuid(name: &str, number: u64) -> String {
+    let parts: [&[u8]; 2] = [name.as_bytes(), &number.to_be_bytes()];
+    let hash = parts.iter().fold(OFFSET, |hash, part| (add_bytes(hash, part) ^ 0xff).wrapping_mul(PRIME));
     let marked = hash & !(0xf << 76) & !(0x3 << 62) | (0x8 << 76) | (0x2 << 62);
-    dashed(&format!("{marked:032x}"))
+    with_dashes(&format!("{marked:032x}"))
 }
 
-/// The id of an answer as Claude Code writes them: the `number`th of `name`.
-pub(crate) fn message(name: &str, number: u64) -> String {
-    let id = uuid(name, number).replace('-', "");
+/// Returns the id of a model's answer in the form of Claude Code: number `number` of those derived from `name`.
+pub(crate) fn message_id(name: &str, number: u64) -> String {
+    let id = derived_uuid(name, number).replace('-', "");
     format!("msg_{}", id.get(..24).unwrap_or_default())
 }
 
-/// `id` itself if it is a UUID, the UUID that it was made of, or one that stands for it.
-pub(crate) fn uuid_of(id: &str) -> String {
+/// Returns `id` if it is a UUID, the UUID that an id of opencode was made of, or else a UUID derived from `id`.
+pub(crate) fn to_uuid(id: &str) -> String {
     if is_uuid(id) {
         return id.to_owned();
     }
     match id.strip_prefix("ses_").filter(|hex| hex.len() == 32 && hex.bytes().all(is_hex)) {
-        Some(hex) => dashed(hex),
-        None => uuid(id, 0),
+        Some(hex) => with_dashes(hex),
+        None => derived_uuid(id, 0),
     }
 }
 
-/// A session's id as opencode writes them; a UUID can be read back from it.
-pub(crate) fn opencode_of(id: &str) -> String {
+/// Returns the id of a session in the form of opencode. [`to_uuid`] restores a UUID from the result.
+pub(crate) fn to_opencode_id(id: &str) -> String {
     match (is_uuid(id), id.starts_with("ses_")) {
         (true, _) => format!("ses_{}", id.replace('-', "")),
         (false, true) => id.to_owned(),
-        (false, false) => format!("ses_{}", uuid(id, 0).replace('-', "")),
+        (false, false) => format!("ses_{}", derived_uuid(id, 0).replace('-', "")),
     }
 }
 
@@ -58,9 +55,42 @@ fn is_uuid(id: &str) -> bool {
         })
 }
 
-fn dashed(hex: &str) -> String {
+fn with_dashes(hex: &str) -> String {
     let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)];
     parts.map(|(from, to)| hex.get(from..to).unwrap_or_default()).join("-")
+}
+
+/// The length and the hash of a text that grows; recognises the text without storing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TextDigest {
+    /// The length of the text in bytes.
+    pub(crate) len_bytes: u64,
+    hash: u128,
+}
+
+impl Default for TextDigest {
+    fn default() -> Self {
+        Self { len_bytes: 0, hash: OFFSET }
+    }
+}
+
+impl TextDigest {
+    pub(crate) fn from_text(text: &str) -> Self {
+        let mut digest = Self::default();
+        digest.push(text);
+        digest
+    }
+
+    /// Appends a piece of the text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.hash = add_bytes(self.hash, text.as_bytes());
+        self.len_bytes += text.len() as u64;
+    }
+
+    /// Whether the pieces so far make up `text`.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        *self == Self::from_text(text)
+    }
 }
 
 #[cfg(test)]
@@ -68,16 +98,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_comes_back_from_opencode() {
+    fn a_uuid_is_restored_from_the_id_of_opencode() {
         let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
-        assert_eq!(uuid_of(&opencode_of(id)), id);
-        assert_eq!(opencode_of("ses_494719016ffe85dkDMj0FPRbHK"), "ses_494719016ffe85dkDMj0FPRbHK");
+        assert_eq!(to_uuid(&to_opencode_id(id)), id);
+        assert_eq!(to_opencode_id("ses_494719016ffe85dkDMj0FPRbHK"), "ses_494719016ffe85dkDMj0FPRbHK");
     }
 
     #[test]
-    fn what_stands_for_an_id_is_a_uuid_and_differs() {
-        let (one, other) = (uuid_of("a"), uuid_of("b"));
-        assert!(is_uuid(&one) && one != other && one != uuid("a", 1));
+    fn derived_ids_are_uuids_and_differ() {
+        let (one, other) = (to_uuid("a"), to_uuid("b"));
+        assert!(is_uuid(&one) && one != other && one != derived_uuid("a", 1));
         assert_eq!(&one[14..15], "8");
     }
 }

@@ -1,18 +1,18 @@
-//! Small ways with JSON that decoders and encoders share.
+//! JSON objects: taking keys out, reading by pointer, writing lines.
 
 use serde_json::{Map, Value};
 
-/// An object.
+/// A JSON object.
 pub(crate) type Object = Map<String, Value>;
 
-/// An object of these members, in this order; those that are `null` are left out.
+/// Returns an object with these members, in this order; members that are `null` are left out.
 pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(
         members.into_iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.to_owned(), v)).collect(),
     )
 }
 
-/// The object in `value`, or an empty one.
+/// Returns the object in `value`; an empty one for any other value.
 pub(crate) fn into_object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
@@ -20,12 +20,12 @@ pub(crate) fn into_object(value: Value) -> Object {
     }
 }
 
-/// Takes a key out; `null` where it is not there. The others keep their order.
+/// Removes a key and returns its value, `null` where the key is missing. The other keys keep their order.
 pub(crate) fn take(object: &mut Object, key: &str) -> Value {
     object.shift_remove(key).unwrap_or_default()
 }
 
-/// Takes a text out, if it is one.
+/// Removes a key and returns its value, if the value is a text.
 pub(crate) fn take_text(object: &mut Object, key: &str) -> Option<String> {
     match object.get(key) {
         Some(Value::String(_)) => match object.shift_remove(key) {
@@ -36,7 +36,7 @@ pub(crate) fn take_text(object: &mut Object, key: &str) -> Option<String> {
     }
 }
 
-/// Takes an object out, if it is one.
+/// Removes a key and returns its value, if the value is an object.
 pub(crate) fn take_object(object: &mut Object, key: &str) -> Option<Object> {
     match object.get(key) {
         Some(Value::Object(_)) => Some(into_object(take(object, key))),
@@ -44,7 +44,7 @@ pub(crate) fn take_object(object: &mut Object, key: &str) -> Option<Object> {
     }
 }
 
-/// Takes a list out, if it is one.
+/// Removes a key and returns its value, if the value is a list.
 pub(crate) fn take_list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     match object.get(key) {
         Some(Value::Array(_)) => match object.shift_remove(key) {
@@ -55,17 +55,17 @@ pub(crate) fn take_list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// The text under a key.
+/// Returns the text under a key.
 pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
 }
 
-/// The text at a pointer, or nothing.
+/// Returns the text at a JSON pointer; an empty text where there is none.
 pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The count at a pointer, or 0.
+/// Returns the count at a JSON pointer; 0 where there is none.
 pub(crate) fn count_at(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }
@@ -79,12 +79,12 @@ pub(crate) fn add_missing(object: &mut Object, extra: Object) {
     }
 }
 
-/// Writes `value` as one line. What some readers take for a line end and what steers terminals is escaped.
-pub(crate) fn write_line(value: &Value, out: &mut Vec<u8>) {
+/// Appends `value` as one line. Escapes characters that some readers take for a line end or that control terminals.
+pub fn write_line(value: &Value, out: &mut Vec<u8>) {
     let line = value.to_string();
-    let bare = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
+    let is_escaped = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
     let mut rest = line.as_str();
-    while let Some((before, c)) = rest.find(bare).and_then(|at| rest.split_at_checked(at)) {
+    while let Some((before, c)) = rest.find(is_escaped).and_then(|at| rest.split_at_checked(at)) {
         out.extend_from_slice(before.as_bytes());
         let mut chars = c.chars();
         if let Some(c) = chars.next() {

@@ -13,7 +13,7 @@
 //!
 //! let mut converter = Converter::new(DialectName::Codex, DialectName::Cursor);
 //! let mut out = Vec::new();
-//! converter.line(br#"{"type":"thread.started","thread_id":"01a1fe85-2c7a-7d73-b0d1-25506eed9403"}"#, &mut out)?;
+//! converter.convert_line(br#"{"type":"thread.started","thread_id":"01a1fe85-2c7a-7d73-b0d1-25506eed9403"}"#, &mut out)?;
 //! let losses = converter.finish(&mut out)?;
 //! assert!(out.starts_with(br#"{"type":"system","subtype":"init","#) && losses.is_empty());
 //! # Ok::<(), ibeam_dialects::ConvertError>(())
@@ -21,28 +21,26 @@
 
 mod claude;
 mod codex;
+mod contract;
 mod converter;
 mod cursor;
 mod dialect;
-mod difference;
-mod digest;
-mod error;
-mod form;
 mod gemini;
 mod ids;
+mod iso_time;
 mod json;
-mod line;
 mod losses;
 mod opencode;
-mod ours;
-mod results;
+mod source_line;
 mod step;
-mod steps;
-mod time;
-mod tools;
+mod step_writer;
+mod text_results;
+mod tool_table;
 
 pub use claude::VERSION as CLAUDE_CODE_VERSION;
-pub use converter::Converter;
+pub use converter::{Converter, LiveEncoder};
 pub use dialect::{DialectName, UnknownDialect};
-pub use error::ConvertError;
+pub use json::write_line;
 pub use losses::{Loss, LossKind, Losses};
+pub use source_line::ConvertError;
+pub use step::{CallStep, Payload, Step, TextStep};

@@ -1,30 +1,31 @@
-//! What the target could not say.
+//! What the target of a conversion cannot carry.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-/// Entries that are kept apart; a stream that makes up keys has the rest in one.
-const MOST: usize = 1000;
+/// The most entries of a report; a stream that invents keys has the rest in one entry.
+const MAX_ENTRIES: usize = 1000;
 
-/// The longest name of a key that is kept, in characters.
-const MOST_CHARS: usize = 200;
+/// The longest key in a report, in characters.
+const MAX_KEY_CHARS: usize = 200;
 
-/// How something was lost.
+/// The kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
-    /// The target does not say it.
+    /// The target has no place for it.
     Dropped,
-    /// The target says something else in its place, which does not lead back to it.
+    /// The target has another value in its place, which does not lead back to it.
     Changed,
-    /// The target says several as one; where one ended and the next began is gone.
+    /// The target has several of them as one; their borders are lost.
     Joined,
 }
 
 impl LossKind {
-    /// Its word in a report.
+    /// Returns the name in a report.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dropped => "dropped",
@@ -34,42 +35,42 @@ impl LossKind {
     }
 }
 
-/// One thing that was lost, however often.
+/// One thing that was lost, any number of times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
     /// An event of the source, `assistant/thinking`, or a key in it, `system/init.cwd`; `[]` is any item of a list.
     pub key: String,
-    /// The tool whose call it is, by its name in the source.
+    /// The tool of the call, by its name in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// In which way.
+    /// In which way it was lost.
     #[serde(rename = "how")]
     pub kind: LossKind,
-    /// How often.
+    /// How many times.
     pub count: u64,
-    /// The first line of the source that it happened on, from 1.
+    /// The first line of the source where it was lost, from 1.
     pub first_line: u64,
 }
 
-/// Everything that was lost, sorted by key, tool and way. Serialises as a list.
+/// Everything that was lost, sorted by key, tool and kind. Serialises as a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     found: BTreeMap<(String, Option<String>, LossKind), (u64, u64)>,
 }
 
 impl Losses {
-    /// Nothing was lost.
+    /// Whether nothing was lost.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// How many different things were lost.
+    /// Returns the number of different losses.
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Each thing that was lost, in order.
+    /// Returns the losses in order.
     pub fn iter(&self) -> impl Iterator<Item = Loss> + '_ {
         self.found.iter().map(|((key, tool, kind), (count, first_line))| Loss {
             key: key.clone(),
@@ -80,10 +81,10 @@ impl Losses {
         })
     }
 
-    pub(crate) fn add(&mut self, line: u64, key: &str, tool: Option<&str>, kind: LossKind) {
-        let short = |name: &str| name.chars().take(MOST_CHARS).collect::<String>();
+    fn add(&mut self, line: u64, key: &str, tool: Option<&str>, kind: LossKind) {
+        let short = |name: &str| name.chars().take(MAX_KEY_CHARS).collect::<String>();
         let mut name = (short(key), tool.map(short), kind);
-        if self.found.len() >= MOST && !self.found.contains_key(&name) {
+        if self.found.len() >= MAX_ENTRIES && !self.found.contains_key(&name) {
             name = ("…".to_owned(), None, kind);
         }
         match self.found.entry(name) {
@@ -96,5 +97,107 @@ impl Losses {
 impl Serialize for Losses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
+    }
+}
+
+/// Records losses at the present line of the source. A disabled log records nothing.
+#[derive(Debug)]
+pub(crate) struct LossLog {
+    losses: Losses,
+    is_enabled: bool,
+    /// The number of the present line, from 1.
+    pub(crate) line: u64,
+    /// The name of the event on that line.
+    pub(crate) event: String,
+}
+
+impl LossLog {
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Self { losses: Losses::default(), is_enabled, line: 0, event: String::new() }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Records the loss of `key`.
+    pub(crate) fn add(&mut self, key: &str, tool: Option<&str>, kind: LossKind) {
+        if self.is_enabled {
+            self.losses.add(self.line, key, tool, kind);
+        }
+    }
+
+    /// Records the loss of the present event.
+    pub(crate) fn drop_event(&mut self) {
+        if self.is_enabled {
+            self.losses.add(self.line, &self.event, None, LossKind::Dropped);
+        }
+    }
+
+    pub(crate) fn into_losses(self) -> Losses {
+        self.losses
+    }
+}
+
+/// Calls `report` with the path of each part of `value` that `returned` lacks or has with another value.
+///
+/// An empty value (`null`, `false`, `0`, an empty text, list or object) may be missing. Keys that only `returned` has
+/// are not losses.
+pub(crate) fn difference(
+    value: &Value,
+    returned: Option<&Value>,
+    path: &mut String,
+    report: &mut impl FnMut(&str, LossKind),
+) {
+    match (value, returned) {
+        (value, None) => {
+            if !is_empty_value(value) {
+                report(path, LossKind::Dropped);
+            }
+        }
+        (Value::Object(object), Some(Value::Object(returned))) => {
+            for (key, value) in object {
+                let end = path.len();
+                if end > 0 {
+                    path.push('.');
+                }
+                path.push_str(key);
+                difference(value, returned.get(key), path, report);
+                path.truncate(end);
+            }
+        }
+        (Value::Array(items), Some(Value::Array(returned))) if items.len() == returned.len() => {
+            let end = path.len();
+            path.push_str("[]");
+            for (item, returned) in items.iter().zip(returned) {
+                difference(item, Some(returned), path, report);
+            }
+            path.truncate(end);
+        }
+        (value, Some(returned)) => {
+            if !(is_equal(value, returned) || value.is_null() && is_empty_value(returned)) {
+                report(path, LossKind::Changed);
+            }
+        }
+    }
+}
+
+/// Whether two values are equal, in whatever form their numbers are written.
+fn is_equal(value: &Value, other: &Value) -> bool {
+    let float = |number: &Value| number.is_f64().then(|| number.as_f64()).flatten();
+    value == other
+        || (float(value).is_some() && float(value) == other.as_f64())
+        || (float(other).is_some() && float(other) == value.as_f64())
+}
+
+/// Whether a value means the same as a missing key.
+pub(crate) fn is_empty_value(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.values().all(is_empty_value),
     }
 }

@@ -1,43 +1,87 @@
-//! `opencode run --format json`: what its cards mean in contract 1.
+//! `opencode run --format json`.
 //!
-//! There is no head. A call is `{"tool_use.part": {tool, state}}`, told once it has ended; an end `{"step_finish.part":
-//! {reason, cost, tokens}, "step_finish": steps}`, put together of all steps, or `{"error": {error}}`.
+//! Payloads: a head is empty, a call is `{"tool_use.part": {tool, state}}`, reported once it has ended. An end is
+//! `{"step_finish.part": {reason, cost, tokens}, "step_finish": steps}`, the sum of all steps, or `{"error": {error}}`.
 
-mod call;
-mod decode;
-mod encode;
-mod ends;
+mod calls;
+mod decoder;
+mod encoder;
+mod session_events;
 
-pub(crate) use self::decode::Decoder;
-pub(crate) use self::encode::Encoder;
-use crate::step::{Aside, Card, Kind};
+use serde_json::json;
 
-pub(crate) fn place(aside: Aside) -> Option<&'static str> {
-    match aside {
-        Aside::Thought => Some("reasoning"),
-        Aside::TextAt => Some("text.timestamp"),
-        Aside::TextAnswer => Some("text.part.messageID"),
-        Aside::StartAt => Some("tool_use.part.state.time.start"),
-        Aside::EndAt => Some("tool_use.part.state.time.end"),
-        Aside::CallAnswer => Some("tool_use.part.messageID"),
-        Aside::Call => Some("tool_use"),
-        Aside::Pieces => Some("text"),
-        Aside::Prompt | Aside::Blocks => None,
+use crate::dialect::{Dialect, Feature};
+use crate::ids;
+use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
+
+/// The output of opencode.
+pub(crate) struct Opencode;
+
+impl Dialect for Opencode {
+    fn decoder(&self) -> Box<dyn StepDecoder + Send> {
+        Box::new(decoder::Decoder::default())
     }
-}
 
-pub(crate) fn to_ours(kind: Kind, card: Card, cwd: &str) -> Card {
-    match kind {
-        Kind::Init => serde_json::json!({ "system/init": {} }),
-        Kind::Call => call::to_ours(card, cwd),
-        Kind::End => ends::to_ours(&card),
+    fn encoder(&self) -> Box<dyn StepEncoder + Send> {
+        Box::new(encoder::Encoder::default())
     }
-}
 
-pub(crate) fn from_ours(kind: Kind, card: Card) -> Card {
-    match kind {
-        Kind::Init => serde_json::json!({}),
-        Kind::Call => call::from_ours(card),
-        Kind::End => ends::from_ours(&card),
+    fn to_contract(&self, kind: PayloadKind, payload: Payload, cwd: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => json!({ "system/init": {} }),
+            PayloadKind::Call => calls::to_contract(payload, cwd),
+            PayloadKind::End => session_events::end_to_contract(&payload),
+        }
+    }
+
+    fn from_contract(&self, kind: PayloadKind, payload: Payload, _base: &str) -> Payload {
+        match kind {
+            PayloadKind::Init => json!({}),
+            PayloadKind::Call => calls::from_contract(payload),
+            PayloadKind::End => session_events::end_from_contract(&payload),
+        }
+    }
+
+    fn feature_key(&self, feature: Feature) -> Option<&'static str> {
+        match feature {
+            Feature::Thought => Some("reasoning"),
+            Feature::TextTime => Some("text.timestamp"),
+            Feature::TextAnswerId => Some("text.part.messageID"),
+            Feature::CallStartTime => Some("tool_use.part.state.time.start"),
+            Feature::CallEndTime => Some("tool_use.part.state.time.end"),
+            Feature::CallAnswerId => Some("tool_use.part.messageID"),
+            Feature::Call => Some("tool_use"),
+            Feature::TextPieces => Some("text"),
+            Feature::Prompt | Feature::PromptBlocks => None,
+        }
+    }
+
+    fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str> {
+        call.pointer("/tool_use.part/tool")?.as_str()
+    }
+
+    fn call_id_keys(&self) -> &'static [&'static str] {
+        &["tool_use.part.callID"]
+    }
+
+    fn is_result(&self, _path: &str) -> bool {
+        // A call is reported once, so there is nothing to compare its end with.
+        false
+    }
+
+    fn session_id_key(&self) -> &'static str {
+        "sessionID"
+    }
+
+    fn session_id(&self, id: &str) -> String {
+        ids::to_opencode_id(id)
+    }
+
+    fn has_complete_texts(&self) -> bool {
+        true
+    }
+
+    fn reports_only_call_end(&self, _call: &Payload) -> bool {
+        true
     }
 }

@@ -1,76 +1,200 @@
-//! What happens in a stream, between a decoder and an encoder.
+//! The steps of a run, between a decoder and an encoder.
 
-use serde_json::Value;
+use std::borrow::Cow;
 
-/// A head, a call or an end, in the form of its dialect: an object whose keys are the events that it stands in.
-pub(crate) type Card = Value;
+use ibeam_wire::{ErrorEvent, InitEvent, ResultEvent, ToolCallEvent};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-/// What a card is of.
+use crate::contract::{CALL_ID, TOOLS_WITH_CALL_ID};
+use crate::json::{Object, into_object, text};
+use crate::losses::{LossKind, LossLog, is_empty_value};
+
+/// The data of a head, a call or an end in the form of one dialect: an object whose keys name the events that carry
+/// the data.
+pub type Payload = Value;
+
+/// The part of a run that a payload describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PayloadKind {
     Init,
     Call,
     End,
 }
 
-/// One thing that happened.
+/// One step of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// The run begins. Once, first.
-    Init { session: String, card: Card },
-    /// What was asked, in blocks.
+pub enum Step {
+    /// The run starts. Once, first.
+    Init {
+        /// The id of the session.
+        session: String,
+        /// In contract 1 `{"system/init": {…}}`.
+        payload: Payload,
+    },
+    /// The prompt, in blocks.
     Prompt(Vec<String>),
     /// A piece of the answer.
-    Text(Text),
-    /// The model thinks.
+    Text(TextStep),
+    /// A thought of the model.
     Thought(String),
-    /// A call begins; its card has no result.
-    Started(Call),
-    /// A call has ended; its card is whole.
-    Ended(Call),
-    /// The run is over. Once, last.
-    End(Card),
+    /// A call starts; its payload has no result.
+    CallStarted(CallStep),
+    /// A call has ended; its payload has a result.
+    CallEnded(CallStep),
+    /// The run has ended. Once, last. In contract 1 `{"result/success": {…}}` or `{"error": {…}}`.
+    End(Payload),
+}
+
+impl Step {
+    /// Returns the start of a run.
+    pub fn from_init(event: &InitEvent<Cow<'_, str>>) -> Self {
+        Self::Init {
+            session: event.session_id.to_string(),
+            payload: json!({ "system/init": body_of(event) }),
+        }
+    }
+
+    /// Returns the start of a call.
+    pub fn from_call_start(event: &ToolCallEvent<&str, impl Serialize>) -> Self {
+        Self::CallStarted(CallStep::from_event(event))
+    }
+
+    /// Returns the end of a call.
+    pub fn from_call_end(event: &ToolCallEvent<&str, impl Serialize>) -> Self {
+        Self::CallEnded(CallStep::from_event(event))
+    }
+
+    /// Returns the end of a run that succeeded.
+    pub fn from_result(event: &ResultEvent<Cow<'_, str>>) -> Self {
+        Self::End(json!({ "result/success": body_of(event) }))
+    }
+
+    /// Returns the end of a run that failed.
+    pub fn from_error(event: &ErrorEvent<Cow<'_, str>>) -> Self {
+        Self::End(json!({ "error": body_of(event) }))
+    }
+}
+
+/// Returns the keys of an event that only events of its type have.
+fn body_of(event: &impl Serialize) -> Object {
+    let mut event = into_object(to_value(event));
+    for key in ["type", "subtype", "session_id"] {
+        event.shift_remove(key);
+    }
+    event
+}
+
+fn to_value(part: &impl Serialize) -> Value {
+    // Events have text for keys, so they always serialise.
+    serde_json::to_value(part).unwrap_or_default()
 }
 
 /// A piece of the answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) text: String,
+pub struct TextStep {
+    /// The text.
+    pub text: String,
     /// Milliseconds since 1970.
-    pub(crate) at: Option<u64>,
-    /// The model's answer that it is part of.
-    pub(crate) answer: Option<String>,
+    pub at_ms: Option<u64>,
+    /// The id of the model's answer that contains the text.
+    pub answer_id: Option<String>,
 }
 
-/// A call of a tool.
+/// The start or the end of a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Call {
-    pub(crate) id: String,
-    /// The model's answer that it is part of.
-    pub(crate) answer: Option<String>,
+pub struct CallStep {
+    /// The id of the call.
+    pub id: String,
+    /// The id of the model's answer that contains the call.
+    pub answer_id: Option<String>,
     /// Milliseconds since 1970.
-    pub(crate) at: Option<u64>,
-    pub(crate) card: Card,
+    pub at_ms: Option<u64>,
+    /// In contract 1 `{"tool_call": {"readToolCall": {…}}}`, without a repeated id of the call.
+    pub payload: Payload,
 }
 
-/// What stands beside the cards. A dialect has a place for it or has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aside {
-    /// The prompt.
-    Prompt,
-    /// That the prompt has several blocks.
-    Blocks,
-    Thought,
-    /// When a piece of text came.
-    TextAt,
-    /// Which answer of the model a text is part of.
-    TextAnswer,
-    StartAt,
-    EndAt,
-    /// Which answer of the model a call is part of.
-    CallAnswer,
-    /// A whole call.
-    Call,
-    /// Where a piece of text ends and the next begins.
-    Pieces,
+impl CallStep {
+    fn from_event(event: &ToolCallEvent<&str, impl Serialize>) -> Self {
+        Self::from_contract(
+            event.call_id.to_owned(),
+            event.model_call_id.map(str::to_owned),
+            event.timestamp_ms,
+            to_value(&event.tool_call),
+        )
+    }
+
+    /// Returns a step from the object `tool_call` of contract 1.
+    pub(crate) fn from_contract(
+        id: String,
+        answer_id: Option<String>,
+        at_ms: Option<u64>,
+        mut tool_call: Value,
+    ) -> Self {
+        if let Some((key, body)) = tool_call.as_object_mut().and_then(|call| call.iter_mut().next())
+            && TOOLS_WITH_CALL_ID.contains(&key.as_str())
+            && let Some(args) = body.get_mut("args").and_then(Value::as_object_mut)
+            && text(args, CALL_ID) == Some(&id)
+        {
+            args.shift_remove(CALL_ID);
+        }
+        Self { id, answer_id, at_ms, payload: json!({ "tool_call": tool_call }) }
+    }
+}
+
+/// Turns events of a dialect into steps.
+pub(crate) trait StepDecoder {
+    /// Adds the steps of one event to `sink`; `false` for an event that the dialect does not have.
+    fn event(&mut self, event: Object, sink: &mut StepSink<'_>) -> bool;
+    /// Adds the steps that were held back until the end of the source.
+    fn finish(&mut self, _sink: &mut StepSink<'_>) {}
+}
+
+/// Writes steps, whose payloads are in the form of its dialect, as lines.
+pub(crate) trait StepEncoder {
+    /// Prepares for a run in progress. `run` is unique to the run; the run started at `started_ms`.
+    fn start_live(&mut self, _run: &str, _started_ms: u64) {}
+    /// Sets the present time of a run in progress, in milliseconds since 1970.
+    fn set_time(&mut self, _now_ms: u64) {}
+    /// Appends the lines of a step.
+    fn step(&mut self, step: Step, out: &mut Vec<Value>);
+    /// Appends the lines that were held back until the end of the source.
+    fn finish(&mut self, _out: &mut Vec<Value>) {}
+}
+
+/// Collects the steps of one line of the source, and what the steps cannot carry.
+pub(crate) struct StepSink<'a> {
+    steps: Vec<Step>,
+    losses: &'a mut LossLog,
+}
+
+impl<'a> StepSink<'a> {
+    pub(crate) fn new(losses: &'a mut LossLog) -> Self {
+        Self { steps: Vec::new(), losses }
+    }
+
+    pub(crate) fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Records an event or a key that no step can carry.
+    pub(crate) fn lose(&mut self, key: &str) {
+        self.losses.add(key, None, LossKind::Dropped);
+    }
+
+    /// Records that several events became one.
+    pub(crate) fn join(&mut self, key: &str) {
+        self.losses.add(key, None, LossKind::Joined);
+    }
+
+    /// Records the keys of an event that are left over.
+    pub(crate) fn lose_rest(&mut self, event: &str, rest: &Object) {
+        for (key, _) in rest.iter().filter(|(_, value)| !is_empty_value(value)) {
+            self.losses.add(&format!("{event}.{key}"), None, LossKind::Dropped);
+        }
+    }
 }

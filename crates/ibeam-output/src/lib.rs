@@ -27,7 +27,10 @@ pub use ibeam_wire::Contract;
 pub use json::{Json, result_line_to_object};
 pub use json_line::to_line;
 pub use locale::Locale;
-pub use run_lines::{cli_error_object, error_object};
+pub use run_lines::{
+    call_event, cli_error_event, cli_error_object, error_object, failure_event, init_event, result_event,
+};
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
+pub use tool_call_line::CallBody;
 pub use writer::EventWriter;

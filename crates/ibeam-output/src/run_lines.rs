@@ -4,17 +4,19 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use ibeam_protocol::{
-    Failure, FailureCode, KeySource, Limits, McpStatus, PermissionMode, RunFinished, RunTotals, Sandbox,
-    SandboxMode, SessionStarted, Usage,
+    Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId, PermissionMode, RunFinished, RunTotals,
+    Sandbox, SandboxMode, SessionStarted, ToolCall, ToolOutcome, Usage,
 };
 use ibeam_wire::{
-    ApiKeySource, Contract, DenialEntry, ErrorEvent, InitEvent, InitExtras, InitSubtype, LimitValues,
-    RunSummary, SandboxEntry, ServerEntry, TokenUsage,
+    ApiKeySource, CallPhase, Contract, DenialEntry, ErrorEvent, InitEvent, InitExtras, InitSubtype,
+    LimitValues, ResultEvent, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TokenUsage,
+    ToolCallEvent,
 };
 
 use serde::Serialize;
 
 use crate::json_line::write_line;
+use crate::tool_call_line::CallBody;
 
 /// Returns a path as text. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn lossy(path: &Path) -> Cow<'_, str> {
@@ -27,7 +29,7 @@ pub(crate) fn borrowed(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the head of a run.
-pub(crate) fn init_event<'a>(
+pub fn init_event<'a>(
     started: &'a SessionStarted,
     session_id: &'a str,
     contract: Contract,
@@ -190,6 +192,51 @@ fn error_without_run(code: FailureCode, message: &str) -> ErrorEvent<Cow<'_, str
         retryable: code.is_retryable(),
         ..ErrorEvent::default()
     }
+}
+
+/// Returns the start or, with an outcome, the end of a call.
+pub fn call_event<'a>(
+    session_id: &'a str,
+    model_call_id: &'a ModelCallId,
+    timestamp_ms: u64,
+    call: &'a ToolCall,
+    outcome: Option<&'a ToolOutcome>,
+) -> ToolCallEvent<&'a str, CallBody<'a>> {
+    ToolCallEvent {
+        phase: if outcome.is_some() { CallPhase::Completed } else { CallPhase::Started },
+        call_id: call.id.as_str(),
+        tool_call: CallBody { call, outcome },
+        session_id,
+        model_call_id: Some(model_call_id.as_str()),
+        timestamp_ms: Some(timestamp_ms),
+    }
+}
+
+/// Returns the end of a run that succeeded, without the text of the answer.
+pub fn result_event(run: &RunFinished) -> ResultEvent<Cow<'_, str>> {
+    ResultEvent {
+        subtype: ResultSubtype::Success,
+        duration_ms: run.duration_ms,
+        duration_api_ms: run.duration_ms,
+        is_error: false,
+        result: Cow::default(),
+        session_id: run.session_id.to_string().into(),
+        request_id: run.totals.request_id.as_deref().map(borrowed),
+        usage: run.totals.usage.map(token_usage),
+        ibeam: Some(run_summary(&run.totals, None)),
+    }
+}
+
+/// Returns the end of a run that failed, or a failure without a run, without the text of the answer.
+pub fn failure_event<'a>(failure: &'a Failure, run: Option<&'a RunFinished>) -> ErrorEvent<Cow<'a, str>> {
+    let message = crate::catalogue::english().failure(failure).message;
+    ErrorEvent { message: message.into(), ..error_event(failure, "", run, None) }
+}
+
+/// Returns the event of an error that only a command reports.
+pub fn cli_error_event(code: FailureCode, error: &impl Serialize) -> ErrorEvent<Cow<'static, str>> {
+    let message = crate::catalogue::english().cli_error(error).message;
+    ErrorEvent { message: message.into(), ..error_without_run(code, "") }
 }
 
 /// Returns the `error` object as one line without its end, for `--error-format json`.

@@ -5,17 +5,13 @@
 use std::io::{self, Write};
 
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, ToolCall, ToolOutcome};
-use ibeam_wire::{
-    AssistantEvent, CallPhase, Contract, Message, ResultEvent, ResultSubtype, TextBlock, ToolCallEvent,
-    UserEvent,
-};
+use ibeam_wire::{AssistantEvent, Contract, Message, ResultEvent, TextBlock, UserEvent};
 use serde::Serialize;
 
 use crate::delta_line::{DeltaLine, assistant_message};
 use crate::json_line::write_line;
 use crate::line_buffer::LineBuffer;
-use crate::run_lines::{borrowed, error_event, init_event, run_summary, token_usage};
-use crate::tool_call_line::CallBody;
+use crate::run_lines::{borrowed, call_event, error_event, init_event, result_event, run_summary};
 use crate::writer::EventWriter;
 
 /// Writes NDJSON, of either contract.
@@ -80,14 +76,8 @@ impl<W: Write> StreamJson<W> {
         call: &ToolCall,
         outcome: Option<&ToolOutcome>,
     ) -> io::Result<()> {
-        let event = ToolCallEvent {
-            phase: if outcome.is_some() { CallPhase::Completed } else { CallPhase::Started },
-            call_id: call.id.as_str(),
-            tool_call: CallBody { call, outcome },
-            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
-            model_call_id: Some(model_call_id.as_str()),
-            timestamp_ms: Some(timestamp_ms),
-        };
+        let session_id = self.session_id.as_deref().ok_or_else(too_early)?;
+        let event = call_event(session_id, model_call_id, timestamp_ms, call, outcome);
         self.lines.append(|bytes| write_line(bytes, &event))
     }
 
@@ -97,15 +87,9 @@ impl<W: Write> StreamJson<W> {
         let final_message = self.final_message.take(result);
         match &run.outcome {
             RunOutcome::Completed => self.line(&ResultEvent {
-                subtype: ResultSubtype::Success,
-                duration_ms: run.duration_ms,
-                duration_api_ms: run.duration_ms,
-                is_error: false,
                 result: borrowed(result),
-                session_id: run.session_id.to_string().into(),
-                request_id: run.totals.request_id.as_deref().map(borrowed),
-                usage: run.totals.usage.map(token_usage),
                 ibeam: Some(run_summary(&run.totals, Some(final_message))),
+                ..result_event(run)
             }),
             RunOutcome::Failed(failure) => {
                 let message = crate::catalogue::english().failure(failure).message;

@@ -33,7 +33,7 @@ use serde_json::Value;
 use crate::run_lines::{borrowed, lossy};
 
 /// A call, with its outcome once it has ended.
-pub(crate) struct CallBody<'a> {
+pub struct CallBody<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) outcome: Option<&'a ToolOutcome>,
 }

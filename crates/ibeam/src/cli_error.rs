@@ -1,8 +1,11 @@
 //! Why the program ends with an error: a failure that a run can end with, or one that only a command reports.
 
+use std::borrow::Cow;
+
 use ibeam_config::ConfigError;
-use ibeam_output::{Catalogue, Explanation, cli_error_object, error_object};
+use ibeam_output::{Catalogue, Explanation, cli_error_event, cli_error_object, error_object, failure_event};
 use ibeam_protocol::{Failure, FailureCode, Reason};
+use ibeam_wire::ErrorEvent;
 use serde::Serialize;
 
 use crate::exit::ExitFailure;
@@ -62,6 +65,18 @@ impl CliError {
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. } => cli_error_object(self.code(), self),
+        }
+    }
+
+    /// Returns the event `error` of contract 1.
+    pub(crate) fn to_contract_event(&self) -> ErrorEvent<Cow<'_, str>> {
+        match self {
+            Self::Run(failed) => failure_event(&failed.failure, failed.run.as_deref()),
+            Self::CommandUsage { .. }
+            | Self::NameTaken { .. }
+            | Self::SetupFailed { .. }
+            | Self::StreamDamaged { .. }
+            | Self::UnknownRun { .. } => cli_error_event(self.code(), self),
         }
     }
 

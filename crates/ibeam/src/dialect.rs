@@ -1,8 +1,8 @@
-//! `--dialect`: another program's command line in, its stream out, the run itself ours.
+//! `--dialect`: ibeam behind the command line and the stream of another program.
 //!
-//! Arguments become ours before ours are parsed; contract 1 becomes theirs as its lines are born. A flag of theirs
-//! that has no counterpart is told and left out; where leaving it out would allow more, it is a usage error. Costs
-//! nothing where no dialect is asked for.
+//! The arguments of the other program are translated before the arguments of ibeam are parsed, and the events of a run
+//! are written as lines of the other program. A flag without a counterpart is left out with a notice; if that would
+//! allow more than the flag, it is a usage error.
 
 mod claude;
 mod codex;
@@ -24,40 +24,47 @@ use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
 
 use crate::cli::ParseExit;
-pub(crate) use claude::model as resolve_claude_model;
+pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
+pub(crate) use codex::CodexOptions;
 pub(crate) use control_protocol::Additions;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
 pub(crate) use host_hooks::HostHooks;
 
-/// The variable that says what a first `--dialect` says.
+/// The variable that selects a dialect like `--dialect` as the first argument.
 const VARIABLE: &str = "IBEAM_DIALECT";
 
-/// What of a dialect outlasts the parsing of the command line.
+/// The dialects whose arguments are translated. The other dialects take the arguments of ibeam.
+const COMMAND_LINES: &[(DialectName, Translate)] =
+    &[(DialectName::Claude, claude::translate), (DialectName::Codex, codex::translate)];
+
+type Translate = fn(&[OsString], &Env<'_>) -> Result<Translated, ParseExit>;
+
+/// The options of a dialect that the flags of ibeam do not cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DialectOptions {
     pub(crate) dialect: DialectName,
     pub(crate) output: Output,
     pub(crate) input: Input,
-    /// PromptReceiver are said again.
+    /// Whether the stream of Claude Code has the prompts too.
     pub(crate) echo_prompts: bool,
-    /// Pieces of texts come before the whole.
+    /// Whether pieces of texts come before the complete text.
     pub(crate) partial_messages: bool,
-    /// What no rule decides is put to the program that started us.
+    /// Whether the host is asked about calls that no rule covers.
     pub(crate) ask_host: bool,
-    /// The session that is named is a new one.
+    /// Whether the named session must not exist yet.
     pub(crate) new_session: bool,
-    /// What the arguments of Codex ask for beside the stream.
-    pub(crate) codex: codex::Request,
-    /// Arguments that were left out, for people.
+    /// The message for an unknown session, up to its id. `None` where an unknown id names a new session.
+    pub(crate) unknown_session_message: Option<&'static str>,
+    /// Arguments that were left out.
     pub(crate) ignored_arguments: Vec<String>,
-    /// What the arguments of Claude Code say beyond that.
-    pub(crate) claude: claude::Request,
+    pub(crate) claude: ClaudeOptions,
+    pub(crate) codex: CodexOptions,
 }
 
 impl DialectOptions {
-    /// Returns the request for every line of a dialect and nothing else.
-    fn output_of(dialect: DialectName) -> Self {
+    /// Returns the options of a dialect whose every line is printed.
+    fn new(dialect: DialectName) -> Self {
         Self {
             dialect,
             output: Output::Stream,
@@ -66,44 +73,40 @@ impl DialectOptions {
             partial_messages: false,
             ask_host: false,
             new_session: false,
-            claude: claude::Request::default(),
-            codex: codex::Request::default(),
+            unknown_session_message: None,
             ignored_arguments: Vec::new(),
+            claude: ClaudeOptions::default(),
+            codex: CodexOptions::default(),
         }
     }
 
+    fn is_claude(&self) -> bool {
+        self.dialect == DialectName::Claude
+    }
+
+    /// Whether prompts are part of the stream.
+    fn writes_prompts(&self) -> bool {
+        self.echo_prompts || !self.is_claude()
+    }
+
     /// Returns the reason that a run cannot use the session `name`, which `exists` or not.
-    ///
-    /// Here an unknown id claims a new session; in other programs it is an error, and their clients rely on it.
     pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
         if self.new_session {
             let detail = format!("there is a session `{name}` already; `--resume` goes on with it");
             return exists.then_some(Reason::Usage { detail });
         }
-        match self.dialect {
-            DialectName::Claude | DialectName::Codex if !exists => {
-                Some(Reason::UnknownSession { session: name.to_owned() })
-            }
-            DialectName::Cursor
-            | DialectName::Claude
-            | DialectName::Codex
-            | DialectName::Gemini
-            | DialectName::Opencode => None,
-        }
+        let must_exist = self.unknown_session_message.is_some();
+        (must_exist && !exists).then(|| Reason::UnknownSession { session: name.to_owned() })
     }
 
-    /// Returns the words that clients of the other program look for in a failure, where they differ from ours.
-    fn words_of(&self, reason: &Reason) -> Option<String> {
+    /// Returns the message that clients of the other program look for, where it differs from the message of ibeam.
+    fn failure_message(&self, reason: &Reason) -> Option<String> {
         let Reason::UnknownSession { session } = reason else { return None };
-        match self.dialect {
-            DialectName::Claude => Some(format!("No conversation found with session ID: {session}")),
-            DialectName::Codex => Some(format!("no rollout found for thread id {session}")),
-            DialectName::Cursor | DialectName::Gemini | DialectName::Opencode => None,
-        }
+        Some(format!("{}{session}", self.unknown_session_message?))
     }
 }
 
-/// What of the dialect's stream is printed.
+/// The part of the dialect's stream that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// Every line, as it is produced.
@@ -117,94 +120,100 @@ pub(crate) enum Output {
 /// Where prompts come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// The words and stdin, once.
+    /// The arguments and stdin, once.
     Prompt,
     /// Messages on stdin, a run for each.
     Messages,
 }
 
-/// A command line in our own forms.
+/// A command line as arguments of ibeam.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Translated {
     pub(crate) args: Vec<OsString>,
+    /// `None` where the output is that of ibeam.
     pub(crate) options: Option<DialectOptions>,
 }
 
-/// What a translation may look at beside the arguments.
+/// The environment of a translation.
 struct Env<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
-    read: fn(&str) -> io::Result<String>,
-    /// Whether a directory lies in a git repository; the current one where none is named.
+    read_file: fn(&str) -> io::Result<String>,
+    /// Whether a directory lies in a git repository; `None` is the current directory.
     is_in_repository: fn(Option<&str>) -> bool,
 }
 
-/// Whether `directory` or one above it holds `.git`. A directory that is not there is for the run to refuse.
-fn is_in_repository(directory: Option<&str>) -> bool {
-    let Ok(directory) = std::path::Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
-    crate::git::repository_root(&directory).is_some()
+impl Env<'_> {
+    /// Reads the file that an argument names.
+    fn file(&self, path: &str) -> Result<String, Reason> {
+        (self.read_file)(path)
+            .map_err(|error| Reason::NoInput { path: path.to_owned(), detail: error.to_string() })
+    }
 }
 
-/// Translates a command line that new_session with `--dialect`, or where the variable says one; any other stays as it is.
+/// Translates a command line that starts with `--dialect`, or any command line where the variable names a dialect.
+/// Returns other command lines unchanged.
 ///
 /// # Errors
-/// `Said` for `--version`; `Wrong` for a dialect that there is not, or what its own forms refuse.
+/// `Help` for `--version` and `--help` of the dialect. `Error` for an unknown dialect, and for arguments that the
+/// dialect rejects.
 pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
-    let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, options: None }) };
-    let wrong = |reason: Reason| ParseExit::from(reason);
+    let Some((name, rest)) = requested_dialect(&args) else {
+        return Ok(Translated { args, options: None });
+    };
     let dialect: DialectName = name.parse().map_err(|_| {
-        wrong(flag_table::usage(format!("there is no dialect `{name}`; there are {}", names())))
+        ParseExit::from(flag_table::usage_error(format!(
+            "there is no dialect `{name}`; there are {}",
+            names()
+        )))
     })?;
     let rest = args.get(rest..).unwrap_or_default();
-    let env = Env { variable: &crate::environment::variable, read: text_of, is_in_repository };
-    match dialect {
-        DialectName::Claude => claude::translate(rest, &env),
-        DialectName::Codex => codex::translate(rest, &env),
-        // Their output alone: the arguments are ours.
-        DialectName::Cursor => Ok(Translated { args: rest.to_vec(), options: None }),
-        DialectName::Gemini | DialectName::Opencode => {
-            Ok(Translated { args: rest.to_vec(), options: Some(DialectOptions::output_of(dialect)) })
+    let env = Env { variable: &crate::environment::variable, read_file, is_in_repository };
+    match COMMAND_LINES.iter().find(|(known, _)| *known == dialect) {
+        Some((_, translate)) => translate(rest, &env),
+        None => {
+            let options = (dialect != DialectName::Cursor).then(|| DialectOptions::new(dialect));
+            Ok(Translated { args: rest.to_vec(), options })
         }
     }
 }
 
-/// The name of the dialect, and where the rest of the arguments new_session.
-fn asked(args: &[OsString]) -> Option<(String, usize)> {
+/// Returns the name of the dialect, and the index of the first argument behind it.
+fn requested_dialect(args: &[OsString]) -> Option<(String, usize)> {
     let first = args.first().and_then(|arg| arg.to_str());
     match first {
-        Some("--dialect") => Some((args.get(1).map(text).unwrap_or_default(), 2)),
+        Some("--dialect") => {
+            let name = args.get(1).map(|name| name.to_string_lossy().into_owned());
+            Some((name.unwrap_or_default(), 2))
+        }
         Some(first) if first.starts_with("--dialect=") => Some((first.split_once('=')?.1.to_owned(), 1)),
         Some(_) | None => crate::environment::variable(VARIABLE).map(|name| (name, 0)),
     }
-}
-
-/// The text of a file that an argument names: whatever else stands there is not waited for.
-fn text_of(path: &str) -> io::Result<String> {
-    let bytes = regular_file::read(Path::new(path), source::MAX_BYTES)?;
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-}
-
-fn text(arg: &OsString) -> String {
-    arg.to_string_lossy().into_owned()
 }
 
 fn names() -> String {
     DialectName::ALL.iter().map(|dialect| format!("`{dialect}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The text behind a flag that takes a file.
-fn file(env: &Env<'_>, path: &str) -> Result<String, Reason> {
-    (env.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), detail: error.to_string() })
+/// Reads a regular file; anything else, such as a pipe, is an error instead of a wait.
+fn read_file(path: &str) -> io::Result<String> {
+    let bytes = regular_file::read(Path::new(path), source::MAX_BYTES)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// What the model is told where its answer should keep a schema.
-fn kept_schema(schema: &str) -> String {
+/// Whether `directory` or one above it holds `.git`. A missing directory is left to the run, which rejects it.
+fn is_in_repository(directory: Option<&str>) -> bool {
+    let Ok(directory) = Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
+    crate::git::repository_root(&directory).is_some()
+}
+
+/// Returns the instruction for an answer that follows a JSON schema.
+fn schema_instruction(schema: &str) -> String {
     format!("Your last message is one JSON value and nothing else. It keeps this schema:\n{schema}")
 }
 
-/// The arguments of a run that prints contract 1, and `flags` behind them.
-fn ours(flags: impl IntoIterator<Item = String>, words: Vec<String>) -> Vec<OsString> {
+/// Returns the arguments of a run that prints contract 1, with further `flags` and a prompt.
+fn print_args(flags: impl IntoIterator<Item = String>, prompt: Vec<String>) -> Vec<OsString> {
     let printing = ["--print", "--contract=1", "--output-format=stream-json"].map(str::to_owned);
-    let prompt =
-        if words.is_empty() { Vec::new() } else { ["--".to_owned()].into_iter().chain(words).collect() };
-    printing.into_iter().chain(flags).chain(prompt).map(OsString::from).collect()
+    let separator = (!prompt.is_empty()).then(|| "--".to_owned());
+    printing.into_iter().chain(flags).chain(separator).chain(prompt).map(OsString::from).collect()
 }

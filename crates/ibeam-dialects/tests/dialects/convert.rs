@@ -17,7 +17,7 @@ pub(crate) fn try_converted(
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     for line in source.split_inclusive(|byte| *byte == b'\n') {
-        converter.line(line, &mut out)?;
+        converter.convert_line(line, &mut out)?;
     }
     let losses = converter.finish(&mut out)?;
     Ok((String::from_utf8_lossy(&out).into_owned(), losses))

@@ -36,9 +36,9 @@ fn lines_before_a_wrong_one_stand() {
     for to in [DialectName::Claude, DialectName::Codex] {
         let mut converter = Converter::new(DialectName::Codex, to);
         let mut out = Vec::new();
-        converter.line(BEGIN.as_bytes(), &mut out).unwrap();
+        converter.convert_line(BEGIN.as_bytes(), &mut out).unwrap();
         let before = out.clone();
-        assert!(converter.line(b"nothing\n", &mut out).is_err());
+        assert!(converter.convert_line(b"nothing\n", &mut out).is_err());
         assert!(!before.is_empty() && out == before);
     }
 }

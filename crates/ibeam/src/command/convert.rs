@@ -90,7 +90,7 @@ fn stream(
                 let detail = "longer than 1 GiB".to_owned();
                 Err(CliError::StreamDamaged { source: name.to_owned(), line: number, detail })
             }
-            false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),
+            false => converter.convert_line(&line, &mut out).map_err(|error| wrong(&error)),
         };
         if converted.is_err() || source.buffer().is_empty() || out.len() >= BATCH {
             write_text(stdout, &mut out)?;

@@ -3,22 +3,24 @@
 //! Only runs that print: there is no interactive one here, and none of its sub-commands.
 
 mod auth_status;
-mod facts;
-mod flags;
-mod permissions;
-mod rules;
+mod flag_list;
+mod permission_flags;
+mod permission_rules;
+mod run_facts;
 mod settings;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use ibeam_dialects::{CLAUDE_CODE_VERSION, DialectName};
 use ibeam_protocol::{Reason, SessionId};
+use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 
-pub(super) use self::facts::Facts;
-use self::flags::FLAGS;
-pub(super) use self::rules::names_of;
-use super::flag_table::{help, read, usage};
-use super::{DialectOptions, Env, Input, Output, Translated, file, ours};
+use self::flag_list::FLAGS;
+pub(super) use self::permission_rules::names_of;
+pub(super) use self::run_facts::RunFacts;
+use super::flag_table::{help, read, usage_error};
+use super::{DialectOptions, Env, Input, Output, Translated, print_args};
 use crate::cli::ParseExit;
 
 /// The first words that are no prompt.
@@ -27,7 +29,7 @@ const COMMANDS: &[&str] =
 
 /// The parts of a command line of Claude Code that its stream repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct ClaudeOptions {
     /// The permission mode in its own words.
     pub(super) mode: String,
     /// The id of the session, where the arguments name one.
@@ -36,8 +38,30 @@ pub(crate) struct Request {
     pub(super) model: Option<String>,
     /// The names of MCP servers that the host runs.
     pub(super) servers: Vec<String>,
-    /// The form of the login status, where that is all that is wanted.
+    /// The form of the login status, where the arguments request only the status.
     auth_status: Option<auth_status::Form>,
+}
+
+impl ClaudeOptions {
+    /// Returns the head of a run that failed before its start.
+    pub(super) fn init_of_failed_run(&self) -> InitEvent<Cow<'_, str>> {
+        let session = self.session.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
+        let directory =
+            std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
+        let key = match crate::environment::variable("ANTHROPIC_API_KEY") {
+            Some(_) => ApiKeySource::Env,
+            None => ApiKeySource::None,
+        };
+        InitEvent {
+            api_key_source: "env".into(),
+            cwd: directory.to_string_lossy().into_owned().into(),
+            session_id: session.map_or_else(|| SessionId::random().to_string().into(), Cow::from),
+            model: self.model.as_deref().unwrap_or("unknown").into(),
+            permission_mode: "default".into(),
+            ibeam: Some(InitExtras { api_key: key, ..InitExtras::default() }),
+            ..InitEvent::default()
+        }
+    }
 }
 
 /// What the flags say.
@@ -78,16 +102,17 @@ struct Draft {
 /// Translates what follows `--dialect claude`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     if let Some(form) = auth_status::form_of(args) {
-        let claude = Request { auth_status: Some(form.map_err(ParseExit::from)?), ..Request::default() };
+        let claude =
+            ClaudeOptions { auth_status: Some(form.map_err(ParseExit::from)?), ..ClaudeOptions::default() };
         let options = DialectOptions {
             output: Output::FinalMessage,
             claude,
-            ..DialectOptions::output_of(DialectName::Claude)
+            ..DialectOptions::new(DialectName::Claude)
         };
         return Ok(Translated { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
-        return Err(ParseExit::from(usage(format!(
+        return Err(ParseExit::from(usage_error(format!(
             "`claude {word}` has no counterpart; see `ibeam --help`"
         ))));
     }
@@ -106,19 +131,19 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
     draft.finish(rest.words, env).map_err(ParseExit::from)
 }
 
-fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
+fn set<T>(place: &mut T, value: T) -> Result<(), Reason> {
     *place = value;
     Ok(())
 }
 
-fn add<T>(place: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<(), Reason> {
+fn append<T>(place: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<(), Reason> {
     place.extend(values);
     Ok(())
 }
 
 impl Draft {
-    fn pass(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
-        add(&mut self.flags, [format!("{flag}={value}")])
+    fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
+        append(&mut self.flags, [format!("{flag}={value}")])
     }
 
     fn output(&mut self, value: &str) -> Result<(), Reason> {
@@ -127,7 +152,9 @@ impl Draft {
             "json" => Output::LastLine,
             "stream-json" => Output::Stream,
             other => {
-                return Err(usage(format!("`--output-format {other}` should be text, json or stream-json")));
+                return Err(usage_error(format!(
+                    "`--output-format {other}` should be text, json or stream-json"
+                )));
             }
         });
         Ok(())
@@ -137,22 +164,24 @@ impl Draft {
         self.messages = match value {
             "text" => false,
             "stream-json" => true,
-            other => return Err(usage(format!("`--input-format {other}` should be text or stream-json"))),
+            other => {
+                return Err(usage_error(format!("`--input-format {other}` should be text or stream-json")));
+            }
         };
         Ok(())
     }
 
     fn resume(&mut self, value: &str) -> Result<(), Reason> {
         if value.is_empty() {
-            return Err(usage("`--resume` needs the id of a session; `--continue` arity the newest"));
+            return Err(usage_error("`--resume` needs the id of a session; `--continue` arity the newest"));
         }
         self.resumes = true;
         self.resumed = Some(value.to_owned());
-        self.pass("--resume", value)
+        self.forward("--resume", value)
     }
 
     fn base(&mut self, value: &str) -> Result<(), Reason> {
-        self.tools = if value == "default" { None } else { Some(rules::split(value)) };
+        self.tools = if value == "default" { None } else { Some(permission_rules::split(value)) };
         Ok(())
     }
 
@@ -172,18 +201,18 @@ impl Draft {
             self.settings(&settings, env)?;
         }
         for path in std::mem::take(&mut self.texts) {
-            self.pass("--append-system-prompt", &file(env, &path)?)?;
+            self.forward("--append-system-prompt", &env.file(&path)?)?;
         }
         for servers in std::mem::take(&mut self.servers) {
             self.servers(&servers, env)?;
         }
         match (&self.session, self.resumes, self.forks) {
-            (Some(_), _, true) => return Err(usage("`--session-id` cannot name a fork")),
+            (Some(_), _, true) => return Err(usage_error("`--session-id` cannot name a fork")),
             (Some(_), true, false) => {
-                return Err(usage("`--session-id` needs `--fork-session` beside `--resume`"));
+                return Err(usage_error("`--session-id` needs `--fork-session` beside `--resume`"));
             }
             (Some(id), false, false) if id.parse::<SessionId>().is_err() => {
-                return Err(usage(format!("`--session-id {id}` should be a UUID")));
+                return Err(usage_error(format!("`--session-id {id}` should be a UUID")));
             }
             // An id that was not seen before begins a session.
             (Some(id), false, false) => self.flags.push(format!("--resume={id}")),
@@ -191,23 +220,23 @@ impl Draft {
             (None, _, _) => {}
         }
         if self.messages && !words.is_empty() {
-            return Err(usage("`--input-format stream-json` arity the prompt from stdin"));
+            return Err(usage_error("`--input-format stream-json` arity the prompt from stdin"));
         }
         if let Some(name) = self.host_servers.first().filter(|_| !self.messages) {
-            return Err(usage(format!(
+            return Err(usage_error(format!(
                 "the MCP server `{name}` of `--mcp-config` is run by the program that starts this one, which needs \
                  `--input-format stream-json`"
             )));
         }
         let output = self.output.unwrap_or(Output::FinalMessage);
         if self.messages && output != Output::Stream {
-            return Err(usage("`--input-format stream-json` needs `--output-format stream-json`"));
+            return Err(usage_error("`--input-format stream-json` needs `--output-format stream-json`"));
         }
         let mode = self.permissions()?;
-        let request = Request {
+        let request = ClaudeOptions {
             mode: mode.to_owned(),
             session: self.session.clone().or(self.resumed.clone().filter(|_| !self.forks)),
-            model: self.model.as_deref().and_then(model),
+            model: self.model.as_deref().and_then(resolve_model),
             servers: std::mem::take(&mut self.host_servers),
             auth_status: None,
         };
@@ -218,27 +247,27 @@ impl Draft {
             flags.push("--stdin=read".to_owned());
         }
         let options = DialectOptions {
-            dialect: DialectName::Claude,
             output,
             input: if self.messages { Input::Messages } else { Input::Prompt },
             echo_prompts: self.echo_prompts,
             partial_messages: self.partial_messages && output == Output::Stream,
             ask_host: self.ask_host && self.messages,
             new_session: self.session.is_some(),
-            codex: Default::default(),
+            unknown_session_message: Some("No conversation found with session ID: "),
             ignored_arguments: self.ignored_arguments,
             claude: request,
+            ..DialectOptions::new(DialectName::Claude)
         };
-        Ok(Translated { args: ours(flags, words), options: Some(options) })
+        Ok(Translated { args: print_args(flags, words), options: Some(options) })
     }
 }
 
 /// Returns the model that a name of Claude Code means: a short name is the newest of the catalogue, `None` the usual.
-pub(crate) fn model(name: &str) -> Option<String> {
+pub(crate) fn resolve_model(name: &str) -> Option<String> {
     let plain = name.split_once('[').map_or(name, |(plain, _)| plain);
     match plain {
         "default" | "" => None,
-        "opusplan" => model("opus"),
+        "opusplan" => resolve_model("opus"),
         "haiku" | "opus" | "sonnet" => {
             Some(ibeam_providers::newest_model("anthropic", plain).unwrap_or(plain).to_owned())
         }

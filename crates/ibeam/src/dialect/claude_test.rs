@@ -2,12 +2,12 @@ use super::*;
 
 fn translated(args: &[&str]) -> Result<Translated, ParseExit> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
-    let read = |path: &str| match path {
+    let read_file = |path: &str| match path {
         "system.txt" => Ok("From a file.".to_owned()),
         "settings.json" => Ok(r#"{"permissions":{"deny":["Read(./.env)"]}}"#.to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &Env { variable: &|_| None, read, is_in_repository: |_| true })
+    translate(&args, &Env { variable: &|_| None, read_file, is_in_repository: |_| true })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.

@@ -3,8 +3,8 @@
 //! Nobody can be asked in `codex exec`, here neither. Its sandbox that only reads has no counterpart; what it may do
 //! is held by rules, which are narrower: nothing is written, and no command runs that no rule allows.
 
-mod request;
-mod setting;
+mod config_settings;
+mod options;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
-use super::flag_table::{Action, Arity, Flag, help, read, usage};
-use super::{DialectOptions, Env, Output, Translated, file, kept_schema, ours};
+use super::flag_table::{Action, Arity, Flag, help, read, usage_error};
+use super::{DialectOptions, Env, Output, Translated, print_args, schema_instruction};
 use crate::cli::ParseExit;
-use Action::{Idle, Ignored, Refused, Taken};
+use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Nothing, Value, Values};
-pub(crate) use request::Request;
+pub(crate) use options::CodexOptions;
 
 /// What `--version` says: the version whose forms are spoken.
 const VERSION: &str = "0.163.0";
@@ -54,61 +54,61 @@ struct Draft {
     ignored_arguments: Vec<String>,
 }
 
-type Taking = fn(&mut Draft, &str) -> Result<(), Reason>;
+type ApplyFlag = fn(&mut Draft, &str) -> Result<(), Reason>;
 
 const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
     Flag { names, arity, action }
 }
 
-const fn taken(names: &'static [&'static str], arity: Arity, take: Taking) -> Flag<Draft> {
-    flag(names, arity, Taken(take))
+const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<Draft> {
+    flag(names, arity, Apply(take))
 }
 
 /// Every flag there is.
 const FLAGS: &[Flag<Draft>] = &[
-    taken(&["--json", "--experimental-json"], Nothing, |draft, _| put(&mut draft.lines, true)),
-    taken(&["--help", "-h"], Nothing, |draft, _| put(&mut draft.help, true)),
-    taken(&["--version", "-V"], Nothing, |draft, _| put(&mut draft.version, true)),
-    taken(&["--model", "-m"], Value, |draft, value| put(&mut draft.model, Some(value.to_owned()))),
-    taken(&["--sandbox", "-s"], Value, |draft, value| put(&mut draft.sandbox, Some(value.to_owned()))),
-    taken(&["--ask-for-approval", "-a"], Value, |draft, value| {
-        put(&mut draft.approval, Some(value.to_owned()))
+    apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.lines, true)),
+    apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
+    apply(&["--version", "-V"], Nothing, |draft, _| set(&mut draft.version, true)),
+    apply(&["--model", "-m"], Value, |draft, value| set(&mut draft.model, Some(value.to_owned()))),
+    apply(&["--sandbox", "-s"], Value, |draft, value| set(&mut draft.sandbox, Some(value.to_owned()))),
+    apply(&["--ask-for-approval", "-a"], Value, |draft, value| {
+        set(&mut draft.approval, Some(value.to_owned()))
     }),
-    taken(&["--full-auto"], Nothing, |draft, _| put(&mut draft.sandbox, Some("workspace-write".to_owned()))),
-    taken(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"], Nothing, |draft, _| {
-        put(&mut draft.bypass, true)
+    apply(&["--full-auto"], Nothing, |draft, _| set(&mut draft.sandbox, Some("workspace-write".to_owned()))),
+    apply(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"], Nothing, |draft, _| {
+        set(&mut draft.bypass, true)
     }),
-    taken(&["--cd", "-C"], Value, |draft, value| {
+    apply(&["--cd", "-C"], Value, |draft, value| {
         draft.directory = Some(value.to_owned());
-        draft.pass("--workspace", value)
+        draft.forward("--workspace", value)
     }),
-    taken(&["--add-dir"], Value, |draft, value| draft.pass("--add-dir", value)),
-    taken(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
-    taken(&["--last"], Nothing, |draft, _| put(&mut draft.newest, true)),
-    taken(&["--output-schema"], Value, |draft, value| put(&mut draft.schema, Some(value.to_owned()))),
-    taken(&["--output-last-message", "-o"], Value, |draft, value| {
-        put(&mut draft.last_message, Some(PathBuf::from(value)))
+    apply(&["--add-dir"], Value, |draft, value| draft.forward("--add-dir", value)),
+    apply(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
+    apply(&["--last"], Nothing, |draft, _| set(&mut draft.newest, true)),
+    apply(&["--output-schema"], Value, |draft, value| set(&mut draft.schema, Some(value.to_owned()))),
+    apply(&["--output-last-message", "-o"], Value, |draft, value| {
+        set(&mut draft.last_message, Some(PathBuf::from(value)))
     }),
-    taken(&["--skip-git-repo-check"], Nothing, |draft, _| put(&mut draft.skips_repository_check, true)),
-    flag(&["--strict-config"], Nothing, Idle),
-    flag(&["--color"], Value, Idle),
-    flag(&["--thread-source"], Value, Idle),
-    flag(&["--cyber-access-program"], Value, Ignored),
-    taken(&["--ephemeral"], Nothing, |draft, _| {
+    apply(&["--skip-git-repo-check"], Nothing, |draft, _| set(&mut draft.skips_repository_check, true)),
+    flag(&["--strict-config"], Nothing, NoOp),
+    flag(&["--color"], Value, NoOp),
+    flag(&["--thread-source"], Value, NoOp),
+    flag(&["--cyber-access-program"], Value, Ignore),
+    apply(&["--ephemeral"], Nothing, |draft, _| {
         draft.flags.push("--ephemeral".to_owned());
         Ok(())
     }),
-    flag(&["--enable"], Value, Ignored),
-    taken(&["--disable"], Value, |draft, value| draft.disabled(value, || format!("--disable {value}"))),
-    flag(&["--include-plan-tool"], Nothing, Ignored),
-    flag(&["--search"], Nothing, Ignored),
-    flag(&["--ignore-user-config"], Nothing, Ignored),
-    flag(&["--ignore-rules"], Nothing, Ignored),
-    flag(&["--image", "-i"], Values, Refused("models are given no images")),
-    flag(&["--profile", "-p"], Value, Refused("there are no profiles")),
-    flag(&["--all"], Nothing, Refused("sessions of other directories are named by their id")),
-    flag(&["--oss"], Nothing, Refused("name the model with `--model`")),
-    flag(&["--local-provider"], Value, Refused("name the model with `--model`")),
+    flag(&["--enable"], Value, Ignore),
+    apply(&["--disable"], Value, |draft, value| draft.disabled(value, || format!("--disable {value}"))),
+    flag(&["--include-plan-tool"], Nothing, Ignore),
+    flag(&["--search"], Nothing, Ignore),
+    flag(&["--ignore-user-config"], Nothing, Ignore),
+    flag(&["--ignore-rules"], Nothing, Ignore),
+    flag(&["--image", "-i"], Values, Reject("models are given no images")),
+    flag(&["--profile", "-p"], Value, Reject("there are no profiles")),
+    flag(&["--all"], Nothing, Reject("sessions of other directories are named by their id")),
+    flag(&["--oss"], Nothing, Reject("name the model with `--model`")),
+    flag(&["--local-provider"], Value, Reject("name the model with `--model`")),
 ];
 
 /// Translates what follows `--dialect codex`.
@@ -130,22 +130,19 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
 
 /// The command of ours that answers `codex login status`.
 fn login_status() -> Translated {
-    let codex = Request { wants_login_status: true, ..Request::default() };
-    let options = DialectOptions {
-        output: Output::FinalMessage,
-        codex,
-        ..DialectOptions::output_of(DialectName::Codex)
-    };
+    let codex = CodexOptions { wants_login_status: true, ..CodexOptions::default() };
+    let options =
+        DialectOptions { output: Output::FinalMessage, codex, ..DialectOptions::new(DialectName::Codex) };
     Translated { args: vec!["status".into()], options: Some(options) }
 }
 
-fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
+fn set<T>(place: &mut T, value: T) -> Result<(), Reason> {
     *place = value;
     Ok(())
 }
 
 impl Draft {
-    fn pass(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
+    fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
         self.flags.push(format!("{flag}={value}"));
         Ok(())
     }
@@ -156,13 +153,15 @@ impl Draft {
             Some("exec" | "e") => {}
             Some("login") if words.as_slice() == ["status"] => return Ok(login_status()),
             Some(word) => {
-                return Err(usage(format!("`codex {word}` has no counterpart; there is `codex exec`")));
+                return Err(usage_error(format!("`codex {word}` has no counterpart; there is `codex exec`")));
             }
-            None => return Err(usage("there is no prompt loop in this dialect; there is `codex exec`")),
+            None => {
+                return Err(usage_error("there is no prompt loop in this dialect; there is `codex exec`"));
+            }
         }
         let mut words: Vec<String> = words.collect();
         if let Some(word @ ("help" | "review")) = words.first().map(String::as_str) {
-            return Err(usage(format!(
+            return Err(usage_error(format!(
                 "`codex exec {word}` has no counterpart; there is `codex exec resume`"
             )));
         }
@@ -171,7 +170,7 @@ impl Draft {
             let session = match (self.newest, words.get(1)) {
                 (true, _) => "--continue".to_owned(),
                 (false, Some(id)) => format!("--resume={id}"),
-                (false, None) => return Err(usage("`resume` needs the id of a session, or `--last`")),
+                (false, None) => return Err(usage_error("`resume` needs the id of a session, or `--last`")),
             };
             self.flags.push(session);
             words.drain(..behind);
@@ -183,17 +182,17 @@ impl Draft {
         self.permissions()?;
         self.provider(env)?;
         if let Some(path) = self.schema.take() {
-            let schema = file(env, &path)?;
-            self.pass("--append-system-prompt", &kept_schema(&schema))?;
+            let schema = env.file(&path)?;
+            self.forward("--append-system-prompt", &schema_instruction(&schema))?;
         }
         if let Some(path) = self.instructions.take() {
-            let instructions = file(env, &path)?;
-            self.pass("--append-system-prompt", &instructions)?;
+            let instructions = env.file(&path)?;
+            self.forward("--append-system-prompt", &instructions)?;
         }
         if words.is_empty() {
             self.flags.push("--stdin=read".to_owned());
         }
-        let codex = Request {
+        let codex = CodexOptions {
             last_message: self.last_message.take(),
             prints_session_id: !self.lines,
             wants_login_status: false,
@@ -202,10 +201,11 @@ impl Draft {
         let options = DialectOptions {
             output,
             codex,
+            unknown_session_message: Some("no rollout found for thread id "),
             ignored_arguments: self.ignored_arguments,
-            ..DialectOptions::output_of(DialectName::Codex)
+            ..DialectOptions::new(DialectName::Codex)
         };
-        Ok(Translated { args: ours(self.flags, words), options: Some(options) })
+        Ok(Translated { args: print_args(self.flags, words), options: Some(options) })
     }
 
     /// Refuses to work outside of a git repository, as Codex does, unless a flag says that this is meant.
@@ -213,7 +213,7 @@ impl Draft {
         let is_meant = self.skips_repository_check || self.bypass;
         match is_meant || (env.is_in_repository)(self.directory.as_deref()) {
             true => Ok(()),
-            false => Err(usage(
+            false => Err(usage_error(
                 "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned(),
             )),
         }
@@ -229,7 +229,7 @@ impl Draft {
         let untrusting = match said(&self.approval, &self.configured_approval).as_deref() {
             None | Some("never" | "on-request" | "on-failure") => false,
             Some("untrusted") => true,
-            Some(other) => return Err(usage(format!("there is no approval policy `{other}`"))),
+            Some(other) => return Err(usage_error(format!("there is no approval policy `{other}`"))),
         };
         let flags: &[&str] = match (sandbox.as_str(), untrusting) {
             // Where they would ask for an edit too, and there is nobody to ask.
@@ -238,7 +238,7 @@ impl Draft {
             }
             ("workspace-write", false) => &["--sandbox=enabled"],
             ("danger-full-access", false) => &["--force", "--sandbox=disabled"],
-            (other, _) => return Err(usage(format!("there is no sandbox `{other}`"))),
+            (other, _) => return Err(usage_error(format!("there is no sandbox `{other}`"))),
         };
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Ok(())
@@ -265,13 +265,13 @@ impl Draft {
             let elsewhere = model.contains('/')
                 || ibeam_providers::known_model(&model).is_some_and(|known| known.provider != "openai");
             let maker = if elsewhere { "" } else { "openai/" };
-            self.pass("--model", &format!("{maker}{model}"))?;
+            self.forward("--model", &format!("{maker}{model}"))?;
         }
         if let Some(key) = key {
-            self.pass("--api-key", &key)?;
+            self.forward("--api-key", &key)?;
         }
         if let Some(endpoint) = self.endpoint.take() {
-            self.pass("--endpoint", &endpoint)?;
+            self.forward("--endpoint", &endpoint)?;
         }
         Ok(())
     }

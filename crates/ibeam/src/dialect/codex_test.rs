@@ -15,11 +15,11 @@ fn translated_where(
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let key = key.map(str::to_owned);
     let variable = |name: &str| key.clone().filter(|_| name == "CODEX_API_KEY");
-    let read = |path: &str| match path {
+    let read_file = |path: &str| match path {
         "schema.json" => Ok("{}".to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &Env { variable: &variable, read, is_in_repository })
+    translate(&args, &Env { variable: &variable, read_file, is_in_repository })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.

@@ -6,7 +6,7 @@
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
-use super::flag_table::usage;
+use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, registered};
 
 /// What a line says.
@@ -38,9 +38,9 @@ pub(crate) enum Control {
     /// To say what became of the MCP servers.
     McpStatus,
     /// Something that a run is as good without.
-    Idle,
+    NoOp,
     /// Something that cannot be had: why.
-    Refused(String),
+    Reject(String),
 }
 
 /// The parts of runs that the host adds with `initialize`.
@@ -83,7 +83,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     }
     let message: Value = serde_json::from_str(line).map_err(|error| {
         let said = error.to_string().replace(" at line 1 column ", " at column ");
-        usage(format!("a line of stdin is no JSON: {said}"))
+        usage_error(format!("a line of stdin is no JSON: {said}"))
     })?;
     let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match at(&message, "/type").as_str() {
@@ -104,7 +104,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
             Ok(Received::Answer(text("/response/request_id"), result))
         }
         Some(_) => Ok(Received::Nothing),
-        None => Err(usage("a line of stdin is no message: it has no `type`")),
+        None => Err(usage_error("a line of stdin is no message: it has no `type`")),
     }
 }
 
@@ -114,10 +114,10 @@ fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
         None => texts(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
     };
     if texts.iter().all(|text| text.trim().is_empty()) {
-        return Err(usage("a prompt on stdin is empty"));
+        return Err(usage_error("a prompt on stdin is empty"));
     }
     if texts.iter().any(|text| text.contains('\0')) {
-        return Err(usage("a prompt on stdin has a NUL character"));
+        return Err(usage_error("a prompt on stdin has a NUL character"));
     }
     Ok(texts)
 }
@@ -125,7 +125,7 @@ fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
 fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
     let texts = blocks.iter().map(|block| match (at(block, "/type").as_str(), at(block, "/text").as_str()) {
         (Some("text"), Some(text)) => Ok(text.to_owned()),
-        (kind, _) => Err(usage(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
+        (kind, _) => Err(usage_error(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
     });
     texts.collect()
 }
@@ -139,12 +139,10 @@ fn control(request: &Value) -> Control {
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
         "initialize" => match NARROWING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
-            Some(key) => {
-                Control::Refused(format!("`{key}` is not taken with `initialize`; give it at start"))
-            }
+            Some(key) => Control::Reject(format!("`{key}` is not taken with `initialize`; give it at start")),
             None => match (narrowed_tool(request), registered(request)) {
                 // A hook may guard; to go on without it would allow more.
-                (Some(said), _) | (None, Err(said)) => Control::Refused(said),
+                (Some(said), _) | (None, Err(said)) => Control::Reject(said),
                 (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
                     instructions: instructions(request),
                     servers: names(at(request, "/sdkMcpServers")),
@@ -159,8 +157,8 @@ fn control(request: &Value) -> Control {
         }
         "set_model" => Control::SetModel(at(request, "/model").as_str().map(str::to_owned)),
         "mcp_status" => Control::McpStatus,
-        "set_max_thinking_tokens" => Control::Idle,
-        other => Control::Refused(format!("Unsupported control request subtype: {other}")),
+        "set_max_thinking_tokens" => Control::NoOp,
+        other => Control::Reject(format!("Unsupported control request subtype: {other}")),
     }
 }
 
@@ -278,7 +276,7 @@ mod tests {
             json!({}),
         ] {
             let read = read(&request(refused.clone()).to_string()).unwrap();
-            assert!(matches!(read, Received::Request(_, Control::Refused(_))), "{refused}: {read:?}");
+            assert!(matches!(read, Received::Request(_, Control::Reject(_))), "{refused}: {read:?}");
         }
     }
 

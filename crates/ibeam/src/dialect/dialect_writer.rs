@@ -1,24 +1,29 @@
-//! stdout in another program's dialect: lines of contract 1 come in as they are born, theirs go out at once.
+//! stdout in another program's dialect: events of runs in, lines of the dialect out.
 //!
-//! What a line finishes is never held back. A run ends with its last line, so one voice tells any number of runs.
+//! A line is written with the event that completes it. One writer writes any number of runs, and between them the
+//! messages of the control protocol.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ibeam_dialects::{Converter, DialectName};
-use ibeam_output::{EventWriter, StreamJson};
-use ibeam_protocol::{Event, SessionId};
-use serde_json::{Value, json};
+use ibeam_dialects::{LiveEncoder, Step, TextStep, write_line};
+use ibeam_output::{EventWriter, call_event, failure_event, init_event, result_event};
+use ibeam_protocol::{Event, EventKind, RunOutcome, SessionId};
+use ibeam_wire::Contract;
+use serde_json::Value;
 
-use super::claude::Facts;
+use super::claude::RunFacts;
 use super::control_protocol::at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, Output};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
 
-/// A voice that can be shared; lines of one run and of the control protocol do not mix.
+/// Waiting lines are written without a flush beyond this size.
+const MAX_WAITING_BYTES: usize = 64 * 1024;
+
+/// A writer that can be shared: lines of a run and of the control protocol do not mix.
 #[derive(Clone)]
 pub(crate) struct DialectWriter {
     options: Arc<DialectOptions>,
@@ -28,41 +33,50 @@ pub(crate) struct DialectWriter {
 struct State {
     options: Arc<DialectOptions>,
     out: Box<dyn Write + Send>,
-    /// The run that is told now.
-    converter: Option<Converter>,
+    /// Complete lines that wait for a flush.
+    waiting: Vec<u8>,
+    /// The error of the output; nothing is written after an error, since part of a line may be out.
+    broken: Option<io::ErrorKind>,
+    /// The id of the session, once a run has started.
+    session: Option<String>,
+    /// The encoder of the run in progress.
+    encoder: Option<LiveEncoder>,
+    /// Whether the last step was the end of a run.
+    has_ended: bool,
     partial_messages: PartialMessages,
-    /// The last run has been told to its end.
-    ended: bool,
-    /// A line whose end has not come.
-    torn: Vec<u8>,
-    /// Lines of theirs, for a moment.
-    said: Vec<u8>,
-    /// The last line of theirs.
-    last: Vec<u8>,
-    /// The last text between two calls, and whether it may go on.
-    text: (String, bool),
-    /// Calls as they were told, by id: their name and their input.
-    calls: HashMap<String, (String, Value)>,
-    /// What the stream of Claude Code carries beyond contract 1.
-    facts: Facts,
+    final_message: FinalMessage,
+    /// The last line of the run, where the output is that line.
+    last_line: Option<Value>,
+    /// The calls of the run as the stream reported them, by id: name and input.
+    reported_calls: HashMap<String, (String, Value)>,
+    facts: RunFacts,
+}
+
+/// The text after the last call, or before it where no text follows.
+#[derive(Default)]
+struct FinalMessage {
+    text: String,
+    /// Whether the next text continues this one.
+    is_open: bool,
 }
 
 impl DialectWriter {
-    /// A voice that speaks to `out`.
+    /// Returns a writer before the first run.
     pub(crate) fn new(options: DialectOptions, out: impl Write + Send + 'static) -> Self {
         let options = Arc::new(options);
         let state = State {
             options: Arc::clone(&options),
             out: Box::new(out),
-            converter: None,
+            waiting: Vec::new(),
+            broken: None,
+            session: None,
+            encoder: None,
+            has_ended: false,
             partial_messages: PartialMessages::default(),
-            ended: false,
-            torn: Vec::new(),
-            said: Vec::new(),
-            last: Vec::new(),
-            text: (String::new(), false),
-            calls: HashMap::new(),
-            facts: Facts::new(&options.claude.mode),
+            final_message: FinalMessage::default(),
+            last_line: None,
+            reported_calls: HashMap::new(),
+            facts: RunFacts::new(&options.claude.mode),
         };
         Self { options, state: Arc::new(Mutex::new(state)) }
     }
@@ -72,47 +86,51 @@ impl DialectWriter {
         &self.options
     }
 
+    /// Returns a writer of the events of any number of runs.
+    pub(crate) fn event_writer(&self) -> Box<dyn EventWriter + Send> {
+        Box::new(self.clone())
+    }
+
     /// Replaces the output.
     pub(crate) fn set_output(&self, out: impl Write + Send + 'static) {
-        self.lock().out = Box::new(out);
+        let mut state = self.lock();
+        (state.out, state.broken) = (Box::new(out), None);
     }
 
     /// Prepares for a further run after one that has ended.
     pub(crate) fn start_run(&self) {
-        self.lock().ended = false;
+        self.lock().has_ended = false;
     }
 
     /// Writes a line that is not part of a run and flushes it.
     ///
     /// # Errors
-    /// Those of stdout.
+    /// The error of the output.
     pub(crate) fn write_line(&self, line: &Value) -> io::Result<()> {
         let mut state = self.lock();
         state.out.write_all(format!("{line}\n").as_bytes())?;
         state.out.flush()
     }
 
-    /// Writes a failure as the end of the stream, unless the last run has ended. Errors of stdout are ignored.
+    /// Writes a failure as the end of the stream, unless the last run has ended. Ignores errors of the output.
     pub(crate) fn write_failure(&self, error: &CliError) {
         let mut state = self.lock();
-        if state.ended {
+        if state.has_ended {
             return;
         }
-        if state.options.dialect == DialectName::Claude && state.converter.is_none() {
-            let head = head_of_failure(&state.options);
-            drop(state.line(format!("{head}\n").as_bytes()));
+        // The output is tried again: the error may have been of another writer.
+        state.broken = None;
+        if state.options.is_claude() && state.encoder.is_none() {
+            let step = Step::from_init(&state.options.claude.init_of_failed_run());
+            drop(state.write(step));
         }
-        let mut line = error.to_object();
-        if let Some(words) = error.reason().and_then(|reason| self.options.words_of(reason)) {
-            crate::stderr::write_line(&words);
-            line = with_message(&line, words);
+        let mut event = error.to_contract_event();
+        if let Some(message) = error.reason().and_then(|reason| self.options.failure_message(reason)) {
+            crate::stderr::write_line(&message);
+            event.message = message.into();
         }
-        drop(state.line(format!("{line}\n").as_bytes()).and_then(|()| state.out.flush()));
-    }
-
-    /// Returns a writer of the events of any number of runs.
-    pub(crate) fn event_writer(&self) -> Box<dyn EventWriter + Send> {
-        Box::new(DialectEventWriter::new(self))
+        let end = Step::from_error(&event);
+        drop(state.end_with_error(end).and_then(|()| state.flush()));
     }
 
     /// Sets the limits of the model, in tokens.
@@ -120,201 +138,227 @@ impl DialectWriter {
         self.lock().facts.set_limits(window, longest_output);
     }
 
-    /// The call of this id as it was told: its name and its input.
+    /// Returns the name and the input of a call as the stream reported them.
     pub(crate) fn reported_call(&self, id: &str) -> Option<(String, Value)> {
-        self.lock().calls.get(id).cloned()
+        self.lock().reported_calls.get(id).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A line is said or it is not.
+        // A panic leaves complete lines only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the first line of a run that could not begin, in contract 1, with what is known of it.
-fn head_of_failure(options: &DialectOptions) -> Value {
-    let session = options.claude.session.clone().filter(|id| id.parse::<SessionId>().is_ok());
-    let directory =
-        std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
-    let key = crate::environment::variable("ANTHROPIC_API_KEY").map_or("none", |_| "env");
-    json!({
-        "type": "system",
-        "subtype": "init",
-        "apiKeySource": "env",
-        "cwd": directory.to_string_lossy(),
-        "session_id": session.unwrap_or_else(|| SessionId::random().to_string()),
-        "model": options.claude.model.as_deref().unwrap_or("unknown"),
-        "permissionMode": "default",
-        "tools": [],
-        "mcp_servers": [],
-        "ibeam": { "api_key": key },
-    })
-}
-
-/// Writes the events of runs to a voice. Facts that contract 1 does not carry reach the voice beside the lines.
-struct DialectEventWriter {
-    lines: StreamJson<DialectWriter>,
-    writer: DialectWriter,
-}
-
-impl DialectEventWriter {
-    /// Returns a writer of any number of runs.
-    fn new(writer: &DialectWriter) -> Self {
-        Self { lines: StreamJson::new(writer.clone()), writer: writer.clone() }
-    }
-}
-
-impl EventWriter for DialectEventWriter {
+impl EventWriter for DialectWriter {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        if self.writer.lock().facts.is_changed_by(event) {
-            // The lines of earlier events carry the facts of their own time.
-            self.lines.flush()?;
-            self.writer.lock().facts.observe(event);
-        }
-        self.lines.write(event)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.lines.flush()
-    }
-
-    fn finish_incomplete(&mut self) -> io::Result<()> {
-        self.lines.finish_incomplete()
-    }
-}
-
-impl Write for DialectWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.lock();
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if !state.torn.is_empty() || !piece.ends_with(b"\n") {
-                state.torn.extend_from_slice(piece);
-                if !piece.ends_with(b"\n") {
-                    continue;
-                }
-                let line = std::mem::take(&mut state.torn);
-                state.line(&line)?;
-            } else {
-                state.line(piece)?;
+        state.facts.observe(event);
+        match &event.kind {
+            EventKind::SessionStarted(head) => {
+                let session = head.session_id.to_string();
+                state.options.codex.print_session_id(&session);
+                let step = Step::from_init(&init_event(head, &session, Contract::One));
+                state.session = Some(session);
+                state.write(step)
             }
+            EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
+                state.check_started()?;
+                match state.options.writes_prompts() {
+                    true => state.write(Step::Prompt(content.clone())),
+                    false => Ok(()),
+                }
+            }
+            EventKind::TextDelta { text } => {
+                state.check_started()?;
+                state.final_message.push(text);
+                let at_ms = Some(event.at_ms);
+                state.write(Step::Text(TextStep { text: text.clone(), at_ms, answer_id: None }))
+            }
+            EventKind::ToolCallStarted { model_call_id, call } => {
+                let session = state.check_started()?;
+                let event = call_event(session, model_call_id, event.at_ms, call, None);
+                let step = Step::from_call_start(&event);
+                state.final_message.is_open = false;
+                state.write(step)
+            }
+            EventKind::ToolCallFinished { model_call_id, call, outcome } => {
+                let session = state.check_started()?;
+                let event = call_event(session, model_call_id, event.at_ms, call, Some(outcome));
+                let step = Step::from_call_end(&event);
+                state.final_message.is_open = false;
+                state.write(step)
+            }
+            EventKind::RunFinished(run) => {
+                state.check_started()?;
+                match &run.outcome {
+                    RunOutcome::Completed => state.end_with_result(Step::from_result(&result_event(run))),
+                    RunOutcome::Failed(failure) => {
+                        state.end_with_error(Step::from_error(&failure_event(failure, Some(run))))
+                    }
+                }
+            }
+            EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::Notice(_) => Ok(()),
         }
-        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.lock().out.flush()
+        self.lock().flush()
     }
 }
 
 impl State {
-    /// Arity a line of contract 1.
-    fn line(&mut self, line: &[u8]) -> io::Result<()> {
-        if line.starts_with(br#"{"type":"user","#)
-            && self.options.dialect == DialectName::Claude
-            && !self.options.echo_prompts
-        {
-            return Ok(());
-        }
-        let ends = line.starts_with(br#"{"type":"result","#) || line.starts_with(br#"{"type":"error","#);
-        self.ended = ends;
-        self.said.clear();
-        if self.options.partial_messages {
-            self.partial_messages.line(line, &mut self.said);
-        }
-        let dialect = self.options.dialect;
-        let converter = self.converter.get_or_insert_with(|| {
-            Converter::new(DialectName::Cursor, dialect).live(&SessionId::random().to_string(), now_ms())
-        });
-        converter.set_time(now_ms());
-        converter.line(line, &mut self.said).map_err(io::Error::other)?;
-        if ends && let Some(converter) = self.converter.take() {
-            // What was lost is in docs/dialects.md; nobody reads it here.
-            converter.finish(&mut self.said).map_err(io::Error::other)?;
-        }
-        if dialect == DialectName::Claude {
-            self.said = self.facts.complete(&self.said);
-        }
-        if self.options.ask_host {
-            self.remember_calls();
-        }
-        if self.options.output == Output::FinalMessage || self.options.codex.needs_last_message() {
-            self.remember_text(line);
-        }
-        let answer = if ends { std::mem::take(&mut self.text).0 } else { String::new() };
-        let succeeds = line.starts_with(br#"{"type":"result","#);
+    /// Returns the id of the session.
+    fn check_started(&self) -> io::Result<&str> {
+        self.session.as_deref().ok_or_else(|| io::Error::other("an event came before `SessionStarted`"))
+    }
+
+    fn end_with_result(&mut self, end: Step) -> io::Result<()> {
+        let lines = self.encode(end);
+        let message = std::mem::take(&mut self.final_message).text;
         match self.options.output {
-            Output::Stream => self.out.write_all(&self.said)?,
-            Output::LastLine => {
-                if let Some(last) = self.said.split_inclusive(|byte| *byte == b'\n').next_back() {
-                    self.last = last.to_vec();
-                }
-                if ends {
-                    self.out.write_all(&std::mem::take(&mut self.last))?;
-                }
-            }
-            Output::FinalMessage => {
-                if line.starts_with(br#"{"type":"system","#) {
-                    let event: Value = serde_json::from_slice(line).unwrap_or_default();
-                    self.options
-                        .codex
-                        .print_session_id(at(&event, "/session_id").as_str().unwrap_or_default());
-                }
-                if succeeds && !answer.is_empty() {
-                    self.out.write_all(format!("{answer}\n").as_bytes())?;
-                }
-            }
+            Output::Stream => self.append(&lines)?,
+            Output::LastLine => self.append_last_line(lines)?,
+            Output::FinalMessage if message.is_empty() => {}
+            Output::FinalMessage => self.append_bytes(format!("{message}\n").as_bytes())?,
         }
-        if succeeds && self.options.codex.needs_last_message() {
+        if self.options.codex.needs_last_message() {
             // The end of the run is on stdout before a slow disk is waited for.
-            self.out.flush()?;
-            self.options.codex.write_last_message(&answer);
+            self.flush()?;
+            self.options.codex.write_last_message(&message);
         }
         Ok(())
     }
 
-    /// Keeps the final message: the text behind the last call, or the last one before it.
-    fn remember_text(&mut self, line: &[u8]) {
-        let (text, open) = &mut self.text;
-        if line.starts_with(br#"{"type":"assistant","#) {
-            if !std::mem::replace(open, true) {
-                text.clear();
-            }
-            let event: Value = serde_json::from_slice(line).unwrap_or_default();
-            text.push_str(at(&event, "/message/content/0/text").as_str().unwrap_or_default());
-        } else if line.starts_with(br#"{"type":"tool_call","#) {
-            *open = false;
+    fn end_with_error(&mut self, end: Step) -> io::Result<()> {
+        let lines = self.encode(end);
+        self.final_message = FinalMessage::default();
+        match self.options.output {
+            Output::Stream => self.append(&lines),
+            Output::LastLine => self.append_last_line(lines),
+            Output::FinalMessage => Ok(()),
         }
     }
 
-    fn remember_calls(&mut self) {
-        if self.ended {
-            self.calls.clear();
+    /// Writes a step that is not the end of the run.
+    fn write(&mut self, step: Step) -> io::Result<()> {
+        let lines = self.encode(step);
+        match self.options.output {
+            Output::Stream => self.append(&lines),
+            Output::LastLine => {
+                self.last_line = lines.into_iter().next_back().or(self.last_line.take());
+                Ok(())
+            }
+            Output::FinalMessage => Ok(()),
         }
-        let lines = self.said.split(|byte| *byte == b'\n');
-        let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        for event in events {
-            let blocks = event.pointer("/message/content").and_then(Value::as_array);
-            for block in blocks.into_iter().flatten().filter(|block| *at(block, "/type") == "tool_use") {
-                let text = |pointer: &str| at(block, pointer).as_str().unwrap_or_default().to_owned();
-                self.calls.insert(text("/id"), (text("/name"), at(block, "/input").clone()));
+    }
+
+    /// Returns the lines for a step.
+    fn encode(&mut self, step: Step) -> Vec<Value> {
+        let mut lines = Vec::new();
+        self.has_ended = matches!(step, Step::End(_));
+        if self.options.partial_messages {
+            self.partial_messages.write(&step, &mut lines);
+        }
+        let dialect = self.options.dialect;
+        let encoder = self
+            .encoder
+            .get_or_insert_with(|| LiveEncoder::new(dialect, &SessionId::random().to_string(), now_ms()));
+        encoder.set_time(now_ms());
+        encoder.write(step, &mut lines);
+        if self.has_ended
+            && let Some(encoder) = self.encoder.take()
+        {
+            encoder.finish(&mut lines);
+            self.reported_calls.clear();
+        }
+        if self.options.is_claude() {
+            lines.iter_mut().for_each(|line| self.facts.complete(line));
+        }
+        if self.options.ask_host {
+            self.record_calls(&lines);
+        }
+        lines
+    }
+
+    fn record_calls(&mut self, lines: &[Value]) {
+        let blocks = lines.iter().filter_map(|line| line.pointer("/message/content")?.as_array()).flatten();
+        for block in blocks.filter(|block| *at(block, "/type") == "tool_use") {
+            let text = |pointer: &str| at(block, pointer).as_str().unwrap_or_default().to_owned();
+            self.reported_calls.insert(text("/id"), (text("/name"), at(block, "/input").clone()));
+        }
+    }
+
+    fn append_last_line(&mut self, lines: Vec<Value>) -> io::Result<()> {
+        let last = lines.into_iter().next_back().or(self.last_line.take());
+        self.last_line = None;
+        self.append(last.as_slice())
+    }
+
+    fn append(&mut self, lines: &[Value]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            match self.options.is_claude() {
+                // Claude Code does not escape more than JSON demands.
+                true => bytes.extend_from_slice(format!("{line}\n").as_bytes()),
+                false => write_line(line, &mut bytes),
             }
         }
+        self.append_bytes(&bytes)
+    }
+
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(kind) = self.broken {
+            return Err(kind.into());
+        }
+        self.waiting.extend_from_slice(bytes);
+        match self.waiting.len() >= MAX_WAITING_BYTES {
+            true => self.write_waiting(),
+            false => Ok(()),
+        }
+    }
+
+    fn write_waiting(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.out.write_all(&self.waiting);
+        self.waiting.clear();
+        self.waiting.shrink_to(2 * MAX_WAITING_BYTES);
+        self.record_error(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(kind) = self.broken {
+            return Err(kind.into());
+        }
+        self.write_waiting()?;
+        let flushed = self.out.flush();
+        self.record_error(flushed)
+    }
+
+    fn record_error(&mut self, result: io::Result<()>) -> io::Result<()> {
+        if let Err(error) = &result {
+            self.broken = Some(error.kind());
+        }
+        result
     }
 }
 
-/// Returns a line with another sentence as its message.
-fn with_message(line: &str, message: String) -> String {
-    let mut event: Value = serde_json::from_str(line).unwrap_or_default();
-    if let Some(event) = event.as_object_mut() {
-        event.insert("message".to_owned(), message.into());
+impl FinalMessage {
+    fn push(&mut self, text: &str) {
+        if !std::mem::replace(&mut self.is_open, true) {
+            self.text.clear();
+        }
+        self.text.push_str(text);
     }
-    event.to_string()
 }
 
 #[cfg(test)]
 #[path = "dialect_writer_test.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "dialect_writer_golden_test.rs"]
-mod golden_tests;

@@ -1,11 +1,24 @@
+//! Runs of journal events through the writer of each dialect.
+//!
+//! `tests/golden/dialect_writer` has the events and the streams; `IBEAM_BLESS=1` writes the streams that come out now.
+//! Ids and times that differ from run to run are replaced.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_dialects::DialectName;
+use ibeam_protocol::{Reason, RunFinished};
+use regex::{Captures, Regex};
+use serde_json::json;
+
 use super::*;
 use crate::dialect::Input;
 
-/// What stdout gets.
+/// A replacement of stdout.
 #[derive(Clone, Default)]
-pub(super) struct Paper(Arc<Mutex<Vec<u8>>>);
+struct Captured(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -16,159 +29,243 @@ impl Write for Paper {
     }
 }
 
-impl Paper {
-    pub(super) fn text(&self) -> String {
+impl Captured {
+    fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
-    fn events(&self) -> Vec<Value> {
+    fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Paper) {
-    writer_with(|options| (options.dialect, options.output) = (dialect, output))
+fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Captured) {
+    writer_with(options(dialect, output))
 }
 
-pub(super) fn writer_with(change: impl FnOnce(&mut DialectOptions)) -> (DialectWriter, Paper) {
-    let paper = Paper::default();
-    let mut options = DialectOptions {
-        dialect: DialectName::Claude,
-        output: Output::Stream,
-        input: Input::Messages,
-        echo_prompts: false,
-        partial_messages: false,
-        ask_host: true,
-        new_session: false,
-        codex: Default::default(),
-        ignored_arguments: Vec::new(),
-        claude: Default::default(),
-    };
+fn writer_with(change: impl FnOnce(&mut DialectOptions)) -> (DialectWriter, Captured) {
+    let out = Captured::default();
+    let mut options = DialectOptions::new(DialectName::Claude);
+    (options.input, options.ask_host) = (Input::Messages, true);
     change(&mut options);
-    (DialectWriter::new(options, paper.clone()), paper)
+    (DialectWriter::new(options, out.clone()), out)
+}
+
+fn options(dialect: DialectName, output: Output) -> impl FnOnce(&mut DialectOptions) {
+    move |options| (options.dialect, options.output) = (dialect, output)
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dialect_writer")
+}
+
+fn events(name: &str) -> Vec<Event> {
+    let text = fs::read_to_string(folder().join(format!("{name}.events.ndjson"))).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Replaces ids by their order of appearance, and present times.
+fn normalized(text: &str) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let ids = Regex::new(
+        r"(msg_|prt_)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(msg|prt)_[0-9a-f]{24,32}",
+    )
+    .unwrap();
+    let text = ids.replace_all(text, |id: &Captures<'_>| {
+        let id = id[0].to_owned();
+        let at = seen.iter().position(|known| *known == id).unwrap_or_else(|| {
+            seen.push(id.clone());
+            seen.len() - 1
+        });
+        let kind = id.split_once('_').map_or("uuid", |(kind, _)| kind);
+        format!("{kind}-{at}")
+    });
+    let times = Regex::new(r#""20\d\d-\d\d-\d\dT[0-9:.]+Z"|\b1[5-9]\d{11}\b"#).unwrap();
+    times.replace_all(&text, "\"NOW\"").into_owned()
+}
+
+#[track_caller]
+fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<CliError>) {
+    let (writer, out) = writer_with(options);
+    writer.set_model_limits(Some(1_000_000), None);
+    let mut calls = String::new();
+    let mut event_writer = writer.event_writer();
+    for run in runs {
+        writer.start_run();
+        for event in events(run) {
+            event_writer.write(&event).unwrap();
+            event_writer.flush().unwrap();
+            if let EventKind::ToolCallStarted { call, .. } = &event.kind
+                && let Some((name, input)) = writer.reported_call(&call.id.to_string())
+            {
+                calls.push_str(&format!("reported {} {name} {input}\n", call.id));
+            }
+        }
+    }
+    failure.iter().for_each(|failure| writer.write_failure(failure));
+    let mut now = normalized(&(out.text() + &calls));
+    if runs.is_empty() {
+        // The head of a failure before a run shows where and with which key the tests run.
+        let directory = std::env::current_dir().unwrap().canonicalize().unwrap();
+        now = now.replace(directory.to_str().unwrap(), "/here").replace("\"ANTHROPIC_API_KEY\"", "\"none\"");
+    }
+    let path = folder().join(format!("{name}.out"));
+    if std::env::var_os("IBEAM_BLESS").is_some() {
+        return fs::write(path, now).unwrap();
+    }
+    let was = fs::read_to_string(&path).unwrap_or_default();
+    assert!(was == now, "{} differs; see with IBEAM_BLESS=1 and `git diff`", path.display());
+}
+
+const ALL: &[&str] = &["tools", "failed", "withheld"];
+
+#[test]
+fn streams_of_each_dialect_are_unchanged() {
+    for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Gemini, DialectName::Opencode] {
+        check(&format!("{dialect}-stream"), options(dialect, Output::Stream), ALL, None);
+        let failure = Some(CliError::from(Reason::EmptyPrompt));
+        check(&format!("{dialect}-no-run"), options(dialect, Output::Stream), &[], failure);
+    }
+}
+
+#[test]
+fn other_outputs_are_unchanged() {
+    for dialect in [DialectName::Claude, DialectName::Codex] {
+        check(&format!("{dialect}-final-message"), options(dialect, Output::FinalMessage), ALL, None);
+    }
+    check("claude-last-line", options(DialectName::Claude, Output::LastLine), ALL, None);
+}
+
+#[test]
+fn options_of_claude_act_unchanged() {
+    let partial = |options: &mut DialectOptions| {
+        options.dialect = DialectName::Claude;
+        (options.partial_messages, options.echo_prompts, options.ask_host) = (true, true, true);
+        options.input = Input::Messages;
+        options.claude.mode = "acceptEdits".to_owned();
+    };
+    check("claude-partial-echo", partial, ALL, None);
+    let session = "0199a213-81c0-7800-8aa1-bbab2a035a53".to_owned();
+    let failure = CliError::from(Reason::UnknownSession { session: session.clone() });
+    let known = |options: &mut DialectOptions| {
+        options.dialect = DialectName::Claude;
+        options.unknown_session_message = Some("No conversation found with session ID: ");
+        options.claude.session = Some(session);
+        options.claude.model = Some("claude-x".to_owned());
+    };
+    check("claude-unknown-session", known, &[], Some(failure));
+    let failure = CliError::from(Reason::UnknownSession { session: "s".to_owned() });
+    let known = |options: &mut DialectOptions| {
+        options.dialect = DialectName::Codex;
+        options.unknown_session_message = Some("no rollout found for thread id ");
+    };
+    check("codex-unknown-session", known, &[], Some(failure));
 }
 
 const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
-/// A run that says hello, as contract 1 has it.
-fn run() -> String {
-    let lines = [
-        r#"{"type":"system","subtype":"init","apiKeySource":"env","cwd":"/w","session_id":"SESSION","model":"M","permissionMode":"default"}"#,
-        r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"greet"}]},"session_id":"SESSION"}"#,
-        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hel"}]},"session_id":"SESSION"}"#,
-        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"lo"}]},"session_id":"SESSION"}"#,
-        r#"{"type":"result","subtype":"success","duration_ms":5,"duration_api_ms":5,"is_error":false,"result":"Hello","session_id":"SESSION"}"#,
-    ];
-    lines.iter().map(|line| line.replace("SESSION", SESSION) + "\n").collect()
+/// The start of a run, with its prompt.
+fn start() -> Vec<Event> {
+    events("tools").into_iter().take(2).collect()
 }
 
-fn kinds(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+fn text(text: &str) -> Event {
+    Event { seq: 2, at_ms: 2, kind: EventKind::TextDelta { text: text.to_owned() } }
 }
 
-#[test]
-fn a_run_is_told_line_by_line_however_the_bytes_come() {
-    for size in [1, 7, 64, 100_000] {
-        let (mut writer, paper) = writer(DialectName::Claude, Output::Stream);
-        for piece in run().as_bytes().chunks(size) {
-            writer.write_all(piece).unwrap();
-        }
-        let events = paper.events();
-        assert_eq!(kinds(&events), ["system", "assistant", "result"], "{size}");
-        assert_eq!(events[2]["result"], "Hello");
+fn call() -> Event {
+    let arguments = json!({ "command": "ls", "workingDirectory": "/w", "timeout": 1000 });
+    let call = ibeam_protocol::ToolCall { id: "c1".into(), name: "shell".into(), arguments };
+    Event { seq: 3, at_ms: 3, kind: EventKind::ToolCallStarted { model_call_id: "m1".into(), call } }
+}
+
+fn end() -> Event {
+    let finished = RunFinished {
+        session_id: SESSION.parse().unwrap(),
+        outcome: RunOutcome::Completed,
+        duration_ms: 5,
+        totals: Default::default(),
+        partial: None,
+        ephemeral: false,
+    };
+    Event { seq: 4, at_ms: 4, kind: EventKind::RunFinished(Box::new(finished)) }
+}
+
+fn write(writer: &DialectWriter, events: impl IntoIterator<Item = Event>) {
+    let mut event_writer = writer.event_writer();
+    for event in events {
+        event_writer.write(&event).unwrap();
+        event_writer.flush().unwrap();
     }
 }
 
-#[test]
-fn what_is_finished_is_not_held_back() {
-    let (mut writer, paper) = writer(DialectName::Codex, Output::Stream);
-    let run = run();
-    let (init, rest) = run.split_once('\n').unwrap();
-    writer.write_all(format!("{init}\n").as_bytes()).unwrap();
-    assert_eq!(kinds(&paper.events())[0], "thread.started");
-    writer.write_all(rest.as_bytes()).unwrap();
-    assert_eq!(*kinds(&paper.events()).last().unwrap(), "turn.completed");
+fn types(lines: &[Value]) -> Vec<&str> {
+    lines.iter().map(|line| line["type"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn pieces_of_a_text_come_before_the_whole() {
-    let (whole, paper) = writer(DialectName::Claude, Output::Stream);
-    let mut writer = DialectWriter::new(
-        DialectOptions { partial_messages: true, ..whole.options().clone() },
-        paper.clone(),
-    );
-    writer.write_all(run().as_bytes()).unwrap();
-    let events = paper.events();
-    let streamed: Vec<&Value> = events.iter().filter(|event| event["type"] == "stream_event").collect();
-    let kinds: Vec<&str> = streamed.iter().map(|event| event["event"]["type"].as_str().unwrap()).collect();
+fn a_complete_line_is_written_at_once() {
+    let (writer, out) = writer(DialectName::Codex, Output::Stream);
+    write(&writer, start().into_iter().take(1));
+    assert_eq!(types(&out.lines())[0], "thread.started");
+    write(&writer, [text("Hello"), end()]);
+    assert_eq!(*types(&out.lines()).last().unwrap(), "turn.completed");
+}
+
+#[test]
+fn pieces_of_a_text_come_before_the_complete_text() {
+    let (writer, out) = writer_with(|options| options.partial_messages = true);
+    write(&writer, start().into_iter().chain([text("Hel"), text("lo"), end()]));
+    let lines = out.lines();
+    let streamed: Vec<&Value> = lines.iter().filter(|line| line["type"] == "stream_event").collect();
+    let kinds: Vec<&str> = streamed.iter().map(|line| line["event"]["type"].as_str().unwrap()).collect();
     let (start, delta, end) = ("content_block_start", "content_block_delta", "content_block_stop");
     assert_eq!(kinds, ["message_start", start, delta, delta, end, "message_delta", "message_stop"]);
-    let said: String = streamed.iter().filter_map(|event| event["event"]["delta"]["text"].as_str()).collect();
-    assert_eq!(said, "Hello");
-    assert!(streamed.iter().all(|event| event["session_id"] == SESSION), "{events:?}");
-    let last: Vec<&str> = super::tests::kinds(&events).into_iter().rev().take(2).collect();
+    let text: String = streamed.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
+    assert_eq!(text, "Hello");
+    assert!(streamed.iter().all(|line| line["session_id"] == SESSION), "{lines:?}");
+    let last: Vec<&str> = types(&lines).into_iter().rev().take(2).collect();
     assert_eq!(last, ["result", "assistant"]);
 }
 
 #[test]
-fn one_voice_tells_many_runs() {
-    let (mut writer, paper) = writer(DialectName::Claude, Output::Stream);
+fn one_writer_writes_many_runs() {
+    let (writer, out) = writer(DialectName::Claude, Output::Stream);
     for _ in 0..2 {
         writer.start_run();
-        writer.write_all(run().as_bytes()).unwrap();
+        write(&writer, start().into_iter().chain([text("Hello"), end()]));
     }
-    assert_eq!(kinds(&paper.events()), ["system", "assistant", "result", "system", "assistant", "result"]);
+    assert_eq!(types(&out.lines()), ["system", "assistant", "result", "system", "assistant", "result"]);
 }
 
 #[test]
-fn the_other_shapes_speak_at_the_end() {
-    for (output, expect) in [(Output::FinalMessage, "Hello\n"), (Output::LastLine, r#"{"type":"result""#)] {
-        let (mut writer, paper) = writer(DialectName::Claude, output);
-        writer.write_all(run().as_bytes()).unwrap();
-        let said = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
-        assert!(said.starts_with(expect) && said.lines().count() == 1, "{said}");
-    }
-}
-
-#[test]
-fn the_answer_alone_is_the_final_message() {
-    let call = r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"shellToolCall":{"args":{"command":"ls","workingDirectory":"/w","timeout":1000,"toolCallId":"c1"}}},"session_id":"SESSION","model_call_id":"m1","timestamp_ms":1}"#;
-    let run: Vec<String> = run().lines().map(str::to_owned).collect();
-    let before = run[2].replace("Hel", "I look. ");
-    for (lines, expect) in [
-        (vec![&run[0], &run[1], &before, &call.to_owned(), &run[2], &run[3], &run[4]], "Hello\n"),
-        (vec![&run[0], &run[1], &before, &call.to_owned(), &run[4]], "I look. \n"),
-        (vec![&run[0], &run[1], &call.to_owned(), &run[4]], ""),
+fn the_final_message_is_the_text_after_the_last_call_or_before_it() {
+    for (body, expect) in [
+        (vec![text("I look. "), call(), text("Hel"), text("lo")], "Hello\n"),
+        (vec![text("I look. "), call()], "I look. \n"),
+        (vec![call()], ""),
     ] {
-        let (mut writer, paper) = writer(DialectName::Codex, Output::FinalMessage);
-        for line in lines {
-            writer.write_all(format!("{}\n", line.replace("SESSION", SESSION)).as_bytes()).unwrap();
-        }
-        assert_eq!(String::from_utf8(paper.0.lock().unwrap().clone()).unwrap(), expect);
+        let (writer, out) = writer(DialectName::Codex, Output::FinalMessage);
+        write(&writer, start().into_iter().chain(body).chain([end()]));
+        assert_eq!(out.text(), expect);
     }
 }
 
 #[test]
-fn a_failure_is_told_once_and_before_a_run_too() {
-    let failed = || CliError::from(ibeam_protocol::Reason::EmptyPrompt);
+fn a_failure_is_written_once_and_before_a_run_too() {
+    let failure = || CliError::from(Reason::EmptyPrompt);
     for (dialect, last) in [(DialectName::Claude, "result"), (DialectName::Codex, "turn.failed")] {
-        let (writer, paper) = writer(dialect, Output::Stream);
-        writer.write_failure(&failed());
-        writer.write_failure(&failed());
-        let events = paper.events();
-        let ends = kinds(&events).into_iter().filter(|kind| *kind == last).count();
-        assert_eq!((ends, kinds(&events).last().copied()), (1, Some(last)), "{events:?}");
+        let (writer, out) = writer(dialect, Output::Stream);
+        writer.write_failure(&failure());
+        writer.write_failure(&failure());
+        let lines = out.lines();
+        let ends = types(&lines).into_iter().filter(|kind| *kind == last).count();
+        assert_eq!((ends, types(&lines).last().copied()), (1, Some(last)), "{lines:?}");
     }
 }
 
 #[test]
-fn calls_are_remembered_as_they_were_told() {
-    let (mut writer, _paper) = writer(DialectName::Claude, Output::Stream);
-    let call = r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"shellToolCall":{"args":{"command":"ls","workingDirectory":"/w","timeout":1000,"toolCallId":"c1"}}},"session_id":"SESSION","model_call_id":"m1","timestamp_ms":1}"#;
-    let lines: Vec<String> = run().lines().take(2).map(str::to_owned).collect();
-    writer
-        .write_all(format!("{}\n{}\n", lines.join("\n"), call.replace("SESSION", SESSION)).as_bytes())
-        .unwrap();
-    let (name, input) = writer.reported_call("c1").unwrap();
-    assert_eq!((name.as_str(), &input["command"]), ("Bash", &Value::from("ls")));
+fn an_event_before_the_start_of_a_run_is_an_error() {
+    let (writer, _out) = writer(DialectName::Codex, Output::Stream);
+    assert!(writer.event_writer().write(&text("Hello")).is_err());
 }

@@ -24,13 +24,13 @@ pub(super) enum Arity {
 /// What becomes of a flag.
 pub(super) enum Action<D> {
     /// It says what holds here anyway.
-    Idle,
+    NoOp,
     /// A run is as good without it; people are told.
-    Ignored,
+    Ignore,
     /// It must not be left out, and there is nothing like it here: why.
-    Refused(&'static str),
+    Reject(&'static str),
     /// It changes the draft; once for each value, with an empty text where it has none.
-    Taken(fn(&mut D, &str) -> Result<(), Reason>),
+    Apply(fn(&mut D, &str) -> Result<(), Reason>),
 }
 
 /// A flag with all its spellings.
@@ -76,11 +76,13 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
             Some(_) | None => (arg, None),
         };
         let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()));
-        let flag = flag.ok_or_else(|| usage(format!("there is no `{name}` in this dialect")))?;
+        let flag = flag.ok_or_else(|| usage_error(format!("there is no `{name}` in this dialect")))?;
         let mut values: Vec<String> = joined.into_iter().collect();
         let is_value = |arg: &mut String| !arg.starts_with('-') || arg == "-";
         match flag.arity {
-            Arity::Nothing if !values.is_empty() => return Err(usage(format!("`{name}` arity no value"))),
+            Arity::Nothing if !values.is_empty() => {
+                return Err(usage_error(format!("`{name}` arity no value")));
+            }
             Arity::Nothing => {}
             Arity::Value if values.is_empty() => values.extend(args.pop_front()),
             Arity::Maybe if values.is_empty() => values.extend(args.pop_front_if(is_value)),
@@ -92,14 +94,14 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
             }
         }
         if values.is_empty() && matches!(flag.arity, Arity::Value | Arity::Values) {
-            return Err(usage(format!("`{name}` needs a value")));
+            return Err(usage_error(format!("`{name}` needs a value")));
         }
         match &flag.action {
-            Action::Idle => {}
-            Action::Ignored => rest.ignored.push(name),
-            Action::Refused(why) => return Err(usage(format!("`{name}` is not supported: {why}"))),
-            Action::Taken(take) if values.is_empty() => take(draft, "")?,
-            Action::Taken(take) => values.iter().try_for_each(|value| take(draft, value))?,
+            Action::NoOp => {}
+            Action::Ignore => rest.ignored.push(name),
+            Action::Reject(why) => return Err(usage_error(format!("`{name}` is not supported: {why}"))),
+            Action::Apply(take) if values.is_empty() => take(draft, "")?,
+            Action::Apply(take) => values.iter().try_for_each(|value| take(draft, value))?,
         }
     }
     Ok(rest)
@@ -108,7 +110,7 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
 /// What becomes of each flag, behind `usage`.
 pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
     let mut groups =
-        [("Taken", String::new()), ("Left out with a warning", String::new()), ("Refused", String::new())];
+        [("Apply", String::new()), ("Left out with a warning", String::new()), ("Refused", String::new())];
     let [(_, taken), (_, ignored), (_, refused)] = &mut groups;
     for flag in table {
         let names = flag.names.join(", ");
@@ -119,9 +121,9 @@ pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
             Arity::Values => " VALUE…",
         };
         match flag.action {
-            Action::Idle | Action::Taken(_) => taken.push_str(&format!("  {names}{value}\n")),
-            Action::Ignored => ignored.push_str(&format!("  {names}{value}\n")),
-            Action::Refused(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
+            Action::NoOp | Action::Apply(_) => taken.push_str(&format!("  {names}{value}\n")),
+            Action::Ignore => ignored.push_str(&format!("  {names}{value}\n")),
+            Action::Reject(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
         }
     }
     let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
@@ -129,7 +131,7 @@ pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
 }
 
 /// A usage error.
-pub(super) fn usage(detail: impl Into<String>) -> Reason {
+pub(super) fn usage_error(detail: impl Into<String>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
 
@@ -159,12 +161,12 @@ mod tests {
     use super::*;
 
     const TABLE: &[Flag<Vec<String>>] = &[
-        Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: Action::Idle },
-        Flag { names: &["--model", "-m"], arity: Arity::Value, action: Action::Taken(take) },
-        Flag { names: &["--resume"], arity: Arity::Maybe, action: Action::Taken(take) },
-        Flag { names: &["--dirs"], arity: Arity::Values, action: Action::Taken(take) },
-        Flag { names: &["--ide"], arity: Arity::Nothing, action: Action::Ignored },
-        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Refused("nobody guards") },
+        Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: Action::NoOp },
+        Flag { names: &["--model", "-m"], arity: Arity::Value, action: Action::Apply(take) },
+        Flag { names: &["--resume"], arity: Arity::Maybe, action: Action::Apply(take) },
+        Flag { names: &["--dirs"], arity: Arity::Values, action: Action::Apply(take) },
+        Flag { names: &["--ide"], arity: Arity::Nothing, action: Action::Ignore },
+        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Reject("nobody guards") },
     ];
 
     fn take(draft: &mut Vec<String>, value: &str) -> Result<(), Reason> {

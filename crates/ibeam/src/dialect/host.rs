@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::control_protocol::{self, Additions, Control, Received, at};
 use super::dialect_writer::DialectWriter;
-use super::flag_table::usage;
+use super::flag_table::usage_error;
 
 /// The longest line that is read, in bytes; as in `convert`.
 const MOST_BYTES: u64 = 64 << 20;
@@ -231,9 +231,9 @@ impl Reader {
                 Err("the permission mode holds for the whole process; give it at start".to_owned())
             }
             Control::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
-            Control::Idle => Ok(json!({})),
+            Control::NoOp => Ok(json!({})),
             Control::SetModel(_) => Err("the conversation answers".to_owned()),
-            Control::Refused(why) => Err(why),
+            Control::Reject(why) => Err(why),
         }
     }
 }
@@ -303,9 +303,9 @@ fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() })?;
     let ends = line.pop_if(|last| *last == b'\n').is_some();
     if read as u64 == MOST_BYTES && !ends {
-        return Err(usage("a line of stdin is longer than 64 MiB"));
+        return Err(usage_error("a line of stdin is longer than 64 MiB"));
     }
-    let line = String::from_utf8(line).map_err(|_| usage("a line of stdin is not UTF-8"))?;
+    let line = String::from_utf8(line).map_err(|_| usage_error("a line of stdin is not UTF-8"))?;
     Ok((read > 0).then_some(line))
 }
 

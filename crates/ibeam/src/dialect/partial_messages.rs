@@ -1,76 +1,77 @@
-//! `--include-partial-messages` of Claude Code: pieces of a text as they come, before the message that has it whole.
+//! `--include-partial-messages` of Claude Code: pieces of a text as they come, before the complete message.
 //!
-//! A text is one streamed message with one block. Calls come whole.
+//! A text is one streamed message with one block. Calls are not streamed.
 
+use ibeam_dialects::Step;
 use ibeam_protocol::SessionId;
 use serde_json::{Value, json};
 
 use super::control_protocol::at;
 
-/// What was streamed so far.
+/// The message that is being streamed.
 #[derive(Default)]
 pub(super) struct PartialMessages {
     session: String,
     model: String,
-    open: bool,
+    is_open: bool,
 }
 
 impl PartialMessages {
-    /// Appends the events for a line of contract 1, which stand before what the line becomes.
-    pub(super) fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        if !self.open && !is(line, "assistant") && !is(line, "system") {
-            return;
-        }
-        let event: Value = serde_json::from_slice(line).unwrap_or_default();
-        let text = |pointer: &str| at(&event, pointer).as_str().unwrap_or_default().to_owned();
-        if is(line, "system") {
-            (self.session, self.model, self.open) = (text("/session_id"), text("/model"), false);
-        } else if is(line, "assistant") {
-            if !std::mem::replace(&mut self.open, true) {
-                let usage = json!({ "input_tokens": 0, "output_tokens": 0 });
-                let message = json!({
-                    "id": format!("msg_{}", SessionId::random()),
-                    "type": "message",
-                    "role": "assistant",
-                    "model": self.model,
-                    "content": [],
-                    "stop_reason": null,
-                    "stop_sequence": null,
-                    "usage": usage,
-                });
-                self.event(json!({ "type": "message_start", "message": message }), out);
-                let block = json!({ "type": "text", "text": "" });
-                self.event(json!({ "type": "content_block_start", "index": 0, "content_block": block }), out);
+    /// Appends the lines that precede the lines of `step`, whose payload is in contract 1.
+    pub(super) fn write(&mut self, step: &Step, out: &mut Vec<Value>) {
+        match step {
+            Step::Init { session, payload } => {
+                self.session.clone_from(session);
+                let model = at(payload, "/system~1init/model").as_str().unwrap_or_default();
+                model.clone_into(&mut self.model);
+                self.is_open = false;
             }
-            let delta = json!({ "type": "text_delta", "text": text("/message/content/0/text") });
-            self.event(json!({ "type": "content_block_delta", "index": 0, "delta": delta }), out);
-        } else {
-            self.open = false;
-            let reason = if is(line, "tool_call") { "tool_use" } else { "end_turn" };
-            self.event(json!({ "type": "content_block_stop", "index": 0 }), out);
-            let delta = json!({ "stop_reason": reason, "stop_sequence": null });
-            self.event(
-                json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 0 } }),
-                out,
-            );
-            self.event(json!({ "type": "message_stop" }), out);
+            Step::Text(text) => {
+                if !std::mem::replace(&mut self.is_open, true) {
+                    self.start_message(out);
+                }
+                let delta = json!({ "type": "text_delta", "text": text.text });
+                let event = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+                self.push(event, out);
+            }
+            Step::CallStarted(_) | Step::CallEnded(_) => self.end_message("tool_use", out),
+            Step::Prompt(_) | Step::Thought(_) | Step::End(_) => self.end_message("end_turn", out),
         }
     }
 
-    fn event(&self, event: Value, out: &mut Vec<u8>) {
-        let line = json!({
+    fn start_message(&self, out: &mut Vec<Value>) {
+        let message = json!({
+            "id": format!("msg_{}", SessionId::random()),
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": [],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": { "input_tokens": 0, "output_tokens": 0 },
+        });
+        self.push(json!({ "type": "message_start", "message": message }), out);
+        let block = json!({ "type": "text", "text": "" });
+        self.push(json!({ "type": "content_block_start", "index": 0, "content_block": block }), out);
+    }
+
+    fn end_message(&mut self, reason: &str, out: &mut Vec<Value>) {
+        if !std::mem::take(&mut self.is_open) {
+            return;
+        }
+        self.push(json!({ "type": "content_block_stop", "index": 0 }), out);
+        let delta = json!({ "stop_reason": reason, "stop_sequence": null });
+        self.push(json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 0 } }), out);
+        self.push(json!({ "type": "message_stop" }), out);
+    }
+
+    fn push(&self, event: Value, out: &mut Vec<Value>) {
+        out.push(json!({
             "type": "stream_event",
             "event": event,
             "session_id": self.session,
             "parent_tool_use_id": null,
             "uuid": SessionId::random().to_string(),
-        });
-        out.extend_from_slice(format!("{line}\n").as_bytes());
+        }));
     }
-}
-
-/// Whether the line is of that type; ours begin with it.
-fn is(line: &[u8], kind: &str) -> bool {
-    line.strip_prefix(br#"{"type":""#)
-        .is_some_and(|rest| rest.strip_prefix(kind.as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use ibeam_protocol::Reason;
 use serde_json::json;
 
-use super::{Request, usage};
+use super::{ClaudeOptions, usage_error};
 
 /// The form of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub(super) fn form_of(args: &[OsString]) -> Option<Result<Form, Reason>> {
     let form = flags.iter().try_fold(Form::Json, |_, flag| match *flag {
         "--json" => Ok(Form::Json),
         "--text" => Ok(Form::Text),
-        other => Err(usage(format!("`auth status` has no `{other}`; there are `--json` and `--text`"))),
+        other => Err(usage_error(format!("`auth status` has no `{other}`; there are `--json` and `--text`"))),
     });
     Some(form)
 }
 
-impl Request {
+impl ClaudeOptions {
     /// Returns the login status and its exit code; `None` where it is not asked for.
     ///
     /// `keys` names the providers that have a key and where it comes from, a variable as `$NAME`; `is_usable` is
@@ -69,7 +69,7 @@ mod tests {
     fn check(args: &[&str], keys: &[(&str, &str)], is_usable: bool, parts: &[&str], expect: u8) {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
         let form = form_of(&args).unwrap().unwrap_or_else(|reason| panic!("{reason:?}"));
-        let request = Request { auth_status: Some(form), ..Request::default() };
+        let request = ClaudeOptions { auth_status: Some(form), ..ClaudeOptions::default() };
         let keys: Vec<_> =
             keys.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect();
         let (text, code) = request.auth_status(&keys, is_usable).unwrap();
@@ -95,6 +95,6 @@ mod tests {
         }
         let odd: Vec<OsString> = ["auth", "status", "--yaml"].iter().map(Into::into).collect();
         assert!(form_of(&odd).unwrap().is_err());
-        assert!(Request::default().auth_status(&[], true).is_none());
+        assert!(ClaudeOptions::default().auth_status(&[], true).is_none());
     }
 }

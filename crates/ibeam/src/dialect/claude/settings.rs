@@ -5,7 +5,7 @@
 use ibeam_protocol::Reason;
 use serde_json::{Map, Value};
 
-use super::{Draft, Env, file, put, usage};
+use super::{Draft, Env, set, usage_error};
 
 /// Keys whose leaving out would allow more.
 const NARROWING: &[&str] =
@@ -28,7 +28,9 @@ impl Draft {
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
-                    return Err(usage("`hooks` of `--settings` cannot be kept here; see docs/hooks.md"));
+                    return Err(usage_error(
+                        "`hooks` of `--settings` cannot be kept here; see docs/hooks.md",
+                    ));
                 }
                 (key, _) if NARROWING.contains(&key) => return Err(cannot_be_kept(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
@@ -76,10 +78,10 @@ impl Draft {
                 "ask" => self.ask.extend(texts(key, value)?),
                 "additionalDirectories" => self.directories.extend(texts(key, value)?),
                 "defaultMode" if self.mode.is_none() => {
-                    put(&mut self.mode, value.as_str().map(str::to_owned))?
+                    set(&mut self.mode, value.as_str().map(str::to_owned))?
                 }
                 "defaultMode" => {}
-                "disableBypassPermissionsMode" => put(&mut self.no_bypass, true)?,
+                "disableBypassPermissionsMode" => set(&mut self.no_bypass, true)?,
                 other => return Err(cannot_be_kept(&format!("permissions.{other}"))),
             }
         }
@@ -98,18 +100,19 @@ impl Draft {
             self.host_servers.extend(of_host.map(|(name, _)| name.clone()));
             servers.retain(|_, server| !is_of_host(server));
         }
-        self.pass("--mcp-config", &Value::Object(document).to_string())
+        self.forward("--mcp-config", &Value::Object(document).to_string())
     }
 }
 
 fn cannot_be_kept(key: &str) -> Reason {
-    usage(format!("`{key}` of `--settings` cannot be kept here"))
+    usage_error(format!("`{key}` of `--settings` cannot be kept here"))
 }
 
 fn object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {
-    let text = if given.trim_start().starts_with('{') { given.to_owned() } else { file(env, given)? };
+    let text = if given.trim_start().starts_with('{') { given.to_owned() } else { env.file(given)? };
     let text = text.trim_start_matches('\u{feff}');
-    serde_json::from_str(text).map_err(|error| usage(format!("`{flag}` should be a JSON object: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| usage_error(format!("`{flag}` should be a JSON object: {error}")))
 }
 
 fn texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
@@ -118,7 +121,7 @@ fn texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
     match texts {
         Some(texts) if value.is_array() => Ok(texts),
         Some(_) | None => {
-            Err(usage(format!("`permissions.{key}` of `--settings` should be a list of strings")))
+            Err(usage_error(format!("`permissions.{key}` of `--settings` should be a list of strings")))
         }
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! Goes through the converter that writes the stream, so hooks are told of a call as the stream tells of it.
 
-use std::io;
-
-use ibeam_dialects::{Converter, DialectName};
-use ibeam_output::{EventWriter as _, StreamJson};
-use ibeam_protocol::{Event, EventKind, ModelCallId, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_dialects::{Converter, DialectName, LiveEncoder, Step};
+use ibeam_output::{call_event, init_event};
+use ibeam_protocol::{ModelCallId, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_wire::Contract;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::claude;
@@ -38,8 +37,17 @@ impl CallForm {
         call: &ToolCall,
         outcome: Option<&ToolOutcome>,
     ) -> Result<Self, String> {
-        let lines = lines(head, call, outcome).map_err(|error| error.to_string())?;
-        let events = converted(DialectName::Cursor, DialectName::Claude, &lines)?;
+        let session = head.session_id.to_string();
+        let answer = ModelCallId::from("0");
+        let mut events = Vec::new();
+        let mut encoder = LiveEncoder::new(DialectName::Claude, "", 0);
+        encoder.write(Step::from_init(&init_event(head, &session, Contract::One)), &mut events);
+        let start = call_event(&session, &answer, 0, call, None);
+        encoder.write(Step::from_call_start(&start), &mut events);
+        if outcome.is_some() {
+            let end = call_event(&session, &answer, 0, call, outcome);
+            encoder.write(Step::from_call_end(&end), &mut events);
+        }
         let block = |kind: &str| {
             let blocks = events.iter().filter_map(|event| event.pointer("/message/content")?.as_array());
             blocks.flatten().find(|block| *at(block, "/type") == kind)
@@ -81,32 +89,12 @@ impl CallForm {
     }
 }
 
-/// Returns the lines of contract 1 about a call.
-fn lines(head: &SessionStarted, call: &ToolCall, outcome: Option<&ToolOutcome>) -> io::Result<Vec<u8>> {
-    let model_call_id = ModelCallId::from("0");
-    let started = EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() };
-    let finished = outcome.map(|outcome| EventKind::ToolCallFinished {
-        model_call_id,
-        call: call.clone(),
-        outcome: outcome.clone(),
-    });
-    let mut lines = Vec::new();
-    let mut writer = StreamJson::new(&mut lines);
-    let head = EventKind::SessionStarted(Box::new(head.clone()));
-    for kind in [head, started].into_iter().chain(finished) {
-        writer.write(&Event { seq: 0, at_ms: 0, kind })?;
-    }
-    writer.flush()?;
-    drop(writer);
-    Ok(lines)
-}
-
 /// Returns the events that the lines become in another dialect.
 fn converted(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Value>, String> {
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        converter.line(line, &mut out).map_err(|error| error.to_string())?;
+        converter.convert_line(line, &mut out).map_err(|error| error.to_string())?;
     }
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).map_err(|error| error.to_string())).collect()
@@ -116,6 +104,8 @@ fn converted(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Val
 mod tests {
     use std::fs;
     use std::path::Path;
+
+    use ibeam_protocol::{Event, EventKind};
 
     use super::*;
 

@@ -1,0 +1,236 @@
+//! Lines of Claude Code as steps.
+//!
+//! With partial messages a text comes twice, in `stream_event`s and whole; the whole one is passed over.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::ids::TextDigest;
+use crate::iso_time;
+use crate::json::{Object, take, take_list, take_object, take_text, text};
+use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
+
+/// Calls that may wait for their result.
+const MAX_OPEN_CALLS: usize = 4096;
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    begun: bool,
+    session: String,
+    model: String,
+    /// The calls whose result is to come.
+    open: HashMap<String, (Option<String>, Payload)>,
+    /// The text that came in pieces and has not come whole.
+    pieces: TextDigest,
+    /// The text of the last whole message.
+    last: TextDigest,
+}
+
+impl StepDecoder for Decoder {
+    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        let known = match kind.as_str() {
+            "assistant" | "user" | "result" => true,
+            "system" => text(&event, "subtype") == Some("init"),
+            "stream_event" => true,
+            _ => false,
+        };
+        if !known {
+            return false;
+        }
+        let session = take_text(&mut event, "session_id").unwrap_or_default();
+        if !self.begun && kind != "system" && !session.is_empty() {
+            self.begun = true;
+            self.session.clone_from(&session);
+            sink.push(Step::Init { session: session.clone(), payload: json!({ "system/init": {} }) });
+        }
+        if self.begun && session != self.session && !session.is_empty() {
+            sink.lose("session_id");
+        }
+        match kind.as_str() {
+            "system" => {
+                event.shift_remove("subtype");
+                drop_uuid("system/init", &mut event, sink);
+                if self.begun {
+                    sink.lose("system/init");
+                    return true;
+                }
+                self.begun = true;
+                self.session.clone_from(&session);
+                text(&event, "model").unwrap_or_default().clone_into(&mut self.model);
+                sink.push(Step::Init { session, payload: json!({ "system/init": event }) });
+            }
+            "assistant" => self.assistant(event, sink),
+            "user" => self.user(event, sink),
+            "stream_event" => self.partial(event, sink),
+            _ => {
+                drop_uuid("result", &mut event, sink);
+                // The answer again.
+                if text(&event, "subtype") == Some("success")
+                    && !event.get("is_error").and_then(Value::as_bool).unwrap_or_default()
+                    && text(&event, "result").is_some_and(|result| self.last.matches(result))
+                {
+                    event.shift_remove("result");
+                }
+                sink.push(Step::End(json!({ "result": event })));
+            }
+        }
+        true
+    }
+
+    fn finish(&mut self, _: &mut StepSink<'_>) {}
+}
+
+impl Decoder {
+    fn assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+        let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("assistant") };
+        let answer = take_text(&mut message, "id");
+        let blocks = take_list(&mut message, "content").unwrap_or_default();
+        for (key, known) in [("type", "message"), ("role", "assistant"), ("model", &self.model)] {
+            if text(&message, key) == Some(known) {
+                message.shift_remove(key);
+            }
+        }
+        sink.lose_rest("assistant.message", &message);
+        drop_uuid("assistant", &mut event, sink);
+        // What a sub-agent says is not the answer; what it calls is done.
+        let own = is_own(&event);
+        sink.lose_rest("assistant", &event);
+        for block in blocks {
+            let Value::Object(mut block) = block else {
+                sink.lose("assistant.message.content[]");
+                continue;
+            };
+            match take_text(&mut block, "type").as_deref() {
+                Some(kind @ ("text" | "thinking")) if !own => sink.lose(&format!("assistant/{kind}")),
+                Some("text") => {
+                    let text = take_text(&mut block, "text").unwrap_or_default();
+                    sink.lose_rest("assistant/text", &block);
+                    let pieces = std::mem::take(&mut self.pieces);
+                    self.last = TextDigest::from_text(&text);
+                    if pieces.len_bytes == 0 || !pieces.matches(&text) {
+                        sink.push(Step::Text(TextStep { text, at_ms: None, answer_id: answer.clone() }));
+                    }
+                }
+                Some("thinking") => {
+                    let thought = take_text(&mut block, "thinking").unwrap_or_default();
+                    sink.lose_rest("assistant/thinking", &block);
+                    sink.push(Step::Thought(thought));
+                }
+                Some("tool_use") => {
+                    let id = take_text(&mut block, "id").unwrap_or_default();
+                    let payload = json!({ "assistant/tool_use": block });
+                    if self.open.len() < MAX_OPEN_CALLS {
+                        self.open.insert(id.clone(), (answer.clone(), payload.clone()));
+                    }
+                    sink.push(Step::CallStarted(CallStep {
+                        id,
+                        answer_id: answer.clone(),
+                        at_ms: None,
+                        payload,
+                    }));
+                }
+                other => sink.lose(&format!("assistant/{}", other.unwrap_or_default())),
+            }
+        }
+    }
+
+    fn user(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+        let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("user") };
+        let structured = take(&mut event, "tool_use_result");
+        drop_uuid("user", &mut event, sink);
+        // The mark of a prompt that is repeated; nothing follows from it.
+        event.shift_remove("isReplay");
+        let blocks = match take(&mut message, "content") {
+            Value::String(text) => vec![json!({ "type": "text", "text": text })],
+            Value::Array(blocks) => blocks,
+            _ => Vec::new(),
+        };
+        if text(&message, "role") == Some("user") {
+            message.shift_remove("role");
+        }
+        sink.lose_rest("user.message", &message);
+        let own = is_own(&event);
+        let mut prompt = Vec::new();
+        let mut results = Vec::new();
+        for block in blocks {
+            let Value::Object(mut block) = block else {
+                sink.lose("user.message.content[]");
+                continue;
+            };
+            match take_text(&mut block, "type").as_deref() {
+                Some("text") if !own => sink.lose("user/text"),
+                Some("text") => {
+                    prompt.extend(take_text(&mut block, "text"));
+                    sink.lose_rest("user/text", &block);
+                }
+                Some("tool_result") => results.push(block),
+                other => sink.lose(&format!("user/{}", other.unwrap_or_default())),
+            }
+        }
+        let at =
+            if results.is_empty() { None } else { text(&event, "timestamp").and_then(iso_time::from_iso) };
+        if at.is_some() {
+            event.shift_remove("timestamp");
+        }
+        sink.lose_rest("user", &event);
+        if !prompt.is_empty() {
+            sink.push(Step::Prompt(prompt));
+        }
+        let alone = results.len() == 1;
+        if !alone && !structured.is_null() {
+            sink.lose("user.tool_use_result");
+        }
+        for mut result in results {
+            let id = take_text(&mut result, "tool_use_id").unwrap_or_default();
+            if alone && !structured.is_null() {
+                result.insert("tool_use_result".to_owned(), structured.clone());
+            }
+            let Some((answer, mut payload)) = self.open.remove(&id) else {
+                sink.lose("user/tool_result");
+                continue;
+            };
+            if let Some(payload) = payload.as_object_mut() {
+                payload.insert("user/tool_result".to_owned(), result.into());
+            }
+            sink.push(Step::CallEnded(CallStep { id, answer_id: answer, at_ms: at, payload }));
+        }
+    }
+
+    fn partial(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+        let own = is_own(&event);
+        let inner = take_object(&mut event, "event").unwrap_or_default();
+        let kind = text(&inner, "type").unwrap_or_default();
+        if own && kind == "content_block_start" {
+            // What came before it and never whole was given up.
+            self.pieces = TextDigest::default();
+        }
+        let delta =
+            inner.get("delta").filter(|delta| delta.get("type").is_some_and(|kind| kind == "text_delta"));
+        let piece = delta
+            .and_then(|delta| delta.get("text")?.as_str())
+            .filter(|_| own && kind == "content_block_delta");
+        match piece {
+            Some(piece) => {
+                self.pieces.push(piece);
+                sink.join("stream_event/content_block_delta");
+                sink.push(Step::Text(TextStep { text: piece.to_owned(), at_ms: None, answer_id: None }));
+            }
+            None => sink.lose(&format!("stream_event/{kind}")),
+        }
+    }
+}
+
+/// It is of the run itself, not of a sub-agent.
+fn is_own(event: &Object) -> bool {
+    event.get("parent_tool_use_id").is_none_or(Value::is_null)
+}
+
+/// Ids of lines; no other dialect has them, so they are a loss of every event.
+fn drop_uuid(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
+    if event.shift_remove("uuid").is_some() {
+        sink.lose(&format!("{name}.uuid"));
+    }
+}

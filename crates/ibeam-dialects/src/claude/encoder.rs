@@ -1,0 +1,164 @@
+//! Steps as lines of Claude Code. One block a message, as it prints them.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::json::{Object, into_object, object, take, take_object, text};
+use crate::step::{CallStep, Step, StepEncoder, TextStep};
+use crate::{ids, iso_time};
+
+/// The most bytes of inputs that are kept for the end.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    session: String,
+    /// What ids are made of: the session and, where it goes on, the run.
+    seed: String,
+    model: String,
+    /// Lines so far; their ids come of it.
+    lines: u64,
+    /// Answers of the model without an id.
+    answers: u64,
+    /// The text of the last segment, which the end repeats.
+    last: String,
+    /// The inputs of calls that failed, by id: the end repeats those that were refused.
+    failed: HashMap<String, Value>,
+    /// The bytes of these inputs.
+    kept: usize,
+}
+
+impl StepEncoder for Encoder {
+    fn start_live(&mut self, run: &str, _started_ms: u64) {
+        run.clone_into(&mut self.seed);
+    }
+
+    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+        match step {
+            Step::Init { session, mut payload } => {
+                self.seed.push_str(&session);
+                self.session = session;
+                let init = payload
+                    .as_object_mut()
+                    .and_then(|payload| take_object(payload, "system/init"))
+                    .unwrap_or_default();
+                text(&init, "model").unwrap_or_default().clone_into(&mut self.model);
+                let mut event = self.head("system");
+                event.insert("subtype".to_owned(), "init".into());
+                event.extend(init);
+                self.write(event, out);
+            }
+            Step::Prompt(blocks) => {
+                let content: Vec<Value> =
+                    blocks.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
+                let mut event = self.head("user");
+                event.insert("message".to_owned(), json!({ "role": "user", "content": content }));
+                event.insert("parent_tool_use_id".to_owned(), Value::Null);
+                event.insert("isReplay".to_owned(), true.into());
+                self.write(event, out);
+            }
+            Step::Text(TextStep { text, answer_id, .. }) => {
+                self.message(answer_id, json!({ "type": "text", "text": text }), out);
+                self.last = text;
+            }
+            Step::Thought(thought) => {
+                self.message(None, json!({ "type": "thinking", "thinking": thought, "signature": "" }), out);
+            }
+            Step::CallStarted(CallStep { id, answer_id, mut payload, .. }) => {
+                let mut block = into_object(json!({ "type": "tool_use", "id": id }));
+                let used =
+                    payload.as_object_mut().and_then(|payload| take_object(payload, "assistant/tool_use"));
+                block.extend(used.unwrap_or_default());
+                self.message(answer_id, Value::Object(block), out);
+            }
+            Step::CallEnded(CallStep { id, at_ms, mut payload, .. }) => {
+                let result =
+                    payload.as_object_mut().and_then(|payload| take_object(payload, "user/tool_result"));
+                let mut result = result.unwrap_or_default();
+                let structured = take(&mut result, "tool_use_result");
+                if result.get("is_error").is_some_and(|failed| *failed == true) {
+                    self.keep_input(&id, payload.pointer("/assistant~1tool_use/input"));
+                }
+                let mut block = into_object(json!({ "type": "tool_result", "tool_use_id": id }));
+                block.extend(result);
+                let mut event = self.head("user");
+                event.insert("message".to_owned(), json!({ "role": "user", "content": [block] }));
+                event.insert("parent_tool_use_id".to_owned(), Value::Null);
+                let further = object([
+                    ("timestamp", at_ms.and_then(iso_time::to_iso).into()),
+                    ("tool_use_result", structured),
+                ]);
+                event.extend(into_object(further));
+                self.write(event, out);
+            }
+            Step::End(mut payload) => {
+                let mut end = payload
+                    .as_object_mut()
+                    .and_then(|payload| take_object(payload, "result"))
+                    .unwrap_or_default();
+                let mut event = self.head("result");
+                if text(&end, "subtype") == Some("success") {
+                    end.insert("result".to_owned(), std::mem::take(&mut self.last).into());
+                }
+                let denials = end.get_mut("permission_denials").and_then(Value::as_array_mut);
+                for denial in denials.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    let input = text(denial, "tool_use_id").and_then(|id| self.failed.remove(id));
+                    if let Some(input) = input {
+                        denial.insert("tool_input".to_owned(), input);
+                    }
+                }
+                event.extend(end);
+                self.write(event, out);
+            }
+        }
+    }
+}
+
+impl Encoder {
+    fn head(&self, kind: &str) -> Object {
+        into_object(json!({ "type": kind, "session_id": self.session }))
+    }
+
+    fn keep_input(&mut self, id: &str, input: Option<&Value>) {
+        let Some(input) = input else { return };
+        let bytes = self.kept.saturating_add(input.to_string().len());
+        if bytes <= MAX_KEPT_BYTES {
+            self.kept = bytes;
+            self.failed.insert(id.to_owned(), input.clone());
+        }
+    }
+
+    fn message(&mut self, answer: Option<String>, block: Value, out: &mut Vec<Value>) {
+        let id = answer.unwrap_or_else(|| {
+            self.answers += 1;
+            ids::message_id(&self.seed, self.answers)
+        });
+        let mut event = self.head("assistant");
+        let message = json!({
+            "id": id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": [block],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": {
+                "input_tokens": 0,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 0,
+                "output_tokens": 0,
+            },
+        });
+        event.insert("message".to_owned(), message);
+        event.insert("parent_tool_use_id".to_owned(), Value::Null);
+        self.write(event, out);
+    }
+
+    fn write(&mut self, mut event: Object, out: &mut Vec<Value>) {
+        event.insert("uuid".to_owned(), ids::derived_uuid(&self.seed, self.lines).into());
+        self.lines += 1;
+        out.push(Value::Object(event));
+    }
+}

@@ -1,0 +1,109 @@
+//! Lines of Codex as steps.
+//!
+//! A to-do list is one item that is told again whenever it changes; each telling becomes a call of its own.
+
+use serde_json::{Value, json};
+
+use crate::json::{Object, take_object, take_text, text};
+use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The to-do list as it was told last, and how often it was.
+    todos: Option<(Object, u64)>,
+    /// An error that may turn out to be the end.
+    error: Option<Value>,
+}
+
+impl StepDecoder for Decoder {
+    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        if kind != "error"
+            && let Some(_passed) = self.error.take()
+        {
+            sink.lose("error");
+        }
+        match kind.as_str() {
+            "thread.started" => {
+                let session = take_text(&mut event, "thread_id").unwrap_or_default();
+                sink.lose_rest("thread.started", &event);
+                sink.push(Step::Init { session, payload: json!({}) });
+            }
+            "turn.started" => sink.lose_rest("turn.started", &event),
+            "item.started" | "item.updated" | "item.completed" => {
+                let Some(item) = take_object(&mut event, "item") else {
+                    sink.lose(&kind);
+                    return true;
+                };
+                sink.lose_rest(&kind, &event);
+                self.item(&kind, item, sink);
+            }
+            "turn.completed" | "turn.failed" => sink.push(Step::End(json!({ kind: event }))),
+            "error" => {
+                if self.error.replace(json!({ "error": event })).is_some() {
+                    sink.lose("error");
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, sink: &mut StepSink<'_>) {
+        if let Some(error) = self.error.take() {
+            sink.push(Step::End(error));
+        }
+    }
+}
+
+impl Decoder {
+    fn item(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
+        let kind = text(&item, "type").unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "agent_message" | "reasoning" => {
+                if event != "item.completed" {
+                    return sink.lose(&format!("{event}/{kind}"));
+                }
+                let said = take_text(&mut item, "text").unwrap_or_default();
+                item.shift_remove("type");
+                sink.lose_rest(&format!("item/{kind}"), &item);
+                sink.push(match kind.as_str() {
+                    "reasoning" => Step::Thought(said),
+                    _ => Step::Text(TextStep { text: said, at_ms: None, answer_id: None }),
+                });
+            }
+            "todo_list" => self.todo_list(event, item, sink),
+            "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search" => {
+                let id = take_text(&mut item, "id").unwrap_or_default();
+                let call = CallStep { id, answer_id: None, at_ms: None, payload: json!({ "item": item }) };
+                match event {
+                    // It does not know yet what it looks for.
+                    "item.started" if kind == "web_search" => sink.lose("item.started/web_search"),
+                    "item.started" => sink.push(Step::CallStarted(call)),
+                    "item.completed" => sink.push(Step::CallEnded(call)),
+                    _ => sink.lose(&format!("{event}/{kind}")),
+                }
+            }
+            _ => sink.lose(&format!("{event}/{kind}")),
+        }
+    }
+
+    fn todo_list(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
+        let id = take_text(&mut item, "id").unwrap_or_default();
+        let known = self.todos.as_ref().is_some_and(|(last, _)| *last == item);
+        // Its completion says that the turn is over, and nothing of the list.
+        if event == "item.completed" && known {
+            return;
+        }
+        let times = self.todos.as_ref().map_or(1, |(_, times)| times + 1);
+        self.todos = Some((item.clone(), times));
+        let id = if times == 1 { id } else { format!("{id}.{times}") };
+        sink.push(Step::CallEnded(CallStep {
+            id,
+            answer_id: None,
+            at_ms: None,
+            payload: json!({ "item": item }),
+        }));
+    }
+}

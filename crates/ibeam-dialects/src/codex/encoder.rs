@@ -1,0 +1,82 @@
+//! Steps as lines of Codex.
+
+use serde_json::{Value, json};
+
+use crate::json::{into_object, take_object, text};
+use crate::step::{CallStep, Step, StepEncoder, TextStep};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    /// Items so far; those without an id of their own are named by it.
+    items: u64,
+    /// The to-do list: its id, and how it was told last.
+    todos: Option<(String, Value)>,
+}
+
+impl StepEncoder for Encoder {
+    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+        match step {
+            Step::Init { session, .. } => {
+                out.push(json!({ "type": "thread.started", "thread_id": session }));
+                out.push(json!({ "type": "turn.started" }));
+            }
+            Step::Prompt(_) => {}
+            Step::Text(TextStep { text, .. }) => {
+                let id = self.next();
+                self.item("item.completed", id, json!({ "type": "agent_message", "text": text }), out);
+            }
+            Step::Thought(text) => {
+                let id = self.next();
+                self.item("item.completed", id, json!({ "type": "reasoning", "text": text }), out);
+            }
+            Step::CallStarted(call) => {
+                self.items += 1;
+                let (id, item, todos) = parts(call);
+                if !todos {
+                    self.item("item.started", id, item, out);
+                }
+            }
+            Step::CallEnded(call) => match parts(call) {
+                (id, item, false) => self.item("item.completed", id, item, out),
+                (id, item, true) => {
+                    let event = if self.todos.is_some() { "item.updated" } else { "item.started" };
+                    let id = self.todos.take().map_or(id, |(first, _)| first);
+                    self.todos = Some((id.clone(), item.clone()));
+                    self.item(event, id, item, out);
+                }
+            },
+            Step::End(payload) => {
+                if let Some((id, item)) = self.todos.take() {
+                    self.item("item.completed", id, item, out);
+                }
+                for (kind, rest) in into_object(payload) {
+                    let mut event = into_object(json!({ "type": kind }));
+                    event.extend(into_object(rest));
+                    out.push(Value::Object(event));
+                }
+            }
+        }
+    }
+}
+
+impl Encoder {
+    fn next(&mut self) -> String {
+        self.items += 1;
+        format!("item_{}", self.items - 1)
+    }
+
+    fn item(&self, event: &str, id: String, item: Value, out: &mut Vec<Value>) {
+        let mut whole = into_object(json!({ "id": id }));
+        whole.extend(into_object(item));
+        out.push(json!({ "type": event, "item": whole }));
+    }
+}
+
+/// The id of a call, its item, and whether that is a to-do list.
+fn parts(call: CallStep) -> (String, Value, bool) {
+    let CallStep { id, mut payload, .. } = call;
+    let item = payload.as_object_mut().and_then(|payload| take_object(payload, "item")).unwrap_or_default();
+    let todos = text(&item, "type") == Some("todo_list");
+    (id, Value::Object(item), todos)
+}

@@ -1,0 +1,140 @@
+//! Events of contract 1 and 2, and of the original, as steps.
+//!
+//! Contract 2 repeats a segment after its deltas; the repetition is passed over.
+
+use serde_json::{Value, json};
+
+use crate::ids::TextDigest;
+use crate::json::{Object, take, take_list, take_object, take_text, text};
+use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    session: Option<String>,
+    /// Every text so far, to tell whether the end repeats it.
+    said: TextDigest,
+    /// The text since the last call began, which the end repeats too.
+    last: TextDigest,
+    /// The texts of the segment so far, and whether they are deltas of contract 2 or might be.
+    segment: TextDigest,
+}
+
+impl StepDecoder for Decoder {
+    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        let subtype = text(&event, "subtype").unwrap_or_default().to_owned();
+        let session = take_text(&mut event, "session_id").unwrap_or_default();
+        match &self.session {
+            Some(known) if *known != session && !session.is_empty() => sink.lose("session_id"),
+            Some(_) => {}
+            None => self.session = Some(session.clone()),
+        }
+        match (kind.as_str(), subtype.as_str()) {
+            ("system", "init") => {
+                event.shift_remove("subtype");
+                sink.push(Step::Init { session, payload: json!({ "system/init": event }) });
+            }
+            ("user", _) => {
+                let blocks = texts("user", &mut event, sink);
+                sink.push(Step::Prompt(blocks));
+                sink.lose_rest("user", &event);
+            }
+            ("assistant", _) => self.assistant(event, sink),
+            ("tool_call", "started" | "completed") => {
+                self.segment = TextDigest::default();
+                if subtype == "started" {
+                    self.last = TextDigest::default();
+                }
+                event.shift_remove("subtype");
+                tool_call(event, subtype == "completed", sink);
+            }
+            ("result", "success") => {
+                event.shift_remove("subtype");
+                self.end("result/success", event, sink);
+            }
+            ("error", _) => self.end("error", event, sink),
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, _: &mut StepSink<'_>) {}
+}
+
+impl Decoder {
+    fn assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+        let text = texts("assistant", &mut event, sink).concat();
+        let at = event.get("timestamp_ms").and_then(Value::as_u64);
+        let answer = take_text(&mut event, "model_call_id");
+        // Deltas of contract 2 have a time and nothing else; what repeats them has both, or neither.
+        let repeats =
+            (answer.is_some() || at.is_none()) && self.segment.len_bytes > 0 && self.segment.matches(&text);
+        if at.is_some() {
+            event.shift_remove("timestamp_ms");
+        }
+        sink.lose_rest("assistant", &event);
+        if answer.is_some() {
+            sink.lose("assistant.model_call_id");
+        }
+        if repeats {
+            sink.join("assistant");
+            return self.segment = TextDigest::default();
+        }
+        match at.is_some() && answer.is_none() {
+            true => self.segment.push(&text),
+            false => self.segment = TextDigest::default(),
+        }
+        self.said.push(&text);
+        self.last.push(&text);
+        sink.push(Step::Text(TextStep { text, at_ms: at, answer_id: None }));
+    }
+
+    /// The end repeats every text, and the last one by itself; that needs no place of its own.
+    fn end(&mut self, name: &str, mut event: Object, sink: &mut StepSink<'_>) {
+        if text(&event, "result").is_some_and(|result| self.said.matches(result)) {
+            event.shift_remove("result");
+        }
+        if let Some(summary) = event.get_mut("ibeam").and_then(Value::as_object_mut)
+            && text(summary, "final").is_some_and(|message| self.last.matches(message))
+        {
+            summary.shift_remove("final");
+        }
+        sink.push(Step::End(json!({ name: event })));
+    }
+}
+
+/// The texts of a message; takes it out.
+fn texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<String> {
+    let Some(mut message) = take_object(event, "message") else { return Vec::new() };
+    let mut texts = Vec::new();
+    for block in take_list(&mut message, "content").unwrap_or_default() {
+        let Value::Object(mut block) = block else {
+            sink.lose(&format!("{name}.message.content[]"));
+            continue;
+        };
+        if text(&block, "type") == Some("text") {
+            block.shift_remove("type");
+        }
+        texts.extend(take_text(&mut block, "text"));
+        sink.lose_rest(&format!("{name}.message.content[]"), &block);
+    }
+    if text(&message, "role") == Some(name) {
+        message.shift_remove("role");
+    }
+    sink.lose_rest(&format!("{name}.message"), &message);
+    texts
+}
+
+fn tool_call(mut event: Object, completed: bool, sink: &mut StepSink<'_>) {
+    let id = take_text(&mut event, "call_id").unwrap_or_default();
+    let answer = take_text(&mut event, "model_call_id");
+    let at = event.get("timestamp_ms").and_then(Value::as_u64);
+    if at.is_some() {
+        event.shift_remove("timestamp_ms");
+    }
+    let tool_call = take(&mut event, "tool_call");
+    sink.lose_rest(if completed { "tool_call/completed" } else { "tool_call/started" }, &event);
+    let call = CallStep::from_contract(id, answer, at, tool_call);
+    sink.push(if completed { Step::CallEnded(call) } else { Step::CallStarted(call) });
+}

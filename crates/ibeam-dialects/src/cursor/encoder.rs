@@ -1,0 +1,225 @@
+//! Steps as events of contract 1. What the contract demands and a source does not say has a value that says nothing.
+
+use serde_json::{Value, json};
+
+use crate::contract::{self, CALL_ID, TOOLS_WITH_CALL_ID};
+use crate::json::{Object, into_object, object, take, take_object, text};
+use crate::step::{CallStep, Step, StepEncoder, TextStep};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    session: String,
+    /// The end repeats every text.
+    said: String,
+    /// The byte of `said` where the text after the last call begins.
+    last: usize,
+    prompted: bool,
+    open: Vec<CallStep>,
+    calls: u64,
+    failed: u64,
+}
+
+impl StepEncoder for Encoder {
+    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+        if !self.prompted && !matches!(step, Step::Init { .. } | Step::Prompt(_)) {
+            self.user(vec![String::new()], out);
+        }
+        match step {
+            Step::Init { session, payload } => {
+                self.session = session;
+                self.init(payload, out);
+            }
+            Step::Prompt(blocks) => self.user(blocks, out),
+            Step::Text(TextStep { text, at_ms, .. }) => {
+                self.said.push_str(&text);
+                let event = object([
+                    ("type", "assistant".into()),
+                    ("message", message("assistant", vec![text])),
+                    ("session_id", self.session.as_str().into()),
+                    ("timestamp_ms", at_ms.into()),
+                ]);
+                out.push(event);
+            }
+            Step::Thought(_) => {}
+            Step::CallStarted(call) => {
+                self.calls += 1;
+                self.last = self.said.len();
+                self.call("started", call.clone(), out);
+                self.open.push(call);
+            }
+            Step::CallEnded(call) => {
+                self.open.retain(|open| open.id != call.id);
+                self.failed += u64::from(contract::is_failed_call(&call.payload));
+                self.call("completed", call, out);
+            }
+            Step::End(payload) => {
+                for mut call in std::mem::take(&mut self.open) {
+                    contract::set_result(
+                        &mut call.payload,
+                        json!({ "error": { "errorMessage": "the run ended before the call" } }),
+                    );
+                    self.failed += 1;
+                    self.call("completed", call, out);
+                }
+                self.end(payload, out);
+            }
+        }
+    }
+}
+
+impl Encoder {
+    fn init(&self, mut payload: Value, out: &mut Vec<Value>) {
+        let mut init = payload
+            .as_object_mut()
+            .and_then(|payload| take_object(payload, "system/init"))
+            .unwrap_or_default();
+        let mut or = |key: &str, value: Value| match take(&mut init, key) {
+            Value::Null => value,
+            there => there,
+        };
+        let event = object([
+            ("type", "system".into()),
+            ("subtype", "init".into()),
+            ("apiKeySource", or("apiKeySource", "env".into())),
+            ("cwd", or("cwd", "/".into())),
+            ("session_id", self.session.as_str().into()),
+            ("model", or("model", "unknown".into())),
+            ("permissionMode", or("permissionMode", "default".into())),
+        ]);
+        let mut event = into_object(event);
+        event.extend(init);
+        out.push(Value::Object(event));
+    }
+
+    fn user(&mut self, blocks: Vec<String>, out: &mut Vec<Value>) {
+        if self.prompted {
+            return;
+        }
+        self.prompted = true;
+        let event = json!({ "type": "user", "message": message("user", blocks), "session_id": self.session });
+        out.push(event);
+    }
+
+    fn call(&self, subtype: &str, call: CallStep, out: &mut Vec<Value>) {
+        let CallStep { id, answer_id, at_ms, mut payload } = call;
+        let mut tool_call =
+            payload.as_object_mut().map(|payload| take(payload, "tool_call")).unwrap_or_default();
+        if let Some((key, body)) = tool_call.as_object_mut().and_then(|call| call.iter_mut().next())
+            && TOOLS_WITH_CALL_ID.contains(&key.as_str())
+            && let Some(args) = body.get_mut("args").and_then(Value::as_object_mut)
+        {
+            args.insert(CALL_ID.to_owned(), id.as_str().into());
+        }
+        let event = object([
+            ("type", "tool_call".into()),
+            ("subtype", subtype.into()),
+            ("call_id", id.into()),
+            ("tool_call", tool_call),
+            ("session_id", self.session.as_str().into()),
+            ("model_call_id", answer_id.into()),
+            ("timestamp_ms", at_ms.into()),
+        ]);
+        out.push(event);
+    }
+
+    fn end(&mut self, mut payload: Value, out: &mut Vec<Value>) {
+        let empty = &mut Object::new();
+        let payload = payload.as_object_mut().unwrap_or(empty);
+        let event = match take_object(payload, "error") {
+            Some(error) => self.error(error),
+            None => self.result(take_object(payload, "result/success").unwrap_or_default()),
+        };
+        out.push(event);
+    }
+
+    fn result(&mut self, mut end: Object) -> Value {
+        let duration = end.get("duration_ms").and_then(Value::as_u64).unwrap_or_default();
+        for key in ["duration_ms", "duration_api_ms", "is_error", "result"] {
+            end.shift_remove(key);
+        }
+        let mut summary = self.summary(&mut end);
+        if let Some(summary) = summary.as_object_mut() {
+            let message = self.said.get(self.last..).unwrap_or_default();
+            summary.insert("final".to_owned(), message.into());
+        }
+        let event = object([
+            ("type", "result".into()),
+            ("subtype", "success".into()),
+            ("duration_ms", duration.into()),
+            ("duration_api_ms", duration.into()),
+            ("is_error", false.into()),
+            ("result", std::mem::take(&mut self.said).into()),
+            ("session_id", self.session.as_str().into()),
+            ("request_id", take(&mut end, "request_id")),
+            ("usage", take(&mut end, "usage")),
+            ("ibeam", summary),
+        ]);
+        let mut event = into_object(event);
+        event.extend(end);
+        Value::Object(event)
+    }
+
+    fn error(&mut self, mut end: Object) -> Value {
+        end.shift_remove("result");
+        let class = contract::class_from_code(text(&end, "code").unwrap_or_default());
+        let summary = self.summary(&mut end);
+        let said = std::mem::take(&mut self.said);
+        let mut or = |key: &str, value: Value| match take(&mut end, key) {
+            Value::Null => value,
+            there => there,
+        };
+        let event = object([
+            ("type", "error".into()),
+            ("code", or("code", class.code.into())),
+            ("message", or("message", "the run failed".into())),
+            ("exit_code", or("exit_code", class.exit_code.into())),
+            ("retryable", or("retryable", class.retryable.into())),
+            ("retry_after_ms", or("retry_after_ms", Value::Null)),
+            ("http_status", or("http_status", Value::Null)),
+            ("request_id", or("request_id", Value::Null)),
+            ("session_id", self.session.as_str().into()),
+            ("ibeam", summary),
+            ("resumable", or("resumable", false.into())),
+            ("result", if said.is_empty() { Value::Null } else { said.into() }),
+        ]);
+        let mut event = into_object(event);
+        event.extend(end);
+        Value::Object(event)
+    }
+
+    /// The contract has it whole or not at all.
+    fn summary(&self, end: &mut Object) -> Value {
+        let mut known = take_object(end, "ibeam").unwrap_or_default();
+        let mut or = |key: &str, value: Value| match take(&mut known, key) {
+            Value::Null => value,
+            there => there,
+        };
+        let summary = object([
+            ("turns", or("turns", 1.into())),
+            ("api_ms", or("api_ms", 0.into())),
+            ("cost_usd", or("cost_usd", Value::Null)),
+            ("permission_denials", or("permission_denials", json!([]))),
+            ("failed_tool_calls", or("failed_tool_calls", self.failed.into())),
+            ("files_changed", or("files_changed", json!([]))),
+            ("retries", or("retries", 0.into())),
+            ("continuations", or("continuations", Value::Null)),
+            ("compactions", or("compactions", 0.into())),
+            ("tool_calls", or("tool_calls", self.calls.into())),
+            ("background_stopped", or("background_stopped", 0.into())),
+        ]);
+        known.shift_remove("final");
+        let mut summary = into_object(summary);
+        summary.extend(known);
+        Value::Object(summary)
+    }
+}
+
+/// A message of at least one block.
+fn message(role: &str, mut texts: Vec<String>) -> Value {
+    if texts.is_empty() {
+        texts.push(String::new());
+    }
+    let content: Vec<Value> = texts.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
+    json!({ "role": role, "content": content })
+}

@@ -1,0 +1,108 @@
+//! Lines of Gemini CLI as steps.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::iso_time;
+use crate::json::{Object, take_text, text};
+use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
+
+/// Calls that may wait for their result.
+const MAX_OPEN_CALLS: usize = 4096;
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The calls whose result is to come.
+    open: HashMap<String, Payload>,
+    /// What the last error said; the end does not always say it again.
+    error: Option<String>,
+}
+
+impl StepDecoder for Decoder {
+    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        match kind.as_str() {
+            "init" => {
+                let session = take_text(&mut event, "session_id").unwrap_or_default();
+                drop_time("init", &mut event, sink);
+                sink.push(Step::Init { session, payload: json!({ "init": event }) });
+            }
+            "message" => message(event, sink),
+            "tool_use" => {
+                let at = time_of(&mut event);
+                let id = take_text(&mut event, "tool_id").unwrap_or_default();
+                let payload = json!({ "tool_use": event });
+                if self.open.len() < MAX_OPEN_CALLS {
+                    self.open.insert(id.clone(), payload.clone());
+                }
+                sink.push(Step::CallStarted(CallStep { id, answer_id: None, at_ms: at, payload }));
+            }
+            "tool_result" => {
+                let at = time_of(&mut event);
+                let id = take_text(&mut event, "tool_id").unwrap_or_default();
+                let Some(mut payload) = self.open.remove(&id) else {
+                    sink.lose("tool_result");
+                    return true;
+                };
+                if let Some(payload) = payload.as_object_mut() {
+                    payload.insert("tool_result".to_owned(), Value::Object(event));
+                }
+                sink.push(Step::CallEnded(CallStep { id, answer_id: None, at_ms: at, payload }));
+            }
+            "error" => {
+                if text(&event, "severity") == Some("error") {
+                    self.error = take_text(&mut event, "message");
+                }
+                sink.lose("error");
+            }
+            "result" => {
+                drop_time("result", &mut event, sink);
+                if text(&event, "status") == Some("error")
+                    && !event.contains_key("error")
+                    && let Some(message) = self.error.take()
+                {
+                    event.insert("error".to_owned(), json!({ "message": message }));
+                }
+                sink.push(Step::End(json!({ "result": event })));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, _: &mut StepSink<'_>) {}
+}
+
+fn message(mut event: Object, sink: &mut StepSink<'_>) {
+    let content = take_text(&mut event, "content").unwrap_or_default();
+    match take_text(&mut event, "role").as_deref() {
+        Some("user") => {
+            drop_time("message/user", &mut event, sink);
+            sink.lose_rest("message/user", &event);
+            sink.push(Step::Prompt(vec![content]));
+        }
+        Some("assistant") => {
+            let at = time_of(&mut event);
+            event.shift_remove("delta");
+            sink.lose_rest("message/assistant", &event);
+            sink.push(Step::Text(TextStep { text: content, at_ms: at, answer_id: None }));
+        }
+        role => sink.lose(&format!("message/{}", role.unwrap_or_default())),
+    }
+}
+
+/// The time of an event; the first moment of 1970 says that it is not known.
+fn time_of(event: &mut Object) -> Option<u64> {
+    let at = text(event, "timestamp").and_then(iso_time::from_iso)?;
+    event.shift_remove("timestamp");
+    Some(at).filter(|at| *at > 0)
+}
+
+/// The times of heads and ends have no place.
+fn drop_time(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
+    if event.shift_remove("timestamp").is_some() {
+        sink.lose(&format!("{name}.timestamp"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Steps as lines of Gemini CLI. Every line has a time; one that is not known is the first moment of 1970.
+//!
+//! Heads and prompts have the time of what comes behind them, and wait for it where the run does not go on now; the
+//! end has that of what came last.
+
+use serde_json::{Value, json};
+
+use crate::iso_time;
+use crate::json::{into_object, take_object};
+use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    /// The last time that is known.
+    last: Option<u64>,
+    /// Something was said behind the head, or needs not be waited for.
+    timed: bool,
+    /// The lines that wait: their kind and what is in them.
+    held: Vec<(&'static str, Value)>,
+}
+
+impl StepEncoder for Encoder {
+    fn start_live(&mut self, _run: &str, started_ms: u64) {
+        (self.last, self.timed) = (Some(started_ms), true);
+    }
+
+    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+        match step {
+            Step::Init { session, payload } => {
+                let mut body = into_object(json!({ "session_id": session }));
+                body.extend(part(payload, "init"));
+                self.head("init", Value::Object(body), out);
+            }
+            Step::Prompt(blocks) => {
+                self.head("message", json!({ "role": "user", "content": blocks.join("\n") }), out);
+            }
+            Step::Text(TextStep { text, at_ms, .. }) => {
+                let body = json!({ "role": "assistant", "content": text, "delta": true });
+                self.line("message", at_ms, body, out);
+            }
+            Step::Thought(_) => {}
+            Step::CallStarted(CallStep { id, at_ms: at, payload, .. }) => {
+                let mut used = part(payload, "tool_use");
+                let name = used.shift_remove("tool_name");
+                let mut body = into_object(json!({ "tool_name": name, "tool_id": id }));
+                body.extend(used);
+                self.line("tool_use", at, Value::Object(body), out);
+            }
+            Step::CallEnded(CallStep { id, at_ms: at, payload, .. }) => {
+                let mut body = into_object(json!({ "tool_id": id }));
+                body.extend(part(payload, "tool_result"));
+                self.line("tool_result", at, Value::Object(body), out);
+            }
+            Step::End(payload) => self.line("result", self.last, Value::Object(part(payload, "result")), out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<Value>) {
+        self.timed = true;
+        for (kind, body) in std::mem::take(&mut self.held) {
+            write(kind, self.last, body, out);
+        }
+    }
+}
+
+impl Encoder {
+    fn head(&mut self, kind: &'static str, body: Value, out: &mut Vec<Value>) {
+        match self.timed {
+            true => write(kind, self.last, body, out),
+            false => self.held.push((kind, body)),
+        }
+    }
+
+    fn line(&mut self, kind: &str, at: Option<u64>, body: Value, out: &mut Vec<Value>) {
+        self.last = at.or(self.last);
+        self.finish(out);
+        write(kind, at, body, out);
+    }
+}
+
+fn part(payload: Payload, name: &str) -> crate::json::Object {
+    take_object(&mut into_object(payload), name).unwrap_or_default()
+}
+
+fn write(kind: &str, at: Option<u64>, body: Value, out: &mut Vec<Value>) {
+    let at = at.and_then(iso_time::to_iso).or_else(|| iso_time::to_iso(0));
+    let mut event = into_object(json!({ "type": kind, "timestamp": at }));
+    event.extend(into_object(body));
+    out.push(Value::Object(event));
+}

@@ -1,0 +1,121 @@
+//! Every flag of Claude Code, and what becomes of it.
+
+use ibeam_protocol::Reason;
+
+use super::{Draft, append, permission_rules, set};
+use crate::dialect::flag_table::{Action, Arity, Flag, usage_error};
+use crate::dialect::schema_instruction;
+use Action::{Apply, Ignore, NoOp, Reject};
+use Arity::{Maybe, Nothing, Value, Values};
+
+type ApplyFlag = fn(&mut Draft, &str) -> Result<(), Reason>;
+
+const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
+    Flag { names, arity, action }
+}
+
+const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<Draft> {
+    flag(names, arity, Apply(take))
+}
+
+const AT_START: &str = "settings are given as `--settings`";
+const ELSEWHERE: &str = "a run works in this directory";
+
+/// Every flag there is.
+pub(super) const FLAGS: &[Flag<Draft>] = &[
+    flag(&["--print", "-p"], Nothing, NoOp),
+    flag(&["--verbose"], Nothing, NoOp),
+    apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
+    apply(&["--version", "-v"], Nothing, |draft, _| set(&mut draft.version, true)),
+    apply(&["--output-format"], Value, |draft, value| draft.output(value)),
+    apply(&["--input-format"], Value, |draft, value| draft.input(value)),
+    apply(&["--model"], Value, |draft, value| set(&mut draft.model, Some(value.to_owned()))),
+    apply(&["--continue", "-c"], Nothing, |draft, _| {
+        draft.flags.push("--continue".to_owned());
+        set(&mut draft.resumes, true)
+    }),
+    apply(&["--resume", "-r"], Maybe, |draft, value| draft.resume(value)),
+    apply(&["--session-id"], Value, |draft, value| set(&mut draft.session, Some(value.to_owned()))),
+    apply(&["--fork-session"], Nothing, |draft, _| set(&mut draft.forks, true)),
+    apply(&["--permission-mode"], Value, |draft, value| set(&mut draft.mode, Some(value.to_owned()))),
+    apply(&["--dangerously-skip-permissions"], Nothing, |draft, _| set(&mut draft.bypass, true)),
+    flag(&["--allow-dangerously-skip-permissions"], Nothing, NoOp),
+    apply(&["--allowedTools", "--allowed-tools"], Values, |draft, value| {
+        append(&mut draft.allow, permission_rules::split(value))
+    }),
+    apply(&["--disallowedTools", "--disallowed-tools"], Values, |draft, value| {
+        append(&mut draft.deny, permission_rules::split(value))
+    }),
+    apply(&["--tools"], Values, |draft, value| draft.base(value)),
+    apply(&["--permission-prompt-tool"], Value, |draft, value| draft.prompt_tool(value)),
+    apply(&["--add-dir"], Values, |draft, value| append(&mut draft.directories, [value.to_owned()])),
+    apply(&["--max-turns"], Value, |draft, value| draft.forward("--max-turns", value)),
+    apply(&["--max-budget-usd"], Value, |draft, value| draft.forward("--max-cost", value)),
+    // It cannot take the place of ours, which the tools need; it goes behind it.
+    apply(&["--system-prompt", "--append-system-prompt"], Value, |draft, value| match value {
+        "" => Ok(()),
+        value => draft.forward("--append-system-prompt", value),
+    }),
+    apply(&["--system-prompt-file", "--append-system-prompt-file"], Value, |draft, value| {
+        append(&mut draft.texts, [value.to_owned()])
+    }),
+    apply(&["--json-schema"], Value, |draft, value| match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(_) => draft.forward("--append-system-prompt", &schema_instruction(value)),
+        Err(error) => Err(usage_error(format!("`--json-schema` should be JSON: {error}"))),
+    }),
+    apply(&["--mcp-config"], Values, |draft, value| append(&mut draft.servers, [value.to_owned()])),
+    apply(&["--strict-mcp-config"], Nothing, |draft, _| {
+        append(&mut draft.flags, ["--strict-mcp-config".to_owned()])
+    }),
+    apply(&["--settings"], Value, |draft, value| append(&mut draft.settings, [value.to_owned()])),
+    flag(&["--setting-sources"], Value, Ignore),
+    apply(&["--include-partial-messages"], Nothing, |draft, _| set(&mut draft.partial_messages, true)),
+    flag(&["--include-hook-events"], Nothing, Ignore),
+    apply(&["--replay-user-messages"], Nothing, |draft, _| set(&mut draft.echo_prompts, true)),
+    flag(&["--session-mirror"], Nothing, Ignore),
+    apply(&["--no-session-persistence"], Nothing, |draft, _| {
+        append(&mut draft.flags, ["--ephemeral".to_owned()])
+    }),
+    flag(&["--fallback-model"], Value, Ignore),
+    flag(&["--effort"], Value, Ignore),
+    flag(&["--thinking"], Value, Ignore),
+    flag(&["--thinking-display"], Value, Ignore),
+    flag(&["--max-thinking-tokens"], Value, Ignore),
+    flag(&["--task-budget"], Value, Ignore),
+    flag(&["--betas"], Values, Ignore),
+    flag(&["--agents"], Value, Ignore),
+    flag(&["--plugin-dir"], Values, Ignore),
+    flag(&["--file"], Values, Ignore),
+    flag(&["--name", "-n"], Value, Ignore),
+    flag(&["--debug", "-d"], Maybe, Ignore),
+    flag(&["--debug-file"], Value, Ignore),
+    flag(&["--mcp-debug"], Nothing, Ignore),
+    flag(&["--ide"], Nothing, Ignore),
+    flag(&["--chrome"], Nothing, Ignore),
+    flag(&["--no-chrome"], Nothing, NoOp),
+    flag(&["--brief"], Nothing, Ignore),
+    flag(&["--exclude-dynamic-system-prompt-sections"], Nothing, Ignore),
+    flag(&["--debug-to-stderr"], Nothing, Ignore),
+    flag(&["--channels"], Values, Ignore),
+    flag(&["--plugin-dir-no-mcp"], Values, Ignore),
+    flag(&["--project-config-root"], Value, Ignore),
+    // Nothing is made before the first message, which comes behind it.
+    flag(&["--await-initialize"], Nothing, NoOp),
+    flag(&["--disable-slash-commands"], Nothing, NoOp),
+    // Hooks stay: those here are the user's own, and may guard.
+    apply(&["--bare"], Nothing, |draft, _| {
+        append(&mut draft.flags, ["--without-instructions", "--strict-mcp-config"].map(str::to_owned))
+    }),
+    flag(&["--initialize-fields"], Value, Reject(AT_START)),
+    flag(&["--managed-settings"], Value, Reject(AT_START)),
+    flag(&["--managed-settings-in-initialize"], Nothing, Reject(AT_START)),
+    flag(&["--permission-prompts"], Value, Reject("what no rule decides is refused, or put to `stdio`")),
+    flag(&["--sdk-url"], Value, Reject("messages come on stdin")),
+    flag(&["--agent"], Value, Reject("an agent may have fewer tools, and there are no agents")),
+    flag(&["--worktree", "-w"], Maybe, Reject(ELSEWHERE)),
+    flag(&["--tmux"], Nothing, Reject(ELSEWHERE)),
+    flag(&["--remote", "--teleport"], Maybe, Reject(ELSEWHERE)),
+    flag(&["--from-pr"], Maybe, Reject("sessions have no pull requests")),
+    flag(&["--resume-session-at"], Value, Reject("a session goes on at its end")),
+    flag(&["--resume-drops-turn"], Value, Reject("a session goes on at its end")),
+];

@@ -1,0 +1,208 @@
+//! What the stream of Claude Code carries and contract 1 does not: the id of the model, the permission mode, the tokens
+//! of each answer, and the sums of all runs of the process.
+//!
+//! The facts come from the events of a run. An event is observed before its lines are completed and after the lines of
+//! earlier events, so a line never carries the facts of a later answer.
+
+use std::collections::BTreeMap;
+
+use ibeam_protocol::{Event, EventKind, RunFinished, Usage};
+use serde_json::{Value, json};
+
+use crate::dialect::control_protocol::at;
+
+/// The context window that Claude Code reports for a model it does not know, in tokens.
+const DEFAULT_WINDOW: u64 = 200_000;
+/// The longest answer that Claude Code reports for such a model, in tokens.
+const DEFAULT_MAX_OUTPUT: u64 = 32_000;
+
+/// The facts of the present run, and sums of all runs of this process.
+#[derive(Debug, Default)]
+pub(crate) struct RunFacts {
+    /// The permission mode by its name in Claude Code.
+    mode: String,
+    /// The id of the model.
+    model: String,
+    window: Option<u64>,
+    longest_output: Option<u64>,
+    /// The tokens of the last complete answer.
+    answer: Usage,
+    /// Whether the last answer is complete, so that a further text belongs to the next answer.
+    is_complete: bool,
+    /// The end of the run, once the run has ended.
+    end: Option<RunEnd>,
+    /// The sums of the process, by the id of the model.
+    used: BTreeMap<String, ModelUse>,
+    api_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RunEnd {
+    usage: Usage,
+    duration_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ModelUse {
+    usage: Usage,
+    cost_micros: u64,
+    window: Option<u64>,
+    longest_output: Option<u64>,
+}
+
+impl RunFacts {
+    /// Returns the facts before the first run, under the permission mode `mode`.
+    pub(crate) fn new(mode: &str) -> Self {
+        Self { mode: mode.to_owned(), ..Self::default() }
+    }
+
+    /// Sets the limits of the model, in tokens.
+    pub(crate) fn set_limits(&mut self, window: Option<u64>, longest_output: Option<u64>) {
+        (self.window, self.longest_output) = (window, longest_output);
+    }
+
+    /// Records the facts of an event. Must precede the lines of the event.
+    pub(crate) fn observe(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::SessionStarted(head) => {
+                self.model.clone_from(&head.model.id);
+                (self.answer, self.is_complete, self.end) = (Usage::default(), false, None);
+            }
+            EventKind::ModelRequestFinished { answer, .. } => {
+                (self.answer, self.is_complete) = (answer.usage.unwrap_or_default(), true);
+            }
+            EventKind::TextDelta { .. } if self.is_complete => {
+                (self.answer, self.is_complete) = (Usage::default(), false);
+            }
+            EventKind::RunFinished(run) => self.add_run(run),
+            EventKind::TextDelta { .. }
+            | EventKind::UserMessage { .. }
+            | EventKind::PromptWithheld { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::ToolCallStarted { .. }
+            | EventKind::ToolCallFinished { .. }
+            | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::Notice(_) => {}
+        }
+    }
+
+    fn add_run(&mut self, run: &RunFinished) {
+        let usage = run.totals.usage.unwrap_or_default();
+        self.end = Some(RunEnd { usage, duration_ms: run.duration_ms });
+        self.api_ms = self.api_ms.saturating_add(run.totals.api_ms);
+        if run.totals.turns == 0 && run.totals.usage.is_none() {
+            return;
+        }
+        let used = self.used.entry(self.model.clone()).or_default();
+        used.usage = Usage {
+            input: used.usage.input.saturating_add(usage.input),
+            output: used.usage.output.saturating_add(usage.output),
+            cache_read: used.usage.cache_read.saturating_add(usage.cache_read),
+            cache_write: used.usage.cache_write.saturating_add(usage.cache_write),
+        };
+        used.cost_micros = used.cost_micros.saturating_add(run.totals.cost_micros.unwrap_or_default());
+        (used.window, used.longest_output) = (self.window, self.longest_output);
+    }
+
+    /// Completes a line of Claude Code.
+    pub(crate) fn complete(&self, line: &mut Value) {
+        match at(line, "/type").as_str().unwrap_or_default() {
+            "system" => {
+                set(line, "/permissionMode", self.mode.as_str().into());
+                rename_mcp_tools(line);
+                self.set_model(line, "/model");
+            }
+            "assistant" => {
+                self.set_model(line, "/message/model");
+                set(line, "/message/usage", tokens(self.answer));
+            }
+            "stream_event" => {
+                self.set_model(line, "/event/message/model");
+                if *at(line, "/event/type") == "message_delta" {
+                    set(line, "/event/usage", tokens(self.answer));
+                }
+            }
+            "result" => self.complete_result(line),
+            _ => {}
+        }
+    }
+
+    fn complete_result(&self, line: &mut Value) {
+        if let Some(RunEnd { usage, duration_ms }) = self.end {
+            set(line, "/usage", tokens(usage));
+            set(line, "/duration_ms", duration_ms.into());
+        }
+        let cost = self.used.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
+        set(line, "/total_cost_usd", dollars(cost));
+        set(line, "/duration_api_ms", self.api_ms.into());
+        let used = self.used.iter().map(|(model, used)| (model.clone(), used.report()));
+        set(line, "/modelUsage", Value::Object(used.collect()));
+    }
+
+    fn set_model(&self, line: &mut Value, pointer: &str) {
+        if !self.model.is_empty() {
+            set(line, pointer, self.model.as_str().into());
+        }
+    }
+}
+
+impl ModelUse {
+    fn report(&self) -> Value {
+        json!({
+            "inputTokens": self.usage.input,
+            "outputTokens": self.usage.output,
+            "cacheReadInputTokens": self.usage.cache_read,
+            "cacheCreationInputTokens": self.usage.cache_write,
+            "webSearchRequests": 0,
+            "costUSD": dollars(self.cost_micros),
+            "contextWindow": self.window.unwrap_or(DEFAULT_WINDOW),
+            "maxOutputTokens": self.longest_output.unwrap_or(DEFAULT_MAX_OUTPUT),
+        })
+    }
+}
+
+fn tokens(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+    })
+}
+
+/// Converts millionths of a dollar into dollars; the integer 0 where there is no cost.
+fn dollars(micros: u64) -> Value {
+    match micros {
+        0 => 0.into(),
+        micros => json!(micros as f64 / 1e6),
+    }
+}
+
+/// Renames tools of MCP servers in the list of tools from `mcp_SERVER_TOOL` to `mcp__SERVER__TOOL`, as in their calls.
+fn rename_mcp_tools(line: &mut Value) {
+    let servers = at(line, "/mcp_servers").as_array().cloned().unwrap_or_default();
+    let servers: Vec<&str> = servers.iter().filter_map(|server| at(server, "/name").as_str()).collect();
+    let named = |tool: &str| {
+        let rest = tool.strip_prefix("mcp_")?;
+        let mut pairs = servers.iter().filter_map(|server| {
+            Some((server, rest.strip_prefix(server)?.strip_prefix('_').filter(|tool| !tool.is_empty())?))
+        });
+        pairs.next().map(|(server, tool)| format!("mcp__{server}__{tool}"))
+    };
+    let Some(Value::Array(tools)) = line.pointer_mut("/tools") else { return };
+    for tool in tools {
+        if let Some(name) = tool.as_str().and_then(named) {
+            *tool = name.into();
+        }
+    }
+}
+
+/// Replaces the value at `pointer`, where there is one.
+fn set(line: &mut Value, pointer: &str, value: Value) {
+    if let Some(place) = line.pointer_mut(pointer) {
+        *place = value;
+    }
+}

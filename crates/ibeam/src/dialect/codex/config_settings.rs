@@ -1,0 +1,174 @@
+//! `--config KEY=VALUE` of Codex: the value is TOML, or text where it is none.
+//!
+//! Codex ignores a key that it does not know. So is one here, with a notice, unless its name says that it could narrow
+//! what may be done or lead the run elsewhere: then it is refused.
+
+use ibeam_protocol::Reason;
+use toml_edit::Value;
+
+use super::{Draft, set, usage_error};
+
+/// Keys, or their beginnings up to a dot, without which a run is as good.
+const HARMLESS: &[&str] = &[
+    "analytics",
+    "check_for_update_on_startup",
+    "features",
+    "file_opener",
+    "hide_agent_reasoning",
+    "history",
+    "include_apply_patch_tool",
+    "mcp_servers",
+    "model_auto_compact_token_limit",
+    "model_context_window",
+    "model_max_output_tokens",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "model_supports_reasoning_summaries",
+    "model_verbosity",
+    "notice",
+    "notify",
+    "otel",
+    "personality",
+    "plan_mode_reasoning_effort",
+    "project_doc_fallback_filenames",
+    "project_doc_max_bytes",
+    "review_model",
+    "service_tier",
+    "shell_environment_policy.experimental_use_profile",
+    "shell_environment_policy.ignore_default_excludes",
+    "shell_environment_policy.set",
+    "show_raw_agent_reasoning",
+    "suppress_unstable_features_warning",
+    "tool_output_token_limit",
+    "tools",
+    "tui",
+    "web_search",
+];
+
+/// Words of a key that could narrow what may be done, or lead the run to another provider or configuration.
+const GUARDING: &[&str] = &[
+    "allow",
+    "allowed",
+    "approval",
+    "approvals",
+    "block",
+    "blocked",
+    "denied",
+    "deny",
+    "disable",
+    "disabled",
+    "domains",
+    "enforce",
+    "exclude",
+    "excluded",
+    "exec",
+    "execpolicy",
+    "forbid",
+    "forbidden",
+    "forced",
+    "guardian",
+    "hooks",
+    "network",
+    "permission",
+    "permissions",
+    "policy",
+    "profile",
+    "profiles",
+    "provider",
+    "providers",
+    "proxy",
+    "requirements",
+    "restrict",
+    "restricted",
+    "rules",
+    "sandbox",
+    "trust",
+];
+
+/// What holds here anyway: commands have a `/tmp` of their own, and nothing else outside of the directories given.
+const HELD: &[&str] = &[
+    "sandbox_workspace_write.exclude_slash_tmp",
+    "sandbox_workspace_write.exclude_tmpdir_env_var",
+    "allow_login_shell",
+    "disable_response_storage",
+];
+
+impl Draft {
+    /// Arity one setting.
+    ///
+    /// # Errors
+    /// `Usage` for what is no setting, or one that must not be left out.
+    pub(super) fn setting(&mut self, given: &str) -> Result<(), Reason> {
+        let (key, value) = given
+            .split_once('=')
+            .ok_or_else(|| usage_error(format!("`--config {given}` should be KEY=VALUE")))?;
+        let (key, value) = (key.trim(), value.trim());
+        let text = text(value);
+        match key {
+            "model" => set(&mut self.model, Some(text)),
+            "sandbox_mode" => set(&mut self.configured_sandbox, Some(text)),
+            "approval_policy" => set(&mut self.configured_approval, Some(text)),
+            "openai_base_url" => set(&mut self.endpoint, Some(text)),
+            "developer_instructions" | "instructions" | "experimental_instructions" => {
+                self.forward("--append-system-prompt", &text)
+            }
+            "experimental_instructions_file" | "model_instructions_file" => {
+                set(&mut self.instructions, Some(text))
+            }
+            "sandbox_workspace_write.writable_roots" => texts(value)
+                .ok_or_else(|| usage_error(format!("`--config {key}` should be a list of directories")))?
+                .iter()
+                .try_for_each(|directory| self.forward("--add-dir", directory)),
+            "shell_environment_policy.inherit" if text == "all" => Ok(()),
+            "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
+            "web_search" if text == "disabled" => Ok(()),
+            // One by one it can be seen what they take away.
+            "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
+            "sandbox_workspace_write.network_access" => ignore(self, key),
+            key if HELD.contains(&key) => Ok(()),
+            key if value == "false" && key.starts_with("features.") => {
+                let feature = key.split_once('.').map_or("", |(_, feature)| feature);
+                self.disabled(feature, || format!("--config {key}"))
+            }
+            key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => ignore(self, key),
+            // Which workspaces are trusted is ours to know; nobody is trusted for it.
+            key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
+                ignore(self, key)
+            }
+            key if may_guard(key) => Err(usage_error(format!(
+                "`--config {key}` is not known here, and could change what may be done"
+            ))),
+            key => ignore(self, key),
+        }
+    }
+}
+
+/// Whether the name of a key says that leaving it out could allow more, or lead the run elsewhere.
+fn may_guard(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|word| GUARDING.contains(&word))
+}
+
+fn ignore(draft: &mut Draft, key: &str) -> Result<(), Reason> {
+    draft.ignored_arguments.push(format!("--config {key}"));
+    Ok(())
+}
+
+fn is_below(key: &str, name: &str) -> bool {
+    key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn text(value: &str) -> String {
+    match value.parse::<Value>() {
+        Ok(Value::String(text)) => text.into_value(),
+        Ok(_) | Err(_) => value.to_owned(),
+    }
+}
+
+/// The texts of a list; `None` for anything else.
+fn texts(value: &str) -> Option<Vec<String>> {
+    match value.parse::<Value>() {
+        Ok(Value::Array(entries)) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
+        Ok(_) | Err(_) => None,
+    }
+}
