@@ -71,7 +71,7 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         notes: Vec::new(),
         hidden_objects: None,
     };
-    for (root, directory) in workspace.held() {
+    for (root, directory) in workspace.held_directories() {
         builder.add_repository(root);
         builder.protect_below(root, directory);
     }

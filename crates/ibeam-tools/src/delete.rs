@@ -58,7 +58,7 @@ impl Tool for Delete {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let DeleteArguments { path: requested } = arguments::parse(arguments).ok()?;
         let found = self.files.resolve_entry(&requested).ok()?;
-        let entry = DirEntryAt::find(&self.files, &requested, &found.real, Parents::Required);
+        let entry = DirEntryAt::find(self.files.workspace(), &requested, &found.real, Parents::Required);
         Some(match entry.and_then(|entry| entry.stat()) {
             Ok(Some(stat)) => format!("`{requested}` still exists ({} bytes)", stat.st_size),
             Ok(None) | Err(FileError::NotFound { .. }) => format!("`{requested}` does not exist now"),
@@ -73,8 +73,8 @@ fn delete(
     target: TargetPath,
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
-    let resolved = files.to_write("delete", requested, target)?;
-    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let resolved = files.check_write("delete", requested, target)?;
+    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     let Some(stat) = entry.stat()? else {
         return Err(FileError::NotFound { path: requested.to_owned() });
     };
@@ -86,10 +86,10 @@ fn delete(
         ));
     }
     if kind == FileType::RegularFile {
-        files.known().check_file(&entry, &resolved, &stat, end)?;
+        files.known_contents().check_file(&entry, &resolved, &stat, end)?;
     }
     entry.remove()?;
-    files.known().forget(&resolved);
+    files.known_contents().forget(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };
     let for_model = format!("deleted `{requested}` ({file_size} bytes)");

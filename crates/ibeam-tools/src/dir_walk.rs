@@ -36,7 +36,7 @@ pub(crate) struct Listing {
 
 /// Reads directories, and holds the state that a whole walk shares.
 pub(crate) struct DirReader<'a> {
-    readable: &'a ReadPolicy,
+    read_policy: &'a ReadPolicy,
     end: &'a EndFlag,
     remaining_entries: usize,
     /// Directories and entries that could not be read.
@@ -68,9 +68,9 @@ impl Unread {
 }
 
 impl<'a> DirReader<'a> {
-    pub(crate) fn new(readable: &'a ReadPolicy, end: &'a EndFlag) -> Self {
+    pub(crate) fn new(read_policy: &'a ReadPolicy, end: &'a EndFlag) -> Self {
         Self {
-            readable,
+            read_policy,
             end,
             remaining_entries: MAX_ENTRIES,
             skipped: 0,
@@ -129,7 +129,7 @@ impl<'a> DirReader<'a> {
     pub(crate) fn next_entry(&self, listing: &mut Listing) -> Option<Entry> {
         let Listing { rules, entries } = listing;
         entries.find(|entry| {
-            !rules.is_ignored(&entry.path, entry.kind.is_dir()) && self.readable.may_read(&entry.path)
+            !rules.is_ignored(&entry.path, entry.kind.is_dir()) && self.read_policy.allows_read(&entry.path)
         })
     }
 }
@@ -149,8 +149,8 @@ pub(crate) struct DirWalk<'a> {
 /// Returns at most `max_files` visible files below `root`, relative to it, at most `max_depth` directories deep, found
 /// within `time`.
 pub fn list_files(root: &Path, max_depth: usize, max_files: usize, time: Duration) -> Vec<PathBuf> {
-    let (readable, end) = (ReadPolicy::default(), EndFlag::after(time));
-    let walk = DirWalk { max_depth, skips_hidden: true, ..DirWalk::new(root, &readable, &end) };
+    let (read_policy, end) = (ReadPolicy::default(), EndFlag::after(time));
+    let walk = DirWalk { max_depth, skips_hidden: true, ..DirWalk::new(root, &read_policy, &end) };
     walk.filter(|entry| entry.kind.is_file())
         .filter_map(|entry| Some(entry.path.strip_prefix(root).ok()?.to_owned()))
         .take(max_files)
@@ -158,8 +158,8 @@ pub fn list_files(root: &Path, max_depth: usize, max_files: usize, time: Duratio
 }
 
 impl<'a> DirWalk<'a> {
-    pub(crate) fn new(start: &Path, readable: &'a ReadPolicy, end: &'a EndFlag) -> Self {
-        let mut reader = DirReader::new(readable, end);
+    pub(crate) fn new(start: &Path, read_policy: &'a ReadPolicy, end: &'a EndFlag) -> Self {
+        let mut reader = DirReader::new(read_policy, end);
         let current = Some((reader.read_first(start), 1));
         Self { reader, current, queue: VecDeque::new(), max_depth: usize::MAX, skips_hidden: false }
     }
@@ -229,9 +229,9 @@ mod tests {
         for file in ["a/1/x", "a/2/x", "b/1/x", "c/x"] {
             fixture.put(file, "");
         }
-        let (readable, end) = (ReadPolicy::default(), EndFlag::after(Duration::from_secs(60)));
+        let (read_policy, end) = (ReadPolicy::default(), EndFlag::after(Duration::from_secs(60)));
         let walk = |entries: usize| {
-            let mut walk = DirWalk::new(&fixture.root(), &readable, &end);
+            let mut walk = DirWalk::new(&fixture.root(), &read_policy, &end);
             walk.reader.remaining_entries = entries;
             let relative = |path: &Path| path.strip_prefix(fixture.root()).unwrap().display().to_string();
             let found: Vec<String> = walk.by_ref().map(|entry| relative(&entry.path)).collect();

@@ -80,7 +80,7 @@ impl Tool for Edit {
 fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
     let resolved = writable(files, requested, target)?;
-    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     let (file, stat) = entry.open()?;
     // The diff shows the lines around the change.
     files.check_hard_links(requested, &stat)?;
@@ -91,14 +91,14 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     }
     let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", requested, &error))?;
-    files.known().check_bytes(requested, &resolved, &stat, &old)?;
+    files.known_contents().check_bytes(requested, &resolved, &stat, &old)?;
 
     let new = changed(&old, &call.change).map_err(|reason| match reason {
         Refusal::NotText(kind) => not_text(requested, kind),
         Refusal::Reason(reason) => FileError::refused(requested, reason),
     })?;
     entry.replace(&new.bytes, Some(&stat))?;
-    files.known().record(&resolved, ContentDigest::from_bytes(&new.bytes));
+    files.known_contents().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
     let message = format!("edited `{requested}`: {} added, {lines_removed} removed", line_count(lines_added));

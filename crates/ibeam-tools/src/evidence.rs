@@ -49,7 +49,7 @@ impl FileState {
     fn read(files: &Files, requested: &str) -> Result<Self, FileError> {
         let resolved =
             files.resolve(requested).map_err(|error| FileError::unreachable("read", requested, error))?;
-        let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
         if resolved.is_inside {
             staging::remove_leftovers(&entry.directory);
         }

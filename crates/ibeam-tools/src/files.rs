@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -21,8 +20,8 @@ use crate::workspace::{PathError, ResolvedPath, Workspace};
 /// A workspace with the policy that applies to its files.
 pub(crate) struct Files {
     workspace: Workspace,
-    readable: ReadPolicy,
-    known: KnownContents,
+    read_policy: ReadPolicy,
+    known_contents: KnownContents,
 }
 
 /// What may be read. Covers paths that policy denies under another name. Cheap to clone.
@@ -52,7 +51,7 @@ impl ReadPolicy {
     }
 
     /// Whether `path`, absolute and without links, may be shown.
-    pub(crate) fn may_read(&self, path: &Path) -> bool {
+    pub(crate) fn allows_read(&self, path: &Path) -> bool {
         self.path_policy.allows_read(path)
             && self.aliases(path).all(|named| self.path_policy.allows_read(&named))
     }
@@ -66,37 +65,33 @@ impl ReadPolicy {
 /// Files by device and inode.
 pub(crate) type FileIds = HashSet<(u64, u64)>;
 
-impl Deref for Files {
-    type Target = Workspace;
-
-    fn deref(&self) -> &Workspace {
-        &self.workspace
-    }
-}
-
 impl Files {
     pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastContents) -> Self {
-        let known = KnownContents::new(past.absolute(&workspace));
-        Self { workspace, readable: ReadPolicy::new(path_policy), known }
+        let known_contents = KnownContents::new(past.absolute(&workspace));
+        Self { workspace, read_policy: ReadPolicy::new(path_policy), known_contents }
     }
 
-    pub(crate) fn readable(&self) -> &ReadPolicy {
-        &self.readable
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn read_policy(&self) -> &ReadPolicy {
+        &self.read_policy
     }
 
     /// Returns the contents of files as the model last saw them.
-    pub(crate) fn known(&self) -> &KnownContents {
-        &self.known
+    pub(crate) fn known_contents(&self) -> &KnownContents {
+        &self.known_contents
     }
 
     /// Resolves the path of a call, for policy and for the call.
     pub(crate) fn target(&self, path: &str) -> TargetPath {
-        TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve)
+        TargetPath::new(&self.workspace, &self.expand_home(path), Workspace::resolve)
     }
 
     /// Like [`Self::target`], but a link in the last place is not followed.
     pub(crate) fn target_entry(&self, path: &str) -> TargetPath {
-        TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve_entry)
+        TargetPath::new(&self.workspace, &self.expand_home(path), Workspace::resolve_entry)
     }
 
     /// Resolves like [`Workspace::resolve`]; `~/` at the start is the home directory, unless the root has an entry `~`.
@@ -104,7 +99,7 @@ impl Files {
     /// # Errors
     /// As [`Workspace::resolve`].
     pub(crate) fn resolve(&self, requested: &str) -> Result<ResolvedPath, PathError> {
-        self.workspace.resolve(&self.expanded(requested))
+        self.workspace.resolve(&self.expand_home(requested))
     }
 
     /// Like [`Self::resolve`], but a link in the last place is not followed.
@@ -112,14 +107,14 @@ impl Files {
     /// # Errors
     /// As [`Workspace::resolve`].
     pub(crate) fn resolve_entry(&self, requested: &str) -> Result<ResolvedPath, PathError> {
-        self.workspace.resolve_entry(&self.expanded(requested))
+        self.workspace.resolve_entry(&self.expand_home(requested))
     }
 
     /// Returns the path that was judged, if it may be read.
     ///
     /// # Errors
     /// `path`, as the model wrote it, does not resolve, or policy denies it.
-    pub(crate) fn to_read(
+    pub(crate) fn check_read(
         &self,
         action: &'static str,
         path: &str,
@@ -132,7 +127,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Self::to_read`].
-    pub(crate) fn to_write(
+    pub(crate) fn check_write(
         &self,
         action: &'static str,
         path: &str,
@@ -155,15 +150,15 @@ impl Files {
 
     /// Returns the files that may not be read. Searches a bounded part of the disk.
     pub(crate) fn denied_files(&self) -> FileIds {
-        denied_files(&self.readable.path_policy)
+        denied_files(&self.read_policy.path_policy)
     }
 
-    fn expanded<'a>(&self, requested: &'a str) -> Cow<'a, str> {
-        let home = || self.readable.path_policy.home()?.to_str();
+    fn expand_home<'a>(&self, requested: &'a str) -> Cow<'a, str> {
+        let home = || self.read_policy.path_policy.home()?.to_str();
         match requested.strip_prefix('~') {
             Some(rest)
                 if (rest.is_empty() || rest.starts_with('/'))
-                    && DirCache::new(self).stat(&self.root().join("~")).is_err() =>
+                    && DirCache::new(&self.workspace).stat(&self.workspace.root().join("~")).is_err() =>
             {
                 home().map_or(Cow::Borrowed(requested), |home| Cow::Owned(format!("{home}{rest}")))
             }
@@ -178,7 +173,7 @@ impl Files {
         writes: bool,
     ) -> Result<ResolvedPath, FileError> {
         let forbidden = |reason| Err(FileError::Forbidden { path: path.to_owned(), reason });
-        match self.readable.path_policy.verdict(&resolved.real, writes) {
+        match self.read_policy.path_policy.verdict(&resolved.real, writes) {
             // The gate has asked about this path.
             None | Some(Verdict::Allow { .. } | Verdict::Ask { .. }) => {}
             Some(Verdict::Deny { reason, .. }) => return forbidden(reason),
@@ -186,7 +181,7 @@ impl Files {
         if writes
             && let Some(git) = controlled_git_directory(&resolved.real)
             && !self
-                .readable
+                .read_policy
                 .path_policy
                 .exempts_by_name(&resolved.real, &git.file_name().unwrap_or_default().to_string_lossy())
         {
@@ -198,9 +193,9 @@ impl Files {
         }
         // A link may lead from a protected or secret name to a path without one.
         let by_name = writes.then(|| resolved.lexical.clone()).filter(|named| *named != resolved.real);
-        let reads = self.readable.aliases(&resolved.real).map(|named| (named, false));
+        let reads = self.read_policy.aliases(&resolved.real).map(|named| (named, false));
         for (named, writes) in by_name.map(|named| (named, true)).into_iter().chain(reads) {
-            if let Some(Verdict::Deny { reason, .. }) = self.readable.path_policy.verdict(&named, writes) {
+            if let Some(Verdict::Deny { reason, .. }) = self.read_policy.path_policy.verdict(&named, writes) {
                 return forbidden(reason);
             }
         }

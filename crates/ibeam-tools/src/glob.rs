@@ -81,8 +81,8 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
-    let mut dir_cache = DirCache::new(files);
-    let walked = tree_search::walk_files(&start.path, files.readable(), end, |path| {
+    let mut dir_cache = DirCache::new(files.workspace());
+    let walked = tree_search::walk_files(&start.path, files.read_policy(), end, |path| {
         let relative = start.relative(path);
         if matcher.is_match(relative)
             && let Ok(stat) = dir_cache.stat(path)
@@ -106,7 +106,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
 
     let mut for_model = String::new();
     for file in &newest {
-        for_model.push_str(&format!("{}\n", files.display(&start.directory.join(file))));
+        for_model.push_str(&format!("{}\n", files.workspace().display(&start.directory.join(file))));
     }
     if newest.is_empty() {
         for_model.push_str("(no file matches)\n");
@@ -114,7 +114,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     if total_files > newest.len() as u64 {
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
-    for_model.push_str(&tree_search::note(files, &walked));
+    for_model.push_str(&tree_search::note(files.workspace(), &walked));
     let output = GlobOutput { pattern: args.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
 }

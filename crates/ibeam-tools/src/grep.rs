@@ -124,7 +124,7 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
     let limit = args.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_HEAD_LIMIT);
     let multiline = args.multiline == Some(true);
     let mut collector = Collector::new(files, mode, limit, PatternOptions { multiline, is_light });
-    let walked = tree_search::walk_files(&search_root.path, files.readable(), end, |path| {
+    let walked = tree_search::walk_files(&search_root.path, files.read_policy(), end, |path| {
         if filter.accepts(&search_root, path) {
             collector.search(&matcher, path, &search_root, end)
         } else {
@@ -136,11 +136,11 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
     }
     let truncated = collector.truncated || walked.is_partial();
     let matches = collector.matches;
-    let mut for_model = matches_text(files, &search_root, &matches);
+    let mut for_model = matches_text(files.workspace(), &search_root, &matches);
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
-    for_model.push_str(&tree_search::note(files, &walked));
+    for_model.push_str(&tree_search::note(files.workspace(), &walked));
     let output = GrepOutput { pattern: args.pattern, path: search_root.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }

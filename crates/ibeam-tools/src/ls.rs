@@ -106,12 +106,12 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
     let Some(root) = listing.into_tree() else {
         return ToolOutcome::error(format!("`{}` could not be listed", args.path));
     };
-    let mut for_model = format!("{}/\n", files.display(&root.path));
+    let mut for_model = format!("{}/\n", files.workspace().display(&root.path));
     write_tree(&root, 1, &mut for_model);
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
     }
-    for_model.push_str(&tree_search::note(files, &walked));
+    for_model.push_str(&tree_search::note(files.workspace(), &walked));
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
@@ -125,7 +125,7 @@ struct TreeListing {
 
 impl TreeListing {
     fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[GlobMatcher], end: &EndFlag) {
-        let mut reader = DirReader::new(files.readable(), end);
+        let mut reader = DirReader::new(files.read_policy(), end);
         let mut ahead: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
             VecDeque::from([(None, start.path.clone(), None)]);
         let depth_of_start = start.path.components().count();
@@ -170,7 +170,7 @@ impl TreeListing {
         listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {
         let mut subdirectories = Vec::new();
-        let mut dir_cache = DirCache::new(files);
+        let mut dir_cache = DirCache::new(files.workspace());
         while let Some(entry) = reader.next_entry(listing) {
             let relative = start.relative(&entry.path);
             if ignored.iter().any(|glob| glob.is_match(relative)) {

@@ -88,10 +88,10 @@ fn read(
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
-    let resolved = files.to_read("read", requested, target)?;
-    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let resolved = files.check_read("read", requested, target)?;
+    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     // If reading fails, the model has learned that the file is different now.
-    files.known().forget(&resolved);
+    files.known_contents().forget(&resolved);
     let mut result = scan(files, &entry, args, end)?;
     // Another program is writing the file: read it again, at most twice, until it does not change.
     for _ in 0..2 {
@@ -104,7 +104,7 @@ fn read(
         return Ok(blocking::interrupted());
     }
     if let Some(digest) = result.digest {
-        files.known().record(&resolved, digest);
+        files.known_contents().record(&resolved, digest);
     }
     Ok(outcome(args, result.window))
 }

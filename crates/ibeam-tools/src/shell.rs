@@ -181,7 +181,7 @@ enum CommandEnd {
 impl CommandRunner {
     async fn run(&self, args: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
         let Some(turn) = acquire_descriptors(context).await else { return blocking::interrupted() };
-        self.monitor.before().await;
+        self.monitor.scan_before().await;
         let started = self.start(args, target);
         drop(turn);
         if let Err(outcome) = &started {
@@ -194,13 +194,13 @@ impl CommandRunner {
             Ok(running) => (self.in_foreground(args, running, context).await, false),
             Err(outcome) => (*outcome, false),
         };
-        let mut findings = self.monitor.pending_findings();
+        let mut findings = self.monitor.take_pending_findings();
         if !keeps_running {
-            findings.extend(self.monitor.after().await);
+            findings.extend(self.monitor.scan_after().await);
         }
         let outcome = self.network_hint.add_to(outcome, &context.notices);
         let outcome = add_findings(outcome, &findings);
-        if self.monitor.take_scan_incomplete() { with_note(outcome, incomplete_scan_note()) } else { outcome }
+        if self.monitor.take_incomplete_scan() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }
 
     /// Returns the time that a command gets, in milliseconds.

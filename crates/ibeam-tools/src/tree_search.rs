@@ -28,7 +28,7 @@ pub(crate) struct SearchRoot {
 impl SearchRoot {
     /// Returns the place to which `target`, the path of a call, leads, if it may be read.
     pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
-        Self::at(files, path, files.to_read("search", path, target)?.real)
+        Self::from_path(files.workspace(), path, files.check_read("search", path, target)?.real)
     }
 
     /// Like [`Self::new`]; a file is refused.
@@ -42,10 +42,10 @@ impl SearchRoot {
         path: &str,
         target: TargetPath,
     ) -> Result<Self, FileError> {
-        Self::at(workspace, path, target.resolved("search", path)?.real)?.only_directory(path)
+        Self::from_path(workspace, path, target.resolved("search", path)?.real)?.only_directory(path)
     }
 
-    fn at(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
+    fn from_path(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
         let stat =
             workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", requested, errno))?;
         // A walk and a command use the path, so it must still lead into the held workspace.
@@ -122,7 +122,7 @@ pub(crate) enum WalkStep {
 /// open files beneath a held directory ([`crate::dir_cache::DirCache`]).
 pub(crate) fn walk_files(
     start: &Path,
-    readable: &ReadPolicy,
+    read_policy: &ReadPolicy,
     end: &EndFlag,
     mut visit: impl FnMut(&Path) -> WalkStep,
 ) -> WalkSummary {
@@ -132,7 +132,7 @@ pub(crate) fn walk_files(
         outcome.is_out_of_time = end.is_out_of_time();
         return outcome;
     }
-    let mut walk = DirWalk::new(start, readable, end);
+    let mut walk = DirWalk::new(start, read_policy, end);
     loop {
         let entry = walk.next();
         if end.is_stopped() {

@@ -91,11 +91,11 @@ impl Workspace {
 
     /// Returns the root and the additional directories.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
-        self.held().map(|(path, _)| path)
+        self.held_directories().map(|(path, _)| path)
     }
 
     /// Like [`Self::directories`], with the descriptors.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
+    pub(crate) fn held_directories(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
         let inside = self.held.split_last().map(|(_, inside)| inside).unwrap_or_default();
         inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
     }

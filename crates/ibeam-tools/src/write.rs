@@ -96,17 +96,17 @@ fn write(
     let requested = args.path.as_str();
     let resolved = writable(files, requested, target)?;
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
-    let entry = DirEntryAt::find(files, requested, &resolved.real, parents)?;
+    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
     let old = entry.regular()?;
     let bytes = match old {
         Some(stat) => {
-            files.known().check_file(&entry, &resolved, &stat, end)?;
+            files.known_contents().check_file(&entry, &resolved, &stat, end)?;
             in_convention_of_file(&entry, &args.file_text)?
         }
         None => args.file_text.clone().into_bytes(),
     };
     entry.replace(&bytes, old.as_ref())?;
-    files.known().record(&resolved, ContentDigest::from_bytes(&bytes));
+    files.known_contents().record(&resolved, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(args.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };
@@ -132,7 +132,7 @@ pub(crate) fn writable(
     requested: &str,
     target: TargetPath,
 ) -> Result<ResolvedPath, FileError> {
-    let resolved = files.to_write("write", requested, target)?;
+    let resolved = files.check_write("write", requested, target)?;
     if resolved.is_dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
@@ -142,7 +142,7 @@ pub(crate) fn writable(
             ),
         ));
     }
-    if files.contains(&resolved.lexical) && !resolved.is_inside {
+    if files.workspace().contains(&resolved.lexical) && !resolved.is_inside {
         let target = resolved.real.display();
         return Err(FileError::refused(
             requested,

@@ -71,7 +71,7 @@ impl<'a> Collector<'a> {
             remaining_bytes: CONTENT_LIMIT,
             searcher,
             files,
-            dir_cache: DirCache::new(files),
+            dir_cache: DirCache::new(files.workspace()),
             denied_files: OnceCell::new(),
         }
     }

@@ -132,7 +132,7 @@ impl BackgroundProcesses {
                     }
                 }
             }
-            monitor.after_background().await;
+            monitor.scan_after_background().await;
             drop(counted);
         });
     }

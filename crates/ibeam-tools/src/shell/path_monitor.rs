@@ -50,17 +50,17 @@ struct Inner {
     repositories: Vec<(PathBuf, OwnedFd, Watch)>,
     path_policy: PathPolicy,
     quarantine: PathBuf,
-    snapshots: Mutex<Snapshots>,
+    state: Mutex<MonitorState>,
 }
 
 /// The results of the last scan, for each watched directory.
 #[derive(Default)]
-struct Snapshots {
+struct MonitorState {
     snapshots: Vec<Snapshot>,
     /// Git directories at the first scan, for each watched directory; commands created the others.
     repositories: Vec<BTreeSet<PathBuf>>,
     /// The first scan was incomplete, which was not reported yet.
-    scan_incomplete: bool,
+    is_scan_incomplete: bool,
     /// Running commands that may write.
     commands: usize,
     /// Findings after a background command, which were not reported yet.
@@ -108,51 +108,51 @@ impl ProtectedPathMonitor {
             repositories,
             path_policy: settings.path_policy.clone(),
             quarantine,
-            snapshots: Mutex::default(),
+            state: Mutex::default(),
         })))
     }
 
     /// Scans before a command. Each such scan is followed by one after the command.
-    pub(super) async fn before(&self) {
+    pub(super) async fn scan_before(&self) {
         let Some(inner) = self.0.clone() else { return };
         // The work is lost only if it panics, which ends the process.
         let _ = offload(move || inner.before()).await;
     }
 
     /// Scans after a command whose processes have ended, and restores what it changed.
-    pub(super) async fn after(&self) -> Vec<Finding> {
+    pub(super) async fn scan_after(&self) -> Vec<Finding> {
         let Some(inner) = self.0.clone() else { return Vec::new() };
         offload(move || inner.after()).await.unwrap_or_default()
     }
 
-    /// Like [`Self::after`]; the findings are reported with the next command, if there is one.
-    pub(super) async fn after_background(&self) {
-        let found = self.after().await;
+    /// Like [`Self::scan_after`]; the findings are reported with the next command, if there is one.
+    pub(super) async fn scan_after_background(&self) {
+        let found = self.scan_after().await;
         if let Some(inner) = &self.0 {
             inner.lock().pending_findings.extend(found);
         }
     }
 
     /// Removes and returns the findings that were not reported yet.
-    pub(super) fn pending_findings(&self) -> Vec<Finding> {
+    pub(super) fn take_pending_findings(&self) -> Vec<Finding> {
         self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().pending_findings)).unwrap_or_default()
     }
 
     /// Whether the first scan was incomplete; `true` once.
-    pub(super) fn take_scan_incomplete(&self) -> bool {
-        self.0.as_ref().is_some_and(|inner| std::mem::take(&mut inner.lock().scan_incomplete))
+    pub(super) fn take_incomplete_scan(&self) -> bool {
+        self.0.as_ref().is_some_and(|inner| std::mem::take(&mut inner.lock().is_scan_incomplete))
     }
 }
 
 impl Inner {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Snapshots> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, MonitorState> {
         // The state is consistent whenever its lock is released.
-        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watched_directories(&self) -> impl Iterator<Item = WatchedDirectory<'_>> {
         let quarantine = self.quarantine.as_path();
-        let roots = self.workspace.held().map(move |(path, directory)| WatchedDirectory {
+        let roots = self.workspace.held_directories().map(move |(path, directory)| WatchedDirectory {
             path,
             directory,
             watch: Watch::Root,
@@ -179,11 +179,12 @@ impl Inner {
         let snapshots = self
             .watched_directories()
             .enumerate()
-            .map(|(index, base)| Snapshot::take(&base, old.get(index), &self.path_policy));
+            .map(|(index, watched)| Snapshot::take(&watched, old.get(index), &self.path_policy));
         state.snapshots = snapshots.collect();
         if state.repositories.is_empty() {
             state.repositories = state.snapshots.iter().map(Snapshot::all_repositories).collect();
-            state.scan_incomplete = state.snapshots.iter().any(|state| !state.inventory.unlisted.is_empty());
+            state.is_scan_incomplete =
+                state.snapshots.iter().any(|snapshot| !snapshot.inventory.unlisted.is_empty());
         }
     }
 
@@ -194,15 +195,15 @@ impl Inner {
         let mut findings = Vec::new();
         let old_snapshots = std::mem::take(&mut state.snapshots);
         let (empty, none) = (Snapshot::default(), BTreeSet::new());
-        for (index, base) in self.watched_directories().enumerate() {
+        for (index, watched) in self.watched_directories().enumerate() {
             let old = old_snapshots.get(index).unwrap_or(&empty);
             let at_start = state.repositories.get(index).unwrap_or(&none);
-            let mut now = Snapshot::take(&base, Some(old), &self.path_policy);
+            let mut now = Snapshot::take(&watched, Some(old), &self.path_policy);
             // If the root was removed, everything is gone, and nothing can be restored.
-            let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let diff = SnapshotDiff { base: &base, old, now: &now, at_start };
+            let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
+            let diff = SnapshotDiff { watched: &watched, old, now: &now, at_start };
             if is_there && self.restore(&diff, &mut quarantine, &mut findings) {
-                now = Snapshot::take(&base, Some(&now), &self.path_policy);
+                now = Snapshot::take(&watched, Some(&now), &self.path_policy);
             }
             state.snapshots.push(now);
         }
@@ -216,63 +217,64 @@ impl Inner {
         quarantine: &mut Quarantine,
         findings: &mut Vec<Finding>,
     ) -> bool {
-        let SnapshotDiff { base, old, now, .. } = *diff;
+        let SnapshotDiff { watched, old, now, .. } = *diff;
         let before = findings.len();
-        let mut gone: Vec<&Path> = Vec::new();
+        let mut moved_away: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
-        let cut = diff
+        let incomplete = diff
             .newly_incomplete()
-            .filter(|rel_path| !self.is_exempt(diff, rel_path, &base.path.join(rel_path)));
-        for rel_path in diff.newly_unlisted().chain(cut) {
-            let path = base.path.join(rel_path);
-            if gone.iter().any(|above| rel_path.starts_with(above)) {
+            .filter(|rel_path| !self.is_exempt(diff, rel_path, &watched.path.join(rel_path)));
+        for rel_path in diff.newly_unlisted().chain(incomplete) {
+            let path = watched.path.join(rel_path);
+            if moved_away.iter().any(|above| rel_path.starts_with(above)) {
                 continue;
             }
-            let taken = quarantine.move_in(base, rel_path);
-            gone.push(rel_path);
-            let done = format!("has more entries than can be watched and {taken}");
-            findings.push(Finding { path, description: done });
+            let result = quarantine.move_in(watched, rel_path);
+            moved_away.push(rel_path);
+            let description = format!("has more entries than can be watched and {result}");
+            findings.push(Finding { path, description });
         }
         for (rel_path, entry) in &now.entries {
-            let was = old.entries.get(rel_path);
-            if was.is_some_and(|was| was.is_same(entry))
-                || gone.iter().any(|above| rel_path.starts_with(above))
+            let old_entry = old.entries.get(rel_path);
+            if old_entry.is_some_and(|old_entry| old_entry.is_same(entry))
+                || moved_away.iter().any(|above| rel_path.starts_with(above))
             {
                 continue;
             }
-            let path = base.path.join(rel_path);
+            let path = watched.path.join(rel_path);
             // A path that existed before and was not scanned must not be moved away.
-            let existed_before = was.is_none() && diff.may_have_existed(rel_path);
-            if existed_before || self.is_permitted(diff, rel_path, was, entry) {
+            let existed_before = old_entry.is_none() && diff.may_have_existed(rel_path);
+            if existed_before || self.is_permitted(diff, rel_path, old_entry, entry) {
                 continue;
             }
-            let taken = quarantine.move_in(base, rel_path);
-            gone.push(rel_path);
-            let verb = if was.is_some() { "was changed" } else { "was made" };
-            findings.push(Finding { path, description: format!("{verb} and {taken}") });
-            restored.extend(was.map(|_| rel_path.as_path()));
+            let result = quarantine.move_in(watched, rel_path);
+            moved_away.push(rel_path);
+            let verb = if old_entry.is_some() { "was changed" } else { "was made" };
+            findings.push(Finding { path, description: format!("{verb} and {result}") });
+            restored.extend(old_entry.map(|_| rel_path.as_path()));
         }
-        for (rel_path, was) in &old.entries {
+        for (rel_path, old_entry) in &old.entries {
             let is_gone = !now.entries.contains_key(rel_path);
-            let is_taken = gone.iter().any(|above| rel_path.starts_with(above));
-            let path = base.path.join(rel_path);
+            let was_moved_away = moved_away.iter().any(|above| rel_path.starts_with(above));
+            let path = watched.path.join(rel_path);
             let missing = is_gone
-                && !self.may_be_missing(diff, rel_path, was)
+                && !self.may_be_missing(diff, rel_path, old_entry)
                 && !old.may_miss(rel_path)
                 && !now.may_miss(rel_path);
-            if !is_taken && !missing {
+            if !was_moved_away && !missing {
                 continue;
             }
-            let findings_text = restored.iter().any(|above| rel_path.starts_with(above));
-            match (was.restore(base, rel_path, &mut quarantine.modes), findings_text) {
+            let is_reported = restored.iter().any(|above| rel_path.starts_with(above));
+            match (old_entry.restore(watched, rel_path, &mut quarantine.modes), is_reported) {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(rel_path);
                     findings.push(Finding { path, description: "was removed and put back".to_owned() });
                 }
                 (Err(errno), _) => {
-                    let done = format!("could not be put back: {}", crate::file_error::errno_name(errno));
-                    findings.push(Finding { path, description: done });
+                    let description =
+                        format!("could not be put back: {}", crate::file_error::errno_name(errno));
+                    findings.push(Finding { path, description });
                 }
             }
         }
@@ -295,29 +297,29 @@ impl Inner {
         &self,
         diff: &SnapshotDiff<'_>,
         rel_path: &Path,
-        was: Option<&Entry>,
+        old_entry: Option<&Entry>,
         now: &Entry,
     ) -> bool {
-        let path = diff.base.path.join(rel_path);
+        let path = diff.watched.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(diff, rel_path, &path) || (was.is_none() && diff.was_moved(rel_path, now)) {
+        if self.is_exempt(diff, rel_path, &path) || (old_entry.is_none() && diff.was_moved(rel_path, now)) {
             return true;
         }
-        let Some(inner) = diff.git_dir_path(rel_path) else { return diff.came_with_package(rel_path) };
+        let Some(inner) = diff.git_dir_path(rel_path) else { return diff.is_part_of_new_package(rel_path) };
         if inner.rel_path.as_os_str().is_empty() && !now.is_directory() {
-            return was.is_none() && self.leads_to_watched_repository(diff, rel_path, now);
+            return old_entry.is_none() && self.leads_to_watched_repository(diff, rel_path, now);
         }
-        let created_by_command = if inner.is_own { inner.created_by_command } else { was.is_none() };
-        git_dir_rules::is_permitted(inner.rel_path, was, now, created_by_command, inner.is_own)
+        let created_by_command = if inner.is_own { inner.created_by_command } else { old_entry.is_none() };
+        git_dir_rules::is_permitted(inner.rel_path, old_entry, now, created_by_command, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
     fn leads_to_watched_repository(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, now: &Entry) -> bool {
         let above = rel_path.parent().filter(|above| !above.as_os_str().is_empty());
         let Some((above, content)) = above.zip(now.content()) else { return false };
-        let work_tree = diff.base.path.join(above);
+        let work_tree = diff.watched.path.join(above);
         let target =
             content.strip_prefix(b"gitdir: ").map(|line| Path::new(OsStr::from_bytes(line.trim_ascii_end())));
         let Some(Ok(target)) = target.map(|target| work_tree.join(target).canonicalize()) else {
@@ -328,17 +330,17 @@ impl Inner {
         is_inside && !work_tree.starts_with(&target)
     }
 
-    fn may_be_missing(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, was: &Entry) -> bool {
-        let path = diff.base.path.join(rel_path);
+    fn may_be_missing(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, old_entry: &Entry) -> bool {
+        let path = diff.watched.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(diff, rel_path, &path) || diff.went_with_directory(rel_path) {
+        if self.is_exempt(diff, rel_path, &path) || diff.was_removed_with_directory(rel_path) {
             return true;
         }
         match diff.git_dir_path(rel_path) {
             // A command may remove a repository, and with it the entries that make git run programs.
-            Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, was),
+            Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, old_entry),
             None => false,
         }
     }
@@ -353,8 +355,8 @@ pub(super) fn incomplete_scan_note() -> &'static str {
 /// Returns the text for the model about findings.
 pub(super) fn findings_text(findings: &[Finding]) -> String {
     let mut text = String::from("(stopped by the sandbox: commands must not change protected places.");
-    for Finding { path, description: done } in findings.iter().take(LISTED_FINDINGS) {
-        text.push_str(&format!(" `{}` {done}.", path.display()));
+    for Finding { path, description } in findings.iter().take(LISTED_FINDINGS) {
+        text.push_str(&format!(" `{}` {description}.", path.display()));
     }
     if findings.len() > LISTED_FINDINGS {
         text.push_str(&format!(" So were {} more.", findings.len() - LISTED_FINDINGS));

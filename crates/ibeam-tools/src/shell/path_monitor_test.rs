@@ -40,13 +40,13 @@ impl Guarded {
     #[track_caller]
     fn after(&self, command: &str) -> Vec<Finding> {
         let found = runtime().block_on(async {
-            self.monitor.before().await;
+            self.monitor.scan_before().await;
             bash(&self.fixture.root(), command);
-            self.monitor.after().await
+            self.monitor.scan_after().await
         });
         let again = runtime().block_on(async {
-            self.monitor.before().await;
-            self.monitor.after().await
+            self.monitor.scan_before().await;
+            self.monitor.scan_after().await
         });
         assert_eq!(again, [], "after `{command}`");
         found
@@ -302,14 +302,14 @@ fn a_removed_workspace_leaves_nothing_to_restore() {
 fn changes_of_a_running_background_command_are_not_accepted_as_the_state_before() {
     let guarded = Guarded::new(Fixture::new());
     runtime().block_on(async {
-        guarded.monitor.before().await;
+        guarded.monitor.scan_before().await;
         bash(&guarded.fixture.root(), "mkdir .cursor");
-        guarded.monitor.before().await;
-        assert_eq!(guarded.monitor.after().await.len(), 1);
+        guarded.monitor.scan_before().await;
+        assert_eq!(guarded.monitor.scan_after().await.len(), 1);
         bash(&guarded.fixture.root(), "mkdir .cursor");
-        guarded.monitor.after_background().await;
-        assert_eq!(guarded.monitor.pending_findings().len(), 1);
-        assert_eq!(guarded.monitor.pending_findings(), []);
+        guarded.monitor.scan_after_background().await;
+        assert_eq!(guarded.monitor.take_pending_findings().len(), 1);
+        assert_eq!(guarded.monitor.take_pending_findings(), []);
     });
 }
 

@@ -32,7 +32,7 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
 /// `is_own`: it is not the repository of a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
-    was: Option<&Entry>,
+    old_entry: Option<&Entry>,
     now: &Entry,
     created_by_command: bool,
     is_own: bool,
@@ -43,19 +43,19 @@ pub(super) fn is_permitted(
         return now.is_directory();
     }
     if rebase::contains(rel_path) {
-        return rebase::is_permitted(rel_path, was, now);
+        return rebase::is_permitted(rel_path, old_entry, now);
     }
     if parent.as_os_str().is_empty() {
         return match (&*name, now.content()) {
             ("hooks" | "info", _) => now.is_directory(),
             ("config", Some(text)) if created_by_command => git_config::is_plain(text, !is_own),
-            ("config", Some(text)) => match was.and_then(Entry::content) {
+            ("config", Some(text)) => match old_entry.and_then(Entry::content) {
                 Some(old) => git_config::differs_in_branches(old, text),
                 None => git_config::is_plain(text, !is_own),
             },
             ("config.worktree", Some(text)) => git_config::is_plain(text, false),
             // In a linked work tree, its repository is two directories up.
-            ("commondir", Some(text)) => was.is_none() && !is_own && text.trim_ascii() == b"../..",
+            ("commondir", Some(text)) => old_entry.is_none() && !is_own && text.trim_ascii() == b"../..",
             _ => false,
         };
     }
@@ -65,18 +65,18 @@ pub(super) fn is_permitted(
     // `exclude` hides files from `git status`; git recreates the others itself.
     parent == Path::new("info")
         && match &*name {
-            "exclude" => (created_by_command || was.is_none()) && now.content().is_some(),
+            "exclude" => (created_by_command || old_entry.is_none()) && now.content().is_some(),
             "refs" | "sparse-checkout" => now.content().is_some(),
             _ => false,
         }
 }
 
 /// Whether this entry may be missing after a command.
-pub(super) fn may_be_missing(rel_path: &Path, was: &Entry) -> bool {
+pub(super) fn may_be_missing(rel_path: &Path, old_entry: &Entry) -> bool {
     let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample
         || rebase::contains(rel_path)
         || rel_path == Path::new("info/refs")
         || rel_path == Path::new("commondir")
-        || !was.is_restorable()
+        || !old_entry.is_restorable()
 }

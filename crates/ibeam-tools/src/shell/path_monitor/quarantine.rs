@@ -42,16 +42,16 @@ impl Quarantine {
     }
 
     /// Moves away what is at `rel_path`; returns the result in words.
-    pub(super) fn move_in(&mut self, base: &WatchedDirectory<'_>, rel_path: &Path) -> String {
+    pub(super) fn move_in(&mut self, watched: &WatchedDirectory<'_>, rel_path: &Path) -> String {
         let name = rel_path.file_name().unwrap_or_default();
-        let from = match self.modes.open_to_change(base.directory, parent(rel_path)) {
+        let from = match self.modes.open_to_change(watched.directory, parent(rel_path)) {
             Ok(from) => from,
             Err(errno) => return failure_text(errno),
         };
         // Moving a directory changes its entry `..`, and copying it lists its entries.
         let _ = self.modes.open_child(from.as_fd(), name);
         let taken = self.move_or_copy(from.as_fd(), name);
-        let taken = taken.or_else(|_| rename_in_place(base, from.as_fd(), rel_path, name));
+        let taken = taken.or_else(|_| rename_in_place(watched, from.as_fd(), rel_path, name));
         match taken.or_else(|errno| self.copy_and_truncate(from.as_fd(), name).map_err(|_| errno)) {
             Ok(place) => format!("is now at `{}`", place.display()),
             Err(errno) => failure_text(errno),
@@ -124,7 +124,7 @@ fn failure_text(errno: Errno) -> String {
 
 /// Gives the file a meaningless name in its directory.
 fn rename_in_place(
-    base: &WatchedDirectory<'_>,
+    watched: &WatchedDirectory<'_>,
     from: BorrowedFd<'_>,
     rel_path: &Path,
     name: &OsStr,
@@ -132,7 +132,7 @@ fn rename_in_place(
     let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
     rustix::fs::renameat(from, name, from, &new)?;
-    Ok(base.path.join(parent(rel_path)).join(new))
+    Ok(watched.path.join(parent(rel_path)).join(new))
 }
 
 fn copy(

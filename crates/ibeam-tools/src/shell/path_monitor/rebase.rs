@@ -18,11 +18,11 @@ pub(super) fn contains(rel_path: &Path) -> bool {
 }
 
 /// Whether a command may have created or changed this part of a rebase.
-pub(super) fn is_permitted(rel_path: &Path, was: Option<&Entry>, now: &Entry) -> bool {
+pub(super) fn is_permitted(rel_path: &Path, old_entry: Option<&Entry>, now: &Entry) -> bool {
     if rel_path == Path::new(DIRECTORY) {
         return now.is_directory();
     }
-    let old = was.and_then(Entry::content).unwrap_or_default();
+    let old = old_entry.and_then(Entry::content).unwrap_or_default();
     now.content().is_some_and(|new| !adds_exec_steps(old, new))
 }
 

@@ -120,12 +120,12 @@ impl Entry {
     /// Restores the entry if nothing is there; creates missing parent directories.
     pub(super) fn restore(
         &self,
-        base: &WatchedDirectory<'_>,
+        watched: &WatchedDirectory<'_>,
         rel_path: &Path,
         modes: &mut ModeOverrides,
     ) -> Result<(), Errno> {
-        let parent = match modes.open_to_change(base.directory, parent(rel_path)) {
-            Err(Errno::NOENT) => create_parents(base, parent(rel_path))?,
+        let parent = match modes.open_to_change(watched.directory, parent(rel_path)) {
+            Err(Errno::NOENT) => create_parents(watched, parent(rel_path))?,
             opened => opened?,
         };
         let name = rel_path.file_name().unwrap_or_default();
@@ -149,8 +149,8 @@ impl Entry {
     }
 }
 
-fn create_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
-    let mut directory = beneath::directory(base.directory, Path::new("."))?;
+fn create_parents(watched: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
+    let mut directory = beneath::directory(watched.directory, Path::new("."))?;
     for name in rel_path.iter() {
         match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -162,14 +162,14 @@ fn create_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedF
 }
 
 impl Snapshot {
-    /// Scans everything watched below `base`; what has not changed since `old` is not read again. `old` is `None` for
+    /// Scans everything watched below `watched`; what has not changed since `old` is not read again. `old` is `None` for
     /// the first scan.
-    pub(super) fn take(base: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
+    pub(super) fn take(watched: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
         let empty = Self::default();
         let mut scanner = Scanner {
-            base,
+            watched,
             old: old.unwrap_or(&empty),
             is_first: old.is_none(),
             path_policy,
@@ -180,10 +180,10 @@ impl Snapshot {
             fresh_from,
             modes: ModeOverrides::default(),
         };
-        match base.watch {
+        match watched.watch {
             Watch::Root => scanner.root(),
-            Watch::Repository => scanner.repository(base.directory, Path::new("")),
-            Watch::WorkTree => scanner.work_tree(base.directory, Path::new("")),
+            Watch::Repository => scanner.repository(watched.directory, Path::new("")),
+            Watch::WorkTree => scanner.work_tree(watched.directory, Path::new("")),
         }
         scanner.found
     }
@@ -219,7 +219,7 @@ impl Snapshot {
 }
 
 struct Scanner<'a> {
-    base: &'a WatchedDirectory<'a>,
+    watched: &'a WatchedDirectory<'a>,
     old: &'a Snapshot,
     is_first: bool,
     path_policy: &'a PathPolicy,
@@ -237,10 +237,10 @@ struct Scanner<'a> {
 impl Scanner<'_> {
     fn root(&mut self) {
         let mut walk = InventoryScan {
-            root: self.base.directory,
-            path: self.base.path,
+            root: self.watched.directory,
+            path: self.watched.path,
             path_policy: self.path_policy,
-            quarantine: Some(self.base.quarantine),
+            quarantine: Some(self.watched.quarantine),
             skipped: &[],
             first: &BTreeSet::new(),
             bounds: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
@@ -252,7 +252,7 @@ impl Scanner<'_> {
         let gitlinks = if inventory.unlisted.is_empty() {
             BTreeSet::new()
         } else {
-            git_index::gitlinks(&self.base.path.join(".git")).into_iter().collect()
+            git_index::gitlinks(&self.watched.path.join(".git")).into_iter().collect()
         };
         if !gitlinks.is_empty() {
             walk.first = &gitlinks;
@@ -265,9 +265,9 @@ impl Scanner<'_> {
             .path_policy
             .protected_paths()
             .iter()
-            .filter_map(|path| path.strip_prefix(self.base.path).ok())
+            .filter_map(|path| path.strip_prefix(self.watched.path).ok())
         {
-            if let Ok(parent) = self.modes.open_to_list(self.base.directory, parent(rel_path))
+            if let Ok(parent) = self.modes.open_to_list(self.watched.directory, parent(rel_path))
                 && let Some(name) = rel_path.file_name()
             {
                 self.tree(parent.as_fd(), rel_path.to_owned(), name, 0);
@@ -280,7 +280,7 @@ impl Scanner<'_> {
     /// Records what is watched in one directory of a root.
     fn directory(&mut self, rel_path: &Path, found: &ListedDirectory) {
         let relative = if rel_path.as_os_str().is_empty() { Path::new(".") } else { rel_path };
-        let Ok(directory) = self.modes.open_to_list(self.base.directory, relative) else { return };
+        let Ok(directory) = self.modes.open_to_list(self.watched.directory, relative) else { return };
         let directory = directory.as_fd();
         for name in &found.protected {
             if name == ".git" {

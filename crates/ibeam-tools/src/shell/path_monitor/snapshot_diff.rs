@@ -13,7 +13,7 @@ const PACKAGE_DIRECTORY: &str = "node_modules";
 
 /// The scans before and after a command.
 pub(super) struct SnapshotDiff<'a> {
-    pub(super) base: &'a WatchedDirectory<'a>,
+    pub(super) watched: &'a WatchedDirectory<'a>,
     pub(super) old: &'a Snapshot,
     pub(super) now: &'a Snapshot,
     /// Git directories at the first scan.
@@ -37,14 +37,14 @@ pub(super) struct GitDirPath<'a> {
 impl SnapshotDiff<'_> {
     /// Returns the position of `rel_path` in a git directory.
     pub(super) fn git_dir_path<'a>(&self, rel_path: &'a Path) -> Option<GitDirPath<'a>> {
-        match self.base.watch {
+        match self.watched.watch {
             Watch::Root => {
                 let repository = self
                     .now
                     .enclosing_repository(rel_path)
                     .or_else(|| self.old.enclosing_repository(rel_path))?;
                 let (inner, is_own) = git_dir_rules::innermost(rel_path.strip_prefix(repository).ok()?);
-                let path = self.base.path.join(repository);
+                let path = self.watched.path.join(repository);
                 Some(GitDirPath {
                     rel_path: inner,
                     is_own,
@@ -54,8 +54,8 @@ impl SnapshotDiff<'_> {
                 })
             }
             Watch::Repository | Watch::WorkTree => {
-                let is_git = self.base.path.iter().any(|name| name == ".git");
-                let name = self.base.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let is_git = self.watched.path.iter().any(|name| name == ".git");
+                let name = self.watched.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Some(GitDirPath {
                     rel_path: git_dir_rules::innermost(rel_path).0,
                     is_own: true,
@@ -102,7 +102,9 @@ impl SnapshotDiff<'_> {
             self.old.repositories.iter().filter(|old| old.file_name().is_some_and(|name| name == ".git"));
         let mut moved = named_git
             .filter(|old| self.old.entries.get(*old).is_some_and(|entry| entry.identity() == now.identity()));
-        moved.any(|old| self.old.entries.get(&old.join(rest)).is_some_and(|was| was.is_same(entry)))
+        moved.any(|old| {
+            self.old.entries.get(&old.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry))
+        })
     }
 
     fn was_moved_with_directory(&self, rel_path: &Path, entry: &Entry) -> bool {
@@ -116,13 +118,14 @@ impl SnapshotDiff<'_> {
             let is_it = old.identity() == directory.identity() && before != above;
             let is_away =
                 inventory.directories.get(before).is_none_or(|now| now.identity() != old.identity());
-            let same = || self.old.entries.get(&before.join(rest)).is_some_and(|was| was.is_same(entry));
+            let same =
+                || self.old.entries.get(&before.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry));
             is_it && is_away && same()
         })
     }
 
     /// Whether the directory of `rel_path` was removed or replaced.
-    pub(super) fn went_with_directory(&self, rel_path: &Path) -> bool {
+    pub(super) fn was_removed_with_directory(&self, rel_path: &Path) -> bool {
         self.old.inventory.enclosing(rel_path).is_some_and(|(above, old)| {
             let now = self.now.inventory.directories.get(above);
             !above.as_os_str().is_empty() && now.is_none_or(|now| now.identity() != old.identity())
@@ -130,7 +133,7 @@ impl SnapshotDiff<'_> {
     }
 
     /// Whether `rel_path` lies in a package directory that the command created.
-    pub(super) fn came_with_package(&self, rel_path: &Path) -> bool {
+    pub(super) fn is_part_of_new_package(&self, rel_path: &Path) -> bool {
         self.now.inventory.enclosing(rel_path).is_some_and(|(above, now)| {
             let old = self.old.inventory.directories.get(above);
             above.iter().any(|name| name == PACKAGE_DIRECTORY)
