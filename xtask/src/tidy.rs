@@ -1,35 +1,33 @@
-//! What the compiler does not hold: edges between crates, sizes of files, files that change together,
-//! faults that no test holds, tests that the page on security names.
+//! Checks of the tree that the compiler does not make: edges between crates, sizes and names of files, words, pages
+//! that must change with the code.
 
+mod contract_page;
 mod edges;
-mod orphans;
+mod files;
 mod security_page;
-mod sizes;
-mod together;
 mod words;
 
 use std::path::Path;
 
-/// Why the tree is not tidy.
+/// A failed check of the tree.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Untidy {
-    /// The tree could not be looked at.
-    #[error("cannot look at the tree: {0}")]
+pub(crate) enum TidyError {
+    /// A file or the output of a program that cannot be read.
+    #[error("cannot check the tree: {0}")]
     Unreadable(String),
-    /// Findings, already printed.
+    /// The number of findings, which are already printed.
     #[error("{0} findings")]
     Findings(usize),
 }
 
 /// Prints every finding and fails when there is one.
-pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
+pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     let mut findings = edges::check(root)?;
-    findings.extend(orphans::check(root)?);
+    findings.extend(files::check(root)?);
     findings.extend(security_page::check(root)?);
-    findings.extend(sizes::check(root)?);
-    findings.extend(together::check(root)?);
+    findings.extend(contract_page::check(root)?);
     findings.extend(words::check(root)?);
-    findings.extend(crate::faults::check(root).map_err(|error| Untidy::Unreadable(error.to_string()))?);
+    findings.extend(crate::faults::check(root).map_err(|error| TidyError::Unreadable(error.to_string()))?);
     findings.extend(crate::schema::check(root));
     for finding in &findings {
         println!("{finding}");
@@ -39,13 +37,14 @@ pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
             println!("tidy");
             Ok(())
         }
-        count => Err(Untidy::Findings(count)),
+        count => Err(TidyError::Findings(count)),
     }
 }
 
-/// What a command of the toolchain or of git prints.
-fn output_of(root: &Path, program: &str, args: &[&str]) -> Result<String, Untidy> {
-    let unreadable = |said: String| Untidy::Unreadable(format!("`{program} {}`: {said}", args.join(" ")));
+/// Returns the output of a program of the toolchain, or of git.
+fn output_of(root: &Path, program: &str, args: &[&str]) -> Result<String, TidyError> {
+    let unreadable =
+        |detail: String| TidyError::Unreadable(format!("`{program} {}`: {detail}", args.join(" ")));
     let output = std::process::Command::new(program)
         .args(args)
         .current_dir(root)
@@ -57,8 +56,14 @@ fn output_of(root: &Path, program: &str, args: &[&str]) -> Result<String, Untidy
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The files git tracks, relative to the root.
-fn tracked(root: &Path) -> Result<Vec<String>, Untidy> {
+/// Returns the files of the tree that git tracks or would track, relative to the root.
+fn tracked_files(root: &Path) -> Result<Vec<String>, TidyError> {
     let listed = output_of(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
     Ok(listed.lines().filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
+}
+
+/// Returns the text of the file at `path`, relative to the root.
+fn read_file(root: &Path, path: &str) -> Result<String, TidyError> {
+    std::fs::read_to_string(root.join(path))
+        .map_err(|error| TidyError::Unreadable(format!("{path}: {error}")))
 }

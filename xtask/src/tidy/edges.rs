@@ -1,69 +1,69 @@
-//! Which crate may know which: the table of ARCHITECTURE.md, "Rooms".
+//! Dependencies between crates: the table of ARCHITECTURE.md, "Crates".
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Untidy, output_of};
+use super::{TidyError, output_of};
 
-/// A crate, the crates of ours it may depend on, and the outside crates that nobody else may depend on.
-struct Room {
+/// A crate of the workspace, the workspace crates it may depend on, and the outside crates that only it may depend on.
+struct CrateRule {
     name: &'static str,
-    may_know: &'static [&'static str],
-    alone_knows: &'static [&'static str],
+    may_use: &'static [&'static str],
+    exclusive: &'static [&'static str],
 }
 
-const ROOMS: &[Room] = &[
-    Room { name: "ibeam-protocol", may_know: &[], alone_knows: &[] },
-    Room { name: "ibeam-policy", may_know: &["ibeam-protocol"], alone_knows: &[] },
-    Room { name: "ibeam-core", may_know: &["ibeam-protocol", "ibeam-policy"], alone_knows: &[] },
-    Room {
+const CRATE_RULES: &[CrateRule] = &[
+    CrateRule { name: "ibeam-protocol", may_use: &[], exclusive: &[] },
+    CrateRule { name: "ibeam-policy", may_use: &["ibeam-protocol"], exclusive: &[] },
+    CrateRule { name: "ibeam-core", may_use: &["ibeam-protocol", "ibeam-policy"], exclusive: &[] },
+    CrateRule {
         name: "ibeam-providers",
-        may_know: &["ibeam-protocol", "ibeam-core"],
-        alone_knows: &["reqwest", "rustls"],
+        may_use: &["ibeam-protocol", "ibeam-core"],
+        exclusive: &["reqwest", "rustls"],
     },
-    Room {
+    CrateRule {
         name: "ibeam-local",
-        may_know: &["ibeam-protocol", "ibeam-core"],
-        alone_knows: &["candle-core", "candle-nn", "tokenizers"],
+        may_use: &["ibeam-protocol", "ibeam-core"],
+        exclusive: &["candle-core", "candle-nn", "tokenizers"],
     },
-    Room {
+    CrateRule {
         name: "ibeam-tools",
-        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-files", "ibeam-sandbox"],
-        alone_knows: &["grep-searcher", "grep-regex", "similar"],
+        may_use: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-files", "ibeam-sandbox"],
+        exclusive: &["grep-searcher", "grep-regex", "similar"],
     },
-    Room {
+    CrateRule {
         name: "ibeam-mcp",
-        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
-        alone_knows: &[],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
+        exclusive: &[],
     },
-    Room {
+    CrateRule {
         name: "ibeam-web",
-        may_know: &["ibeam-protocol", "ibeam-core"],
-        alone_knows: &["hyper", "hyper-util", "htmd", "html5ever", "url"],
+        may_use: &["ibeam-protocol", "ibeam-core"],
+        exclusive: &["hyper", "hyper-util", "htmd", "html5ever", "url"],
     },
-    Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
-    Room { name: "ibeam-files", may_know: &[], alone_knows: &[] },
-    Room {
+    CrateRule { name: "ibeam-sandbox", may_use: &["ibeam-protocol"], exclusive: &["libc"] },
+    CrateRule { name: "ibeam-files", may_use: &[], exclusive: &[] },
+    CrateRule {
         name: "ibeam-hooks",
         // `ibeam-tools` for its process trees only.
-        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-files", "ibeam-sandbox", "ibeam-tools"],
-        alone_knows: &[],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-files", "ibeam-sandbox", "ibeam-tools"],
+        exclusive: &[],
     },
-    Room {
+    CrateRule {
         name: "ibeam-config",
-        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-files"],
-        alone_knows: &[],
+        may_use: &["ibeam-protocol", "ibeam-policy", "ibeam-files"],
+        exclusive: &[],
     },
-    Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
-    Room {
+    CrateRule { name: "ibeam-session", may_use: &["ibeam-protocol"], exclusive: &[] },
+    CrateRule {
         name: "ibeam-output",
-        may_know: &["ibeam-protocol", "ibeam-wire"],
-        alone_knows: &["fluent-bundle", "unic-langid"],
+        may_use: &["ibeam-protocol", "ibeam-wire"],
+        exclusive: &["fluent-bundle", "unic-langid"],
     },
-    Room {
+    CrateRule {
         name: "ibeam",
-        may_know: &[
+        may_use: &[
             "ibeam-protocol",
             "ibeam-policy",
             "ibeam-core",
@@ -81,17 +81,17 @@ const ROOMS: &[Room] = &[
             "ibeam-wire",
             "ibeam-dialects",
         ],
-        alone_knows: &["clap", "clap_complete"],
+        exclusive: &["clap", "clap_complete"],
     },
-    Room { name: "ibeam-wire", may_know: &[], alone_knows: &[] },
-    Room { name: "ibeam-dialects", may_know: &["ibeam-wire"], alone_knows: &[] },
-    Room { name: "ibeam-testkit", may_know: &["ibeam-protocol", "ibeam-wire"], alone_knows: &["axum"] },
-    Room { name: "xtask", may_know: &["ibeam-wire", "ibeam-testkit"], alone_knows: &[] },
+    CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
+    CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
+    CrateRule { name: "ibeam-testkit", may_use: &["ibeam-protocol", "ibeam-wire"], exclusive: &["axum"] },
+    CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
 ];
 
-/// Crates that only the rooms with async work may use.
+/// Outside crates that only crates with async work may use.
 const ASYNC: &[&str] = &["tokio", "tokio-util", "futures-util"];
-const SYNC_ROOMS: &[&str] = &[
+const SYNC_CRATES: &[&str] = &[
     "ibeam-protocol",
     "ibeam-policy",
     "ibeam-files",
@@ -104,40 +104,42 @@ const SYNC_ROOMS: &[&str] = &[
     "xtask",
 ];
 
-pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
+pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     let metadata = output_of(root, "cargo", &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
     let metadata: Value =
-        serde_json::from_str(&metadata).map_err(|error| Untidy::Unreadable(error.to_string()))?;
+        serde_json::from_str(&metadata).map_err(|error| TidyError::Unreadable(error.to_string()))?;
     let mut findings = Vec::new();
     let packages = metadata.get("packages").and_then(Value::as_array).cloned().unwrap_or_default();
     for package in &packages {
         let name = package.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
-            findings.push(format!("{name}: no room of this name in xtask/src/tidy/edges.rs"));
+        let Some(rule) = CRATE_RULES.iter().find(|rule| rule.name == name) else {
+            findings.push(format!("{name}: not in xtask/src/tidy/edges.rs"));
             continue;
         };
         for dependency in package.get("dependencies").and_then(Value::as_array).into_iter().flatten() {
-            // What only tests use may be known by tests.
+            // Tests may use any crate.
             if dependency.get("kind").and_then(Value::as_str) == Some("dev") {
                 continue;
             }
-            let known = dependency.get("name").and_then(Value::as_str).unwrap_or_default();
-            findings.extend(wrong_edge(room, known).map(|why| format!("{name} -> {known}: {why}")));
+            let dependency = dependency.get("name").and_then(Value::as_str).unwrap_or_default();
+            findings.extend(
+                wrong_edge(rule, dependency).map(|reason| format!("{name} -> {dependency}: {reason}")),
+            );
         }
     }
     Ok(findings)
 }
 
-fn wrong_edge(room: &Room, known: &str) -> Option<String> {
-    let ours = ROOMS.iter().any(|other| other.name == known);
-    if ours && !room.may_know.contains(&known) {
-        return Some(format!("`{}` may know only {:?}", room.name, room.may_know));
+fn wrong_edge(rule: &CrateRule, dependency: &str) -> Option<String> {
+    let is_in_workspace = CRATE_RULES.iter().any(|other| other.name == dependency);
+    if is_in_workspace && !rule.may_use.contains(&dependency) {
+        return Some(format!("`{}` may use only {:?}", rule.name, rule.may_use));
     }
-    if SYNC_ROOMS.contains(&room.name) && ASYNC.contains(&known) {
-        return Some(format!("`{}` is sync", room.name));
+    if SYNC_CRATES.contains(&rule.name) && ASYNC.contains(&dependency) {
+        return Some(format!("`{}` is sync", rule.name));
     }
-    let owner = ROOMS.iter().find(|other| other.alone_knows.contains(&known))?;
-    (owner.name != room.name).then(|| format!("only `{}` may know `{known}`", owner.name))
+    let owner = CRATE_RULES.iter().find(|other| other.exclusive.contains(&dependency))?;
+    (owner.name != rule.name).then(|| format!("only `{}` may use `{dependency}`", owner.name))
 }
 
 #[cfg(test)]
@@ -146,8 +148,8 @@ mod tests {
 
     #[track_caller]
     fn check(from: &str, to: &str, allowed: bool) {
-        let room = ROOMS.iter().find(|room| room.name == from).unwrap();
-        assert_eq!(wrong_edge(room, to).is_none(), allowed, "{from} -> {to}");
+        let rule = CRATE_RULES.iter().find(|rule| rule.name == from).unwrap();
+        assert_eq!(wrong_edge(rule, to).is_none(), allowed, "{from} -> {to}");
     }
 
     #[test]

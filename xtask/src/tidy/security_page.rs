@@ -1,23 +1,23 @@
-//! The tests that docs/security.md names: each must exist, or its promise is held by nothing.
+//! The tests that docs/security.md names: each must exist, or nothing holds the promise next to it.
 //!
 //! A code span `crate::path::test` is a function in the sources of that crate, `AT-…` a case of the corpus of attacks.
-//! Refuses to judge whether a test holds the promise next to it.
+//! Does not judge whether a test holds the promise.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Untidy, tracked};
+use super::{TidyError, read_file, tracked_files};
 
 const PAGE: &str = "docs/security.md";
 
-/// The name of an attack, or of a test in a crate.
+/// A reference to an attack or to a test.
 #[derive(Debug, Eq, PartialEq)]
 enum Reference<'a> {
     Attack(&'a str),
     Test { package: String, function: &'a str },
 }
 
-/// What a page may name.
+/// The attacks and functions of the tree.
 #[derive(Default)]
 struct Names {
     attacks: BTreeSet<String>,
@@ -25,20 +25,16 @@ struct Names {
     functions: BTreeSet<(String, String)>,
 }
 
-pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
-    let read = |path: &str| {
-        std::fs::read_to_string(root.join(path))
-            .map_err(|error| Untidy::Unreadable(format!("{path}: {error}")))
-    };
+pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     let mut names = Names::default();
-    for path in tracked(root)? {
+    for path in tracked_files(root)? {
         if path.starts_with("corpus/attacks") && path.ends_with(".jsonl") {
-            names.add_attacks(&path, &read(&path)?)?;
+            names.add_attacks(&path, &read_file(root, &path)?)?;
         } else if let Some(package) = package_of(&path) {
-            names.add_functions(package, &read(&path)?);
+            names.add_functions(package, &read_file(root, &path)?);
         }
     }
-    Ok(findings(&read(PAGE)?, &names))
+    Ok(findings(&read_file(root, PAGE)?, &names))
 }
 
 /// Returns the package of a Rust source.
@@ -55,7 +51,7 @@ fn findings(page: &str, names: &Names) -> Vec<String> {
                 names.functions.contains(&(package, function.to_owned()))
             }
         };
-        (!exists).then(|| format!("{PAGE}:{number}: there is no test `{span}`"))
+        (!exists).then(|| format!("{PAGE}:{number}: unknown test `{span}`"))
     };
     let lines = (1..).zip(page.lines());
     // Every second piece between backticks is code.
@@ -65,7 +61,7 @@ fn findings(page: &str, names: &Names) -> Vec<String> {
         .collect()
 }
 
-/// Returns what a code span refers to, if it has the form of a test's name.
+/// Returns the test or attack that a code span refers to, if it has the form of its name.
 fn reference(span: &str) -> Option<Reference<'_>> {
     if let Some(number) = span.strip_prefix("AT-") {
         return number.chars().all(|c| c.is_ascii_alphanumeric()).then_some(Reference::Attack(span));
@@ -73,17 +69,17 @@ fn reference(span: &str) -> Option<Reference<'_>> {
     let (package, _) = span.split_once("::")?;
     let (_, function) = span.rsplit_once("::")?;
     let is_path = span.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':');
-    let is_ours = package == "xtask" || package == "ibeam" || package.starts_with("ibeam_");
-    (is_path && is_ours).then(|| Reference::Test { package: package.replace('_', "-"), function })
+    let is_own_package = package == "xtask" || package == "ibeam" || package.starts_with("ibeam_");
+    (is_path && is_own_package).then(|| Reference::Test { package: package.replace('_', "-"), function })
 }
 
 impl Names {
     /// # Errors
     /// `Unreadable` for a line that is no case.
-    fn add_attacks(&mut self, path: &str, lines: &str) -> Result<(), Untidy> {
+    fn add_attacks(&mut self, path: &str, lines: &str) -> Result<(), TidyError> {
         for (number, line) in (1..).zip(lines.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let case: serde_json::Value = serde_json::from_str(line)
-                .map_err(|error| Untidy::Unreadable(format!("{path}:{number}: {error}")))?;
+                .map_err(|error| TidyError::Unreadable(format!("{path}:{number}: {error}")))?;
             self.attacks.extend(case.get("id").and_then(serde_json::Value::as_str).map(str::to_owned));
         }
         Ok(())
@@ -115,17 +111,17 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_may_be_named() {
+    fn existing_tests_may_be_named() {
         let page = "A promise.\n  `AT-A001` to `AT-2B003`, `ibeam_tools::links::tests::a_link_is_not_followed`,\n\
                     `ibeam_tools::b`, `Shell(x)`, `git status`, `AT-…`, `crate::path::test`";
         assert_eq!(check(page), Vec::<String>::new());
     }
 
     #[test]
-    fn what_does_not_exist_is_found_with_its_line() {
+    fn a_missing_test_is_found_with_its_line() {
         let page =
             "`AT-A002`\n`ibeam_tools::gone`\n`ibeam_core::links::a_link_is_not_followed`, `xtask::a::b`";
-        let missing = |line, name| format!("{PAGE}:{line}: there is no test `{name}`");
+        let missing = |line, name| format!("{PAGE}:{line}: unknown test `{name}`");
         let expected = [
             missing(1, "AT-A002"),
             missing(2, "ibeam_tools::gone"),

@@ -1,30 +1,27 @@
-//! Files that change together: the wire's types and the page that tells users of them.
+//! The types of the contract and the page that documents them change together.
 //!
 //! The page carries a fingerprint of the types; a change of one without the other is a finding.
 
 use std::path::Path;
 
-use super::{Untidy, tracked};
+use super::{TidyError, read_file, tracked_files};
 
 /// The modules that declare the contract's types.
 const TYPES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];
 const PAGE: &str = "docs/output-format.md";
 const MARK: &str = "<!-- wire: ";
 
-pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
-    let read = |path: &str| {
-        std::fs::read_to_string(root.join(path))
-            .map_err(|error| Untidy::Unreadable(format!("{path}: {error}")))
-    };
+pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     let mut types = String::new();
-    for path in tracked(root)?.iter().filter(|path| TYPES.iter().any(|types| path.starts_with(types))) {
-        types.push_str(&read(path)?);
+    for path in tracked_files(root)?.iter().filter(|path| TYPES.iter().any(|types| path.starts_with(types))) {
+        types.push_str(&read_file(root, path)?);
     }
     let fingerprint = fingerprint(&types);
-    let page = read(PAGE)?;
-    let told = page.split_once(MARK).and_then(|(_, rest)| rest.split_once(" -->")).map(|(mark, _)| mark);
-    Ok(match told {
-        Some(told) if told == fingerprint => Vec::new(),
+    let page = read_file(root, PAGE)?;
+    let documented =
+        page.split_once(MARK).and_then(|(_, rest)| rest.split_once(" -->")).map(|(mark, _)| mark);
+    Ok(match documented {
+        Some(documented) if documented == fingerprint => Vec::new(),
         Some(_) | None => vec![format!(
             "{}* changed: bring {PAGE} up to date, then write `{MARK}{fingerprint} -->` at its end",
             TYPES.join("* or ")
@@ -32,7 +29,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
     })
 }
 
-/// FNV-1a over what the compiler sees: lines without comments and white space.
+/// Returns the FNV-1a hash of what the compiler sees: lines without comments and white space.
 fn fingerprint(types: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let lines = types.lines().map(str::trim).filter(|line| !line.starts_with("//"));
