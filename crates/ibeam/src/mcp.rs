@@ -1,7 +1,7 @@
-//! The MCP servers of a run: those the files name, those that may start, and what became of each.
+//! The MCP servers of a run: which are declared, which may start, and the status of each.
 //!
-//! All start at the same time and the first request waits for them, so that no run is silently without its
-//! tools. A project's servers are programs of strangers: they start only where the workspace is trusted.
+//! All servers start at the same time, and the first model request waits for them, so that no run silently lacks tools.
+//! The servers of a project start only in a trusted workspace: their author is unknown.
 
 mod cursor_file;
 mod declaration;
@@ -27,26 +27,26 @@ pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
 use placeholder::Placeholders;
 use tool_fingerprint::tool_fingerprint;
 
-/// How long a server gets to end by itself once its stdin is closed, and again after TERM.
+/// How long a server has to end after its stdin is closed, and again after SIGTERM.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
-/// The servers of a run. Dropping them kills what still runs.
+/// The servers of a run. Dropping them kills those that still run.
 #[derive(Default)]
 pub(crate) struct Servers {
     running: Vec<Arc<Server>>,
-    /// Every server that is configured, and what became of it.
+    /// The status of every declared server.
     pub(crate) statuses: Vec<McpServer>,
-    /// Tools that are not what a person approved, by server and name.
+    /// Tools that differ from the approved ones, by server and name.
     pub(crate) unapproved: Vec<(String, String)>,
-    /// What people should know.
+    /// Warnings about servers.
     pub(crate) notices: Vec<Notice>,
 }
 
 impl Servers {
-    /// Starts what may start, all at once, and waits for each to be ready or given up.
+    /// Starts all servers that may start, and waits until each is ready or has failed.
     ///
     /// # Errors
-    /// `McpServerFailed` for one that is required; the reason of a stop. Nothing runs on then.
+    /// `McpServerFailed` for a required server; the reason of a stop. No server runs after an error.
     pub(crate) async fn start_all(
         app: &AppContext,
         declarations: Vec<ServerDeclaration>,
@@ -76,13 +76,13 @@ impl Servers {
             if declaration.source.of_project {
                 of_project.insert(declaration.name.clone());
             }
-            servers.take(declaration, outcome)?;
+            servers.add(declaration, outcome)?;
         }
         servers.check_approved_tools(app, &of_project);
         Ok(servers)
     }
 
-    /// Adds servers that the host runs, each at the end of a stream, and waits for each to be ready or given up.
+    /// Adds the servers of the host, each connected by a stream, and waits until each is ready or has failed.
     ///
     /// # Errors
     /// The reason of a stop.
@@ -155,7 +155,7 @@ impl Servers {
         }
     }
 
-    fn take(
+    fn add(
         &mut self,
         declaration: ServerDeclaration,
         outcome: Result<Option<Server>, String>,
@@ -187,26 +187,26 @@ impl Servers {
         Ok(())
     }
 
-    /// The tools of all servers that run; in a mode that changes nothing, those that only read.
+    /// Returns the tools of all running servers; in a read-only mode, only those that read.
     pub(crate) fn tools(&self, mode: PermissionMode) -> ToolSet {
-        let only_reading = match mode {
+        let is_read_only = match mode {
             PermissionMode::Default | PermissionMode::Force => false,
             PermissionMode::Plan | PermissionMode::Ask => true,
         };
-        ibeam_mcp::offer(&self.running, only_reading)
+        ibeam_mcp::offer(&self.running, is_read_only)
     }
 
-    /// Ends every server and everything it started, within `patience`.
-    pub(crate) async fn shut_down(&self, patience: Duration) {
-        let grace = GRACE.min(patience / 3);
+    /// Ends every server and everything that it started, within `timeout`.
+    pub(crate) async fn shut_down(&self, timeout: Duration) {
+        let grace = GRACE.min(timeout / 3);
         join_all(self.running.iter().map(|server| server.shut_down(grace))).await;
     }
 }
 
-/// Starts the server that a declaration speaks of.
+/// Starts a declared server.
 ///
 /// # Errors
-/// Why it is not there, in words.
+/// The message why it could not be started.
 pub(crate) async fn start_server(
     app: &AppContext,
     declaration: &ServerDeclaration,
@@ -221,7 +221,7 @@ fn config_of(
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
 ) -> Result<ServerConfig, String> {
-    let Transport::Command { command, args, environment: own, directory } = &declaration.launch else {
+    let Transport::Command { command, args, environment: own, directory } = &declaration.transport else {
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
     let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };
@@ -253,8 +253,8 @@ fn config_of(
     })
 }
 
-/// The keys of models, which a server of a project never gets: its file is a stranger's, and a person who approves the
-/// server does not thereby hand over a key.
+/// The API keys of models. A server of a project never receives them: approving a server does not include giving it a
+/// key.
 #[derive(Default)]
 struct ModelKeys {
     variables: Vec<String>,
@@ -266,17 +266,17 @@ impl ModelKeys {
         Self { variables: crate::model::key_variable_names(app), keys: crate::model::all_keys(app) }
     }
 
-    /// Returns the value of a variable of the environment.
+    /// Returns the value of an environment variable.
     ///
     /// # Errors
-    /// An error when the variable holds a key of a model, whatever its name is.
+    /// The message that the variable contains the key of a model, whatever its name is.
     fn variable(&self, name: &str) -> Result<Option<String>, String> {
         let value = crate::environment::variable(name);
         let is_key = self.variables.iter().any(|variable| variable == name)
             || value.as_ref().is_some_and(|value| self.keys.iter().any(|key| key == value.trim()));
         match is_key {
             true => Err(format!(
-                "the variable `{name}` holds the key of a model, which is not given to a server of a project; \
+                "the variable `{name}` contains the API key of a model, which a server of a project does not receive; \
                  declare the server in your own configuration if it needs the key"
             )),
             false => Ok(value),
@@ -284,7 +284,7 @@ impl ModelKeys {
     }
 }
 
-/// Our environment without the keys of models, as commands get it.
+/// Returns the environment of this process without the keys of models.
 pub(crate) fn inherited_environment(app: &AppContext) -> Vec<(OsString, OsString)> {
     let secrets = crate::model::key_variable_names(app);
     let is_withheld = |name: &OsString| {
@@ -293,7 +293,7 @@ pub(crate) fn inherited_environment(app: &AppContext) -> Vec<(OsString, OsString
     };
     let mut environment: Vec<_> = std::env::vars_os().filter(|(name, _)| !is_withheld(name)).collect();
     if !app.trust.is_trusted() {
-        // What it starts by name is not found in a stranger's repository either.
+        // The server must not start programs of the repository by name either.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), app.programs.path()));
     }

@@ -1,7 +1,7 @@
-//! `check`: whether what was printed keeps the output contract, and where it does not.
+//! `check`: reports where a stream does not follow the output contract.
 //!
-//! A stream says which contract it keeps; `--contract` is for those that do not.
-//! Reads a file or stdin and nothing else. The verdict is the exit code too.
+//! The stream names its contract; `--contract` is for streams that do not. Reads only a file or stdin. The exit code is the
+//! result.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -18,11 +18,11 @@ use crate::app::BaseContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 
-/// Findings that are told; all are counted.
-const MOST: usize = 100;
+/// The number of findings that are printed; all findings are counted.
+const MAX_FINDINGS: usize = 100;
 
-/// The exit code of a stream that breaks the contract: that of all damaged data.
-const BROKEN: u8 = 65;
+/// The exit code of a stream that breaks the contract, as for other damaged data.
+const EXIT_BROKEN: u8 = 65;
 
 pub(super) fn check(
     base: &BaseContext,
@@ -32,19 +32,18 @@ pub(super) fn check(
 ) -> Result<ExitCode, CliError> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
-    let unsaid = base.contract();
+    let default_contract = base.contract();
     let found = match file {
-        Some(path) => {
-            File::open(path).and_then(|file| check_with_contract(unsaid, BufReader::new(file), MOST))
-        }
-        None => check_with_contract(unsaid, io::stdin().lock(), MOST),
+        Some(path) => File::open(path)
+            .and_then(|file| check_with_contract(default_contract, BufReader::new(file), MAX_FINDINGS)),
+        None => check_with_contract(default_contract, io::stdin().lock(), MAX_FINDINGS),
     };
     let found = found.map_err(|error| Reason::NoInput { path: name.clone(), detail: error.to_string() })?;
     report(stdout, format, &as_text(base, &name, &found), &as_json(&name, &found))?;
-    Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
+    Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_BROKEN) })
 }
 
-/// A finding a line, as compilers tell them, then the verdict.
+/// Returns a line per finding in the form of compilers, then the result.
 fn as_text(base: &BaseContext, file: &str, found: &Report) -> String {
     let mut text = String::new();
     for Finding { line, column, rule, severity, message, .. } in &found.findings {

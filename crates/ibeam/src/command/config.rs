@@ -1,4 +1,4 @@
-//! `config explain`: every value and what set it. `config path`: where the files are looked for.
+//! `config explain`: every value with its origin. `config path`: the paths of the configuration files.
 
 use std::fs::File;
 
@@ -24,10 +24,10 @@ pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) 
 /// A value in force.
 struct Row {
     key: String,
-    /// As a file takes it.
+    /// The value as a file accepts it.
     text: String,
     json: serde_json::Value,
-    /// The flag, variable, or file and line that set it.
+    /// The flag, the variable, or the file and line that set it.
     origin: String,
 }
 
@@ -42,19 +42,19 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
     for (path, settings) in app.base.config.all() {
         let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");
         let path = path.join(".");
-        // Lists add up over the layers; of everything else the strongest layer counts.
+        // The lists of all layers add up; of other values the strongest layer counts.
         let in_force = match settings.last() {
             Some(last) if !matches!(last.value, Value::List(_)) => std::slice::from_ref(last),
             Some(_) | None => settings,
         };
         for setting in in_force {
-            // Tokens stand there; who looks for one knows the file.
+            // These values may be secrets.
             let hidden = is_secret.then(|| Value::Text("…".to_owned()));
             let value = hidden.as_ref().unwrap_or(&setting.value);
             rows.push(Row::new(path.clone(), value, setting.origin.to_string()));
         }
     }
-    rows.extend(bounds_of_the_service(app));
+    rows.extend(default_timeouts(app));
     rows.sort_by(|one, other| one.key.cmp(&other.key));
     rows.push(model_row(app));
     let width = rows.iter().map(|row| row.key.len() + row.text.len() + 3).max().unwrap_or_default();
@@ -73,30 +73,30 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
     report(stdout, format, &text, &json!(json))
 }
 
-/// The bounds that nobody set: those that suit the model in use.
-fn bounds_of_the_service(app: &AppContext) -> Vec<Row> {
-    let (bounds, origin) = match crate::model::choose_model(app) {
+/// Returns the timeouts that are not configured: the defaults for the model in use.
+fn default_timeouts(app: &AppContext) -> Vec<Row> {
+    let (timeouts, origin) = match crate::model::choose_model(app) {
         Ok(choice) => match choice.timeouts() {
-            Some(bounds) => (bounds, format!("default of {}", choice.info().provider)),
-            // The embedded model is not waited for over a network.
+            Some(timeouts) => (timeouts, format!("default of {}", choice.info().provider)),
+            // The embedded model has no network timeouts.
             None => return Vec::new(),
         },
         Err(_) => (Timeouts::default(), "default".to_owned()),
     };
     [
-        ("connect", bounds.connect),
-        ("first_byte", bounds.first_byte),
-        ("idle", bounds.idle),
-        ("content_idle", bounds.content_idle),
-        ("answer", bounds.total),
+        ("connect", timeouts.connect),
+        ("first_byte", timeouts.first_byte),
+        ("idle", timeouts.idle),
+        ("content_idle", timeouts.content_idle),
+        ("answer", timeouts.total),
     ]
     .into_iter()
     .filter(|(key, _)| app.base.config.get(&["timeouts", key]).is_none())
-    .map(|(key, bound)| Row::new(format!("timeouts.{key}"), &Value::Time(bound), origin.clone()))
+    .map(|(key, timeout)| Row::new(format!("timeouts.{key}"), &Value::Time(timeout), origin.clone()))
     .collect()
 }
 
-/// The model that a run would use now, which may come from a key rather than from a setting.
+/// Returns the model that a run would use, which an API key may select instead of a setting.
 fn model_row(app: &AppContext) -> Row {
     let key = "(model in use)".to_owned();
     match crate::model::choose_model(app) {

@@ -80,14 +80,14 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
 }
 
 pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
-    let begun = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
-    let sandbox = begun.and_then(PendingSandbox::join).map(|guards| guards.sandbox);
+    let pending = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
+    let sandbox = pending.and_then(PendingSandbox::join).map(|sandbox| sandbox.sandbox);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
-        return layers(stdout, sandbox);
+        return print_layers(stdout, sandbox);
     }
     let mut text = format!("ibeam {}\n", env!("CARGO_PKG_VERSION"));
-    let mut line = |good: bool, what: &str, said: &str| {
-        text.push_str(&format!("{} {what}: {said}\n", if good { "ok     " } else { "missing" }));
+    let mut line = |is_ok: bool, subject: &str, detail: &str| {
+        text.push_str(&format!("{} {subject}: {detail}\n", if is_ok { "ok     " } else { "missing" }));
     };
     match model::choose_model(app) {
         Ok(choice) => {
@@ -131,11 +131,11 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
         }
     }
     for (what, directory) in [("sessions", app.dirs.sessions()), ("cache", app.dirs.cache.clone())] {
-        line(writable(&directory), what, &directory.display().to_string());
+        line(is_writable(&directory), what, &directory.display().to_string());
     }
-    let is_whole =
-        |path: &&Path| !app.base.config_errors.iter().any(|fault| faulty_file(fault) == Some(*path));
-    for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_whole) {
+    let is_valid =
+        |path: &&Path| !app.base.config_errors.iter().any(|fault| file_of_error(fault) == Some(*path));
+    for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_valid) {
         line(true, "configuration", &path.display().to_string());
     }
     match &sandbox {
@@ -149,17 +149,17 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     print_text(stdout, &text)
 }
 
-/// The file that a fault of the configuration is in.
-fn faulty_file(fault: &Reason) -> Option<&Path> {
-    let (Reason::BadConfig { path, .. } | Reason::UnreadableConfig { path, .. }) = fault else { return None };
+/// Returns the file of an error of the configuration.
+fn file_of_error(error: &Reason) -> Option<&Path> {
+    let (Reason::BadConfig { path, .. } | Reason::UnreadableConfig { path, .. }) = error else { return None };
     Some(Path::new(path))
 }
 
-/// Layer by layer what holds commands here; fails where nothing does.
-fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), CliError> {
+/// Prints the layers of the sandbox for commands; fails if there is no sandbox.
+fn print_layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), CliError> {
     let Sandbox { layers, reason, .. } = sandbox?;
-    let held: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
-    print_text(stdout, &format!("{held}{reason}\n"))
+    let lines: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
+    print_text(stdout, &format!("{lines}{reason}\n"))
 }
 
 fn version_of(mut program: Command) -> Option<String> {
@@ -168,8 +168,8 @@ fn version_of(mut program: Command) -> Option<String> {
     output.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Whether files can be made in the directory, or in the nearest one above it that exists.
-fn writable(directory: &Path) -> bool {
+/// Whether files can be created in the directory, or in its nearest existing parent.
+fn is_writable(directory: &Path) -> bool {
     let nearest = directory.ancestors().find(|directory| directory.exists());
     nearest.is_some_and(|nearest| {
         let access = rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK);

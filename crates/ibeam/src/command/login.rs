@@ -1,7 +1,7 @@
-//! `login` and `logout`: the keys in the file that only its owner may read.
+//! `login` and `logout`: store and delete API keys.
 //!
-//! The key is read from the terminal without echo, or from a pipe; never from an argument of this command, where
-//! other processes could see it.
+//! Reads the key from the terminal without echo, or from a pipe. A key among the arguments is accepted only as
+//! `--api-key`, which is removed from the command line of the process.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -48,8 +48,8 @@ pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File)
 pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
-    let forgotten = credentials.remove(provider.as_deref())?;
-    let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
+    let removed = credentials.remove(provider.as_deref())?;
+    let count = u64::try_from(removed).unwrap_or(u64::MAX);
     print_text(stdout, &format!("{}\n", app.base.catalogue.line(&SubcommandLine::LoggedOut { count })))
 }
 
@@ -57,35 +57,35 @@ pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File
 fn read_key(provider: &str) -> Result<String, Failure> {
     let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
     let stdin = io::stdin();
-    let quiet = if isatty(stdin.as_fd()) { Some(Quiet::begin(provider)?) } else { None };
+    let no_echo = if isatty(stdin.as_fd()) { Some(NoEcho::start(provider)?) } else { None };
     let mut key = String::new();
     stdin.lock().read_line(&mut key).map_err(failed)?;
-    drop(quiet);
+    drop(no_echo);
     Ok(key)
 }
 
 /// The terminal without echo, until dropped.
-struct Quiet {
-    before: rustix::termios::Termios,
+struct NoEcho {
+    previous: rustix::termios::Termios,
 }
 
-impl Quiet {
-    fn begin(provider: &str) -> Result<Self, Failure> {
+impl NoEcho {
+    fn start(provider: &str) -> Result<Self, Failure> {
         let failed =
             |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), detail: error.to_string() };
         drop(write!(io::stderr(), "key for {provider}: "));
-        let before = tcgetattr(io::stdin()).map_err(failed)?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(failed)?;
-        Ok(Self { before })
+        let previous = tcgetattr(io::stdin()).map_err(failed)?;
+        let mut settings = previous.clone();
+        settings.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &settings).map_err(failed)?;
+        Ok(Self { previous })
     }
 }
 
-impl Drop for Quiet {
+impl Drop for NoEcho {
     fn drop(&mut self) {
-        // The terminal may be gone; then there is nothing to restore.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
+        // If the terminal is gone, there is nothing to restore.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.previous);
         drop(writeln!(io::stderr()));
     }
 }

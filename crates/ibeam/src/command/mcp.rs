@@ -1,4 +1,4 @@
-//! `mcp`: which servers the files name, what tools one has, and switching one on or off.
+//! `mcp`: lists the declared servers and the tools of a server; enables and disables a server.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
     }
 }
 
-/// Lists what the files name; starts nothing.
+/// Lists the declared servers; starts none.
 fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let servers = declared_servers(app)?;
     let width = servers
@@ -37,12 +37,12 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         .unwrap_or_default();
     let mut text = String::new();
     for server in &servers {
-        let (status, source, reached) =
-            (word(server.status), escape_to_one_line(&source(server)), reached(server));
+        let (status, source, target) =
+            (status_name(server.status), escape_to_one_line(&source(server)), target(server));
         let name = escape_to_one_line(&server.name);
         text.push_str(&format!(
             "{name:width$}  {status:11}  {}  # {source}\n",
-            escape_to_one_line(reached.trim_end())
+            escape_to_one_line(target.trim_end())
         ));
     }
     if servers.is_empty() {
@@ -53,7 +53,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         .map(|server| {
             json!({
                 "name": server.name,
-                "status": word(server.status),
+                "status": status_name(server.status),
                 "required": server.required,
                 "source": source(server),
             })
@@ -62,7 +62,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     report(stdout, format, &text, &json!(rows))
 }
 
-/// Starts one server, within its bound, and tells its tools.
+/// Starts a server and prints its tools.
 fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
     let server = find(app, name)?;
     match server.status {
@@ -74,7 +74,7 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
             return Err(Reason::Usage { detail }.into());
         }
         McpStatus::Unsupported => return Err(Reason::Unsupported { what: "MCP over HTTP".to_owned() }.into()),
-        // Asking for it by name is reason enough to start it.
+        // The user named the server, so it is started even if it is disabled.
         McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
     }
     let stop = Stop::default();
@@ -103,13 +103,13 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
     print_text(stdout, &text)
 }
 
-/// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
+/// Sets `enabled` of the server in the user's file, which overrides the files that declare the server.
 fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Result<(), CliError> {
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
     set_mcp_server_enabled(path, name, enabled)?;
-    let word = if enabled { "enabled" } else { "disabled" };
-    print_text(stdout, &format!("{word} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
+    let verb = if enabled { "enabled" } else { "disabled" };
+    print_text(stdout, &format!("{verb} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
 }
 
 fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
@@ -122,8 +122,8 @@ fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
     servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { detail })
 }
 
-/// What `list` says of a server that was not started.
-fn word(status: McpStatus) -> &'static str {
+/// Returns the status of a server that was not started.
+fn status_name(status: McpStatus) -> &'static str {
     match status {
         McpStatus::Connected => "enabled",
         McpStatus::Failed => "failed",
@@ -138,8 +138,8 @@ fn source(server: &ServerDeclaration) -> String {
     server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
 }
 
-fn reached(server: &ServerDeclaration) -> String {
-    match &server.launch {
+fn target(server: &ServerDeclaration) -> String {
+    match &server.transport {
         Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
         Transport::Url(url) => url.clone(),
     }

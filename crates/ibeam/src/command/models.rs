@@ -1,7 +1,6 @@
-//! `models`: what can be used now, one `<id> - <Label>` a line; `models --providers`: the providers there are.
+//! `models`: the available models, one `<id> - <Label>` per line. `models --providers`: the providers.
 //!
-//! Providers with a key or an address are asked; one that does not answer is said on stderr and the others are
-//! listed all the same.
+//! Requests the list of every provider with a key or a configured URL. A provider that fails is a warning on stderr.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +13,7 @@ use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model::{self, ConfiguredProvider, EMBEDDED};
 
-/// Prints the list.
+/// Prints the available models.
 pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let mut text = "Available models\n\n".to_owned();
     let current = model::choose_model(app).ok().map(|choice| {
@@ -33,7 +32,7 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
         match crate::run::on_runtime(|runtime| runtime.block_on(model::list_models(&provider))) {
             Ok(models) => {
                 for found in models {
-                    // The server of `--endpoint` is none of the providers.
+                    // The server of `--endpoint` is not a provider of the table.
                     let id = match app.base.flags.endpoint {
                         Some(_) => found.id.clone(),
                         None => format!("{}/{}", provider.name, found.id),
@@ -42,12 +41,12 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
                 }
             }
             Err(failure) => {
-                let said = app.base.catalogue.failure(&failure).message;
-                drop(writeln!(io::stderr(), "warning: {}: {said}", provider.name));
+                let message = app.base.catalogue.failure(&failure).message;
+                drop(writeln!(io::stderr(), "warning: {}: {message}", provider.name));
             }
         }
     }
-    // Clients of the original know these ids, and some refuse to ask for one that is not listed.
+    // Clients of the Cursor CLI use these ids, and some refuse an id that is not listed.
     for (name, meant) in model::aliases(app) {
         add(&name, &meant);
     }
@@ -64,7 +63,7 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
     print_text(stdout, &text)
 }
 
-/// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
+/// Prints the providers, one `<name> - <Label>: <key>` per line, without any request.
 pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
     let mut text = "Providers\n\n".to_owned();

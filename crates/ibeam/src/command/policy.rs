@@ -1,6 +1,6 @@
-//! `policy test`: what would become of an access, rule by rule. `policy list`: the rules in force.
+//! `policy test`: whether an access would be allowed, rule by rule. `policy list`: the rules in force.
 //!
-//! Asks the same policy as a run and touches nothing. The verdict is the exit code too.
+//! Uses the policy of a run and accesses nothing. The exit code is the decision.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -22,8 +22,8 @@ use crate::run::policy_rules::{SetRule, build_policy, rules};
 use crate::run::sandbox::is_wanted;
 
 /// Exit codes of `policy test`, docs/configuration.md; a failure has others.
-const DENIED: u8 = 3;
-const ASKED: u8 = 4;
+const EXIT_DENIED: u8 = 3;
+const EXIT_ASK: u8 = 4;
 
 pub(super) fn policy(
     app: &AppContext,
@@ -42,14 +42,14 @@ pub(super) fn policy(
 
 fn test(
     app: &AppContext,
-    asked: &TestedAccess,
+    tested: &TestedAccess,
     cwd: Option<&str>,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
     let mut policy = build_policy(app, permission_mode(app))?;
     policy.sandboxed = is_wanted(app);
-    let access = access(&policy, asked, cwd)?;
+    let access = access(&policy, tested, cwd)?;
     let is_command = matches!(access, Access::Command { .. });
     let explained = policy.explain(&access);
     let rules = rules(app)?;
@@ -58,24 +58,24 @@ fn test(
     report(stdout, format, &as_text(app, &explained, &rules, has_bounds), &as_json(&explained, &rules))?;
     Ok(match explained.verdict {
         Verdict::Allow { .. } => ExitCode::SUCCESS,
-        Verdict::Deny { .. } => ExitCode::from(DENIED),
-        Verdict::Ask { .. } => ExitCode::from(ASKED),
+        Verdict::Deny { .. } => ExitCode::from(EXIT_DENIED),
+        Verdict::Ask { .. } => ExitCode::from(EXIT_ASK),
     })
 }
 
-/// The access as a tool would declare it.
-fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Access, Reason> {
-    let TestedAccess { command, read, write, fetch, mcp } = asked;
+/// Returns the access as a tool would declare it.
+fn access(policy: &Policy, tested: &TestedAccess, cwd: Option<&str>) -> Result<Access, Reason> {
+    let TestedAccess { command, read, write, fetch, mcp } = tested;
     for (what, text) in [("COMMAND", command), ("--fetch", fetch), ("--cwd", &cwd.map(str::to_owned))] {
         if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
             return Err(Reason::Usage { detail: format!("`{what}` of `policy test` is empty") });
         }
     }
     if let Some(path) = read {
-        return resolved(policy, path).map(Access::Read);
+        return resolve(policy, path).map(Access::Read);
     }
     if let Some(path) = write {
-        return resolved(policy, path).map(Access::Write);
+        return resolve(policy, path).map(Access::Write);
     }
     if let Some(url) = fetch {
         return Ok(Access::Fetch { url: url.clone() });
@@ -86,13 +86,13 @@ fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Ac
         let (server, tool) = named.ok_or_else(usage)?;
         return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
     }
-    let directory = cwd.map(|cwd| resolved(policy, cwd)).transpose()?;
+    let directory = cwd.map(|cwd| resolve(policy, cwd)).transpose()?;
     let directory = directory.filter(|directory| *directory != policy.workspace);
     Ok(Access::Command { text: command.clone().unwrap_or_default(), directory })
 }
 
-/// Where a path leads from the workspace, links followed.
-fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
+/// Returns the real path of a path in the workspace.
+fn resolve(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     let no_input = |path: String, detail: String| Reason::NoInput { path, detail };
     let workspace = Workspace::new(&policy.workspace, &policy.extra_dirs)
         .map_err(|error| no_input(policy.workspace.display().to_string(), error.to_string()))?;
@@ -104,46 +104,50 @@ fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
 }
 
 fn as_text(app: &AppContext, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
-    let say = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
+    let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
     let mut text = String::new();
-    let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
+    let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
     if let Some(what) = explained.unanalyzable {
-        line("", &say(PolicyLine::Unanalyzable { what }));
+        line("", &message(PolicyLine::Unanalyzable { what }));
     }
     for part in &explained.parts {
         line("", &escape_to_one_line(&part.subject));
         if let Some((program, wrappers @ [_, ..])) = part.programs.split_last() {
-            line("  ", &say(PolicyLine::RunsProgram { program, wrappers: &wrappers.join(" ") }));
+            line("  ", &message(PolicyLine::RunsProgram { program, wrappers: &wrappers.join(" ") }));
         }
         for redirection in &part.redirections {
             let path = redirection.target.as_str();
             let writes = redirection.writes;
             line(
                 "  ",
-                &say(if writes { PolicyLine::WritesFile { path } } else { PolicyLine::ReadsFile { path } }),
+                &message(if writes {
+                    PolicyLine::WritesFile { path }
+                } else {
+                    PolicyLine::ReadsFile { path }
+                }),
             );
         }
         for (finding, origin) in with_origins(part, rules) {
             let RuleFinding { list, rule, applies, reason: why } = finding;
-            let said = say(match applies {
+            let result = message(match applies {
                 true => PolicyLine::RuleApplies { rule, why },
                 false => PolicyLine::RuleDoesNotApply { rule, why },
             });
             let origin =
                 origin.map(|origin| format!("  # {}", escape_to_one_line(origin))).unwrap_or_default();
-            line("  ", &format!("{:8}  {said}{origin}", word(*list)));
+            line("  ", &format!("{:8}  {result}{origin}", list_name(*list)));
         }
     }
     line(
         "",
-        &say(match &explained.verdict {
+        &message(match &explained.verdict {
             Verdict::Allow { rule } => PolicyLine::Allowed { rule },
             Verdict::Deny { rule, reason } => PolicyLine::Denied { rule, reason },
             Verdict::Ask { rule, reason } => PolicyLine::NeedsApproval { rule, reason },
         }),
     );
     if has_bounds {
-        text.push_str(&format!("{}\n", say(PolicyLine::PathRuleLimits)));
+        text.push_str(&format!("{}\n", message(PolicyLine::PathRuleLimits)));
     }
     text
 }
@@ -162,7 +166,7 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
         let findings = with_origins(part, rules).into_iter().map(|(finding, origin)| {
             let RuleFinding { list, rule, applies, reason: why } = finding;
             json!({
-                "list": word(*list),
+                "list": list_name(*list),
                 "rule": rule,
                 "origin": origin,
                 "applies": applies,
@@ -186,14 +190,15 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
     })
 }
 
-/// The findings with what set each rule. A token that stands twice has two, in the order of the layers.
+/// Returns the findings with the origin of each rule. A token that is set twice has two origins, in the order of the
+/// layers.
 fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a RuleFinding, Option<&'a str>)> {
     let mut left: HashMap<(&str, String), VecDeque<&str>> = HashMap::new();
     for set in rules {
-        left.entry((word(set.list), set.rule.to_string())).or_default().push_back(set.origin.as_str());
+        left.entry((list_name(set.list), set.rule.to_string())).or_default().push_back(set.origin.as_str());
     }
     let mut origin_of =
-        |finding: &RuleFinding| left.get_mut(&(word(finding.list), finding.rule.clone()))?.pop_front();
+        |finding: &RuleFinding| left.get_mut(&(list_name(finding.list), finding.rule.clone()))?.pop_front();
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
 }
 
@@ -204,7 +209,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     let mut text = String::new();
     for set in &rules {
         let (list, rule, origin) = (&set.list, shown(set), escape_to_one_line(&set.origin));
-        text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
+        text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", list_name(*list)));
     }
     if rules.is_empty() {
         text.push_str(&format!("{}\n", app.base.catalogue.line(&PolicyLine::NoRules)));
@@ -226,13 +231,13 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         }));
     }
     let rows = rules.iter().map(|SetRule { list, rule, origin }| {
-        json!({ "list": word(*list), "rule": rule.to_string(), "origin": origin })
+        json!({ "list": list_name(*list), "rule": rule.to_string(), "origin": origin })
     });
     report(stdout, format, &text, &json!({ "rules": rows.collect::<Vec<_>>(), "settings": settings }))
 }
 
-/// The list as the configuration names it.
-fn word(list: RuleList) -> &'static str {
+/// Returns the name of the list in the configuration.
+fn list_name(list: RuleList) -> &'static str {
     match list {
         RuleList::Deny => "deny",
         RuleList::Ask => "ask",

@@ -1,6 +1,6 @@
 //! `errors`, `schema` and `completions`: tables for programs and shells.
 //!
-//! They depend on nothing but the program itself and the version of the contract.
+//! Their output depends only on the program and on the version of the contract.
 
 use std::fs::File;
 
@@ -18,17 +18,17 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
     let mut text = format!("{:>4}  {:<13} {:<6} {}\n", "exit", "code", "retry", "meaning");
     let mut rows = Vec::new();
     for code in FailureCode::ALL {
-        let (exit, word, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
+        let (exit, token, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
         let again = if retryable { "yes" } else { "" };
         let signal = if let FailureCode::Signal(signal) = code {
             format!(" ({})", signal.name())
         } else {
             String::new()
         };
-        text.push_str(&format!("{exit:>4}  {word:<13} {again:<6} {}{signal}\n", base.catalogue.code(code)));
+        text.push_str(&format!("{exit:>4}  {token:<13} {again:<6} {}{signal}\n", base.catalogue.code(code)));
         rows.push(json!({
             "exit_code": exit,
-            "code": word,
+            "code": token,
             "retryable": retryable,
             "resumable": code.is_resumable(),
             "meaning": base.catalogue.code(code),

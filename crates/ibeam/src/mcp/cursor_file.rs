@@ -1,6 +1,6 @@
-//! `mcp.json`, as editors write it: `{"mcpServers": {"name": {"command", "args", "env"}}}`.
+//! Parses `mcp.json` of editors: `{"mcpServers": {"name": {"command", "args", "env"}}}`.
 //!
-//! A missing file names no servers. Refuses what is no regular file and what is not JSON, with the place.
+//! A missing file declares no servers. Invalid JSON is an error with its place.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::declaration::{ServerDeclaration, ServerSource, Transport};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CursorFile {
+struct McpFile {
     #[serde(default)]
     mcp_servers: BTreeMap<String, Entry>,
 }
@@ -31,7 +31,7 @@ struct Entry {
     disabled: bool,
 }
 
-/// The servers that the `bytes` of the file name; `switch` says which a stronger file switches on or off.
+/// Returns the servers of a file. `switch` returns whether a stronger file enables or disables a server.
 ///
 /// # Errors
 /// `Invalid` with line and column.
@@ -43,24 +43,25 @@ pub(super) fn parse(
 ) -> Result<Vec<ServerDeclaration>, ConfigError> {
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
-        let said = error.to_string();
-        let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
-        ConfigError::at(path, error.line(), error.column(), said.to_owned())
+    let file: McpFile = serde_json::from_slice(bytes).map_err(|error| {
+        // serde_json appends the position, which is given apart.
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        ConfigError::at(path, error.line(), error.column(), message)
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = ServerSource { path: path.to_owned(), line: None, of_project };
-        let launch = entry.launch().ok_or_else(|| {
+        let transport = entry.into_transport().ok_or_else(|| {
             ConfigError::in_file(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
         })?;
-        Ok(ServerDeclaration::new(name, source, launch, enabled))
+        Ok(ServerDeclaration::new(name, source, transport, enabled))
     });
     servers.collect()
 }
 
 impl Entry {
-    fn launch(self) -> Option<Transport> {
+    fn into_transport(self) -> Option<Transport> {
         let Self { command, args, env, cwd, url, disabled: _ } = self;
         let environment = env.into_iter().collect();
         let process =

@@ -1,8 +1,8 @@
-//! A server as the files speak of it, and whether it may start.
+//! The declared MCP servers, and whether each may start.
 //!
-//! Strongest first: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
-//! `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that names a server counts whole, so that no
-//! project sends a user's token to a program of its own; a project that is not trusted replaces nothing.
+//! From the strongest file: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
+//! `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that declares a server replaces the whole
+//! declaration, so that no project sends a user's token to its own program. An untrusted project replaces nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use ibeam_protocol::{McpStatus, Reason};
 use super::cursor_file;
 use crate::app::AppContext;
 
-/// A server that some file names.
+/// A declared server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerDeclaration {
     pub(crate) name: String,
     pub(crate) source: ServerSource,
-    pub(crate) launch: Transport,
-    /// Without it there is no run.
+    pub(crate) transport: Transport,
+    /// Whether a run fails if the server cannot be started.
     pub(crate) required: bool,
-    /// `Connected` for one that may start.
+    /// `Connected` for a server that may start.
     pub(crate) status: McpStatus,
 }
 
-/// The file that names it.
+/// The file that declares a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerSource {
     pub(crate) path: PathBuf,
@@ -34,48 +34,48 @@ pub(crate) struct ServerSource {
     pub(crate) of_project: bool,
 }
 
-/// How it is reached. Placeholders are not filled yet.
+/// How to connect to a server. Placeholders are not filled yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// As a process, over stdio.
+    /// A process, over stdio.
     Command {
         command: String,
         args: Vec<String>,
         environment: Vec<(String, String)>,
-        /// Relative to the workspace, which it is by default.
+        /// The working directory relative to the workspace; `None` for the workspace.
         directory: Option<String>,
     },
-    /// Over HTTP.
+    /// A URL, over HTTP.
     Url(String),
 }
 
 impl ServerDeclaration {
-    pub(super) fn new(name: String, source: ServerSource, launch: Transport, enabled: bool) -> Self {
-        let status = match launch {
+    pub(super) fn new(name: String, source: ServerSource, transport: Transport, enabled: bool) -> Self {
+        let status = match transport {
             _ if !enabled => McpStatus::Disabled,
             Transport::Command { .. } => McpStatus::Connected,
             Transport::Url(_) => McpStatus::Unsupported,
         };
-        Self { name, source, launch, required: false, status }
+        Self { name, source, transport, required: false, status }
     }
 }
 
-/// Every server that the files name, by name.
+/// Returns all declared servers, sorted by name.
 ///
 /// # Errors
 /// `BadConfig` for a file that cannot be read, or a server without a command.
 pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration>, Reason> {
     let trusted = app.trust.is_trusted() || app.base.flags.approve_mcps;
-    let Tables { managed, user, project } = tables(app);
+    let TablesByLayer { managed, user, project } = tables(app);
     let switch = |name: &str| {
-        let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
-        // A stranger may switch a server off, not one on that the user has switched off.
+        let of = |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
+        // An untrusted project may disable a server, but not enable one that the user disabled.
         let of_project = of(&project).filter(|on| trusted || !on);
         of(&managed).or_else(|| of(&user)).or(of_project)
     };
     let mut servers = BTreeMap::new();
     if app.base.flags.strict_mcp_config {
-        servers.extend(given(app, &switch)?);
+        servers.extend(servers_of_flag(app, &switch)?);
         servers.extend(declarations(&managed, &switch)?);
         return Ok(servers.into_values().collect());
     }
@@ -100,13 +100,13 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration
             servers.entry(name).or_insert(server);
         }
     }
-    servers.extend(given(app, &switch)?);
+    servers.extend(servers_of_flag(app, &switch)?);
     servers.extend(declarations(&managed, &switch)?);
     Ok(servers.into_values().collect())
 }
 
-/// The servers of `--mcp-config`: JSON, or a file of it.
-fn given(
+/// Returns the servers of `--mcp-config`: JSON, or a file with it.
+fn servers_of_flag(
     app: &AppContext,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
@@ -132,9 +132,9 @@ fn given(
     Ok(servers)
 }
 
-/// `[mcp_servers.NAME]` of one file.
+/// A table `[mcp_servers.NAME]` of one file.
 #[derive(Default)]
-struct Table {
+struct ServerTable {
     source: Option<ServerSource>,
     command: Option<String>,
     args: Vec<String>,
@@ -146,14 +146,14 @@ struct Table {
 }
 
 #[derive(Default)]
-struct Tables {
-    managed: BTreeMap<String, Table>,
-    user: BTreeMap<String, Table>,
-    project: BTreeMap<String, Table>,
+struct TablesByLayer {
+    managed: BTreeMap<String, ServerTable>,
+    user: BTreeMap<String, ServerTable>,
+    project: BTreeMap<String, ServerTable>,
 }
 
-fn tables(app: &AppContext) -> Tables {
-    let mut tables = Tables::default();
+fn tables(app: &AppContext) -> TablesByLayer {
+    let mut tables = TablesByLayer::default();
     for (path, settings) in app.base.config.all() {
         let [first, name, key @ ..] = path else { continue };
         if first != "mcp_servers" {
@@ -169,14 +169,14 @@ fn tables(app: &AppContext) -> Tables {
             let table = layer.entry(name.clone()).or_default();
             let first_line = table.source.as_ref().and_then(|source| source.line).unwrap_or(line).min(line);
             table.source = Some(ServerSource { path: path.clone(), line: Some(first_line), of_project });
-            table.take(key, &setting.value);
+            table.set(key, &setting.value);
         }
     }
     tables
 }
 
-impl Table {
-    fn take(&mut self, key: &[String], value: &Value) {
+impl ServerTable {
+    fn set(&mut self, key: &[String], value: &Value) {
         let key: Vec<&str> = key.iter().map(String::as_str).collect();
         match (key.as_slice(), value) {
             (["command"], Value::Text(text)) => self.command = Some(text.clone()),
@@ -186,20 +186,20 @@ impl Table {
             (["url"], Value::Text(text)) => self.url = Some(text.clone()),
             (["required"], Value::Switch(on)) => self.required = *on,
             (["enabled"], Value::Switch(on)) => self.enabled = Some(*on),
-            // `keys.rs` lets nothing else through.
+            // The table of keys has no other keys of a server.
             _ => {}
         }
     }
 }
 
 fn declarations(
-    tables: &BTreeMap<String, Table>,
+    tables: &BTreeMap<String, ServerTable>,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
     for (name, table) in tables {
         let Some(source) = &table.source else { continue };
-        let launch = match (&table.command, &table.url) {
+        let transport = match (&table.command, &table.url) {
             (Some(command), _) => Transport::Command {
                 command: command.clone(),
                 args: table.args.clone(),
@@ -207,7 +207,7 @@ fn declarations(
                 directory: table.directory.clone(),
             },
             (None, Some(url)) => Transport::Url(url.clone()),
-            // It switches a server of another file.
+            // The table only enables or disables a server of another file.
             (None, None) if table.enabled.is_some() => continue,
             (None, None) => {
                 return Err(Reason::BadConfig {
@@ -219,7 +219,7 @@ fn declarations(
             }
         };
         let enabled = switch(name).unwrap_or(true);
-        let server = ServerDeclaration::new(name.clone(), source.clone(), launch, enabled);
+        let server = ServerDeclaration::new(name.clone(), source.clone(), transport, enabled);
         servers.insert(name.clone(), ServerDeclaration { required: table.required, ..server });
     }
     Ok(servers)

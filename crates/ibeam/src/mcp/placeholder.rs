@@ -1,22 +1,22 @@
-//! `${…}` in a declaration: values that do not belong into a file, and places that differ from machine to machine.
+//! Placeholders `${…}` in a declaration: secrets, and paths that differ between machines.
 
 use std::path::Path;
 
-/// Returns the value of a variable, `None` where it is not set, or in words why it must not be used.
+/// Returns the value of a variable; `None` if it is not set; an error message if it must not be used.
 pub(super) type Variable<'a> = dyn Fn(&str) -> Result<Option<String>, String> + 'a;
 
-/// What the names that are no variables stand for.
+/// The values of the placeholders that are not variables.
 pub(super) struct Placeholders<'a> {
     pub(super) home: &'a Path,
     pub(super) workspace: &'a Path,
 }
 
 impl Placeholders<'_> {
-    /// `text` with `${env:NAME}` and `${NAME}` replaced by the variable, `${userHome}` and `${workspaceFolder}` by
-    /// the directories. What is not closed stays as it is.
+    /// Replaces `${env:NAME}` and `${NAME}` by the variable, `${userHome}` and `${workspaceFolder}` by the directories. An
+    /// unclosed placeholder is not replaced.
     ///
     /// # Errors
-    /// A variable that is not set or must not be used, in words.
+    /// The message that a variable is not set or must not be used.
     pub(super) fn fill(&self, text: &str, variable: &Variable<'_>) -> Result<String, String> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;

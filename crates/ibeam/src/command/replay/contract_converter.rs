@@ -1,45 +1,45 @@
-//! The lines of a stream under another contract: what differs is written anew, all else stays as it is.
+//! Converts the lines of a stream to another version of the contract.
 //!
-//! Refuses nothing: a line that is no event of a contract is copied.
+//! Only lines that differ are rewritten. A line that is not an event of a contract is copied.
 
 use ibeam_output::{Contract, to_line};
 use ibeam_wire::{CallPhase, Event, NewText};
 use serde_json::{Value, json};
 
-/// Writes the lines of one stream anew.
+/// Converts the lines of one stream.
 pub(super) struct ContractConverter {
     to: Contract,
-    /// Under contract 2, the deltas too.
+    /// Whether to write deltas under contract 2.
     partial: bool,
     new_text: NewText,
-    /// The `assistant` event that the segment at hand began with, and its text so far.
+    /// The first `assistant` event of the current segment, and the text of the segment so far.
     segment: Option<(Value, String)>,
-    /// The last time that was told; 0 where none was.
+    /// The time of the last event that has one; 0 before that.
     last_ms: u64,
-    /// The stream has the object `ibeam`, so under contract 1 every delta has a time.
-    ours: bool,
+    /// Whether the stream has the object `ibeam`; then every delta of contract 1 has a time.
+    has_ibeam_object: bool,
 }
 
 impl ContractConverter {
     pub(super) fn new(to: Contract, partial: bool) -> Self {
-        Self { to, partial, new_text: NewText::default(), segment: None, last_ms: 0, ours: false }
+        Self { to, partial, new_text: NewText::default(), segment: None, last_ms: 0, has_ibeam_object: false }
     }
 
-    /// The lines that stand for this one; none for text that is said again, or later.
+    /// Returns the converted lines; empty for text that was already written or is written later.
     pub(super) fn line(&mut self, line: &str, event: &Event) -> String {
         match event {
             Event::Init(init) => {
-                self.ours = init.ibeam.is_some();
+                self.has_ibeam_object = init.ibeam.is_some();
                 self.new_text = NewText::default();
                 self.init(line)
             }
-            Event::Assistant(said) => {
-                self.last_ms = said.timestamp_ms.unwrap_or(self.last_ms);
-                let text = self.new_text.extract(said);
-                let is_as_it_was = said.is_delta() || !self.ours && self.last_ms == 0;
+            Event::Assistant(message) => {
+                self.last_ms = message.timestamp_ms.unwrap_or(self.last_ms);
+                let text = self.new_text.extract(message);
+                let is_unchanged = message.is_delta() || !self.has_ibeam_object && self.last_ms == 0;
                 match (self.to, text) {
                     (_, None) => String::new(),
-                    (Contract::One, Some(_)) if is_as_it_was => line.to_owned(),
+                    (Contract::One, Some(_)) if is_unchanged => line.to_owned(),
                     (_, Some(text)) => self.assistant(line, text),
                 }
             }
@@ -48,19 +48,19 @@ impl ContractConverter {
                 match call.phase {
                     CallPhase::Started => {
                         let before = call.model_call_id.as_deref();
-                        self.segment_before(Some((before, call.timestamp_ms))) + line
+                        self.flush_segment(Some((before, call.timestamp_ms))) + line
                     }
                     CallPhase::Completed => line.to_owned(),
                 }
             }
-            Event::Result(_) | Event::Error(_) => self.segment_before(None) + line,
+            Event::Result(_) | Event::Error(_) => self.flush_segment(None) + line,
             _ => line.to_owned(),
         }
     }
 
-    /// What is left of a run without an end: before the next one, and when the stream is over.
+    /// Returns the remaining lines of a run without an end: before the next run and at the end of the stream.
     pub(super) fn finish(&mut self) -> String {
-        self.segment_before(None)
+        self.flush_segment(None)
     }
 
     fn init(&self, line: &str) -> String {
@@ -75,8 +75,8 @@ impl ContractConverter {
     fn assistant(&mut self, line: &str, text: String) -> String {
         let Ok(mut event) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
         let delta = |mut event: Value, text: &str, at_ms: u64| {
-            say(&mut event, text);
-            time(&mut event, None, Some(at_ms));
+            set_text(&mut event, text);
+            set_times(&mut event, None, Some(at_ms));
             to_line(&event)
         };
         match self.to {
@@ -85,9 +85,9 @@ impl ContractConverter {
                 let printed =
                     if self.partial { delta(event.clone(), &text, self.last_ms) } else { String::new() };
                 match &mut self.segment {
-                    Some((_, said)) => said.push_str(&text),
+                    Some((_, text_so_far)) => text_so_far.push_str(&text),
                     None => {
-                        say(&mut event, "");
+                        set_text(&mut event, "");
                         self.segment = Some((event, text));
                     }
                 }
@@ -96,31 +96,31 @@ impl ContractConverter {
         }
     }
 
-    /// The segment at hand, before a call with its answer and time, or as the last one.
-    fn segment_before(&mut self, call: Option<(Option<&str>, Option<u64>)>) -> String {
+    /// Returns the current segment, before a call with its answer and time, or as the last one.
+    fn flush_segment(&mut self, call: Option<(Option<&str>, Option<u64>)>) -> String {
         let Some((mut event, text)) = self.segment.take().filter(|(_, text)| !text.is_empty()) else {
             return String::new();
         };
-        say(&mut event, &text);
+        set_text(&mut event, &text);
         let (answer, at_ms) = call.unwrap_or_default();
-        // Of the two keys one alone would mean a delta, or nothing.
+        // One of the two keys alone would make the event a delta.
         match (answer, at_ms) {
-            (Some(answer), Some(at_ms)) => time(&mut event, Some(answer), Some(at_ms)),
-            _ => time(&mut event, None, None),
+            (Some(answer), Some(at_ms)) => set_times(&mut event, Some(answer), Some(at_ms)),
+            _ => set_times(&mut event, None, None),
         }
         to_line(&event)
     }
 }
 
-/// Makes `text` what an event says.
-fn say(event: &mut Value, text: &str) {
+/// Sets the text of an event.
+fn set_text(event: &mut Value, text: &str) {
     if let Some(Value::Object(message)) = event.get_mut("message") {
         message.insert("content".to_owned(), json!([{ "type": "text", "text": text }]));
     }
 }
 
-/// Makes these two the last keys of an event.
-fn time(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
+/// Sets these two keys and makes them the last ones of an event.
+fn set_times(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
     let Value::Object(keys) = event else { return };
     keys.shift_remove("model_call_id");
     keys.shift_remove("timestamp_ms");

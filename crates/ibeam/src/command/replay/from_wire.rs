@@ -1,6 +1,6 @@
-//! The events of a stream as events of ours, for the writers that print other formats.
+//! Converts the events of a stream to events of the journal, for the writers of other formats.
 //!
-//! Not everything comes back: a stream does not say whether `write` found a file, nor what a retry or a notice was.
+//! Some content is lost: a stream does not contain whether `write` replaced a file, nor retries and notices.
 
 use ibeam_protocol::run::Denial;
 use ibeam_protocol::tool_output::ShellOutput;
@@ -13,7 +13,7 @@ use ibeam_wire::{
 };
 use serde_json::Value;
 
-/// When an event of a stream happened, where it says so: milliseconds since the Unix epoch.
+/// Returns the time of an event in milliseconds since the Unix epoch; `None` if the event has none.
 pub(super) fn time_of(event: &Event) -> Option<u64> {
     match event {
         Event::Assistant(delta) => delta.timestamp_ms,
@@ -22,16 +22,16 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
     }
 }
 
-/// What happened; `None` for an event that is no part of the contracts, and for text that is said again.
+/// Converts an event; `None` for an event outside of the contracts, and for text that was already converted.
 ///
 /// # Errors
-/// What is wrong with the event, in words.
+/// The message what is wrong with the event.
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
         Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
-        Event::Assistant(said) => {
-            return Ok(new_text.extract(&said).map(|text| EventKind::TextDelta { text }));
+        Event::Assistant(message) => {
+            return Ok(new_text.extract(&message).map(|text| EventKind::TextDelta { text }));
         }
         Event::ToolCall(event) => {
             let model_call_id = event.model_call_id.as_deref().unwrap_or_default().into();
@@ -117,7 +117,7 @@ fn outcome(body: &ToolCallBody) -> ToolOutcome {
     };
     let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let failure = match arm {
-        // A server's own failure stands in this arm.
+        // A failure that an MCP server returned is in this arm.
         "success" if payload.get("isError") == Some(&Value::Bool(true)) => {
             ToolFailure::Error { message: payload.to_string() }
         }

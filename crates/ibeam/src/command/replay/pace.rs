@@ -1,4 +1,4 @@
-//! When the next event is shown: at once, in the time it happened, or so many times as fast.
+//! The time at which the next event of a replay is due: at once, in real time, or faster by a factor.
 
 use std::time::{Duration, Instant};
 
@@ -6,68 +6,68 @@ use ibeam_protocol::Reason;
 
 use ibeam_config::parse_time;
 
-/// No pause is longer, whatever the clocks of the recording said.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The longest pause, whatever the times of the recording are.
+const MAX_PAUSE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How fast.
+/// The speed of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Speed {
     /// At once.
     Max,
-    /// So many times as fast as it happened; more than 0.
-    Times(f64),
+    /// A factor of the real speed; above 0.
+    Factor(f64),
 }
 
 impl Speed {
-    /// `max`, `real` or a number.
+    /// Parses `max`, `real` or a number.
     ///
     /// # Errors
     /// `Usage`.
     pub(super) fn parse(text: &str) -> Result<Self, Reason> {
         match text {
             "max" => return Ok(Self::Max),
-            "real" => return Ok(Self::Times(1.0)),
+            "real" => return Ok(Self::Factor(1.0)),
             _ => {}
         }
-        let times = text.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
-        times.map(Self::Times).ok_or_else(|| Reason::Usage {
-            detail: format!("`--speed {text}` is neither `max`, `real` nor a number above 0"),
+        let factor = text.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
+        factor.map(Self::Factor).ok_or_else(|| Reason::Usage {
+            detail: format!("`--speed {text}` is not `max`, `real` or a number above 0"),
         })
     }
 }
 
-/// The time of a replay.
+/// The pauses of a replay.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     speed: Speed,
     longest: Duration,
-    /// When the last event happened, in milliseconds since the Unix epoch.
+    /// The time of the last event, in milliseconds since the Unix epoch.
     last_ms: Option<u64>,
-    /// When it was to be shown.
+    /// When the last event was due.
     due: Instant,
 }
 
 impl Pace {
-    /// At this speed, with no pause longer than `longest`.
+    /// Returns the pauses at this speed, none longer than `longest`.
     ///
     /// # Errors
-    /// `Usage` for what is no speed or no time.
+    /// `Usage` for an invalid speed or time.
     pub(super) fn new(speed: Option<&str>, longest: Option<&str>) -> Result<Self, Reason> {
         let speed = speed.map_or(Ok(Speed::Max), Speed::parse)?;
-        let wrong =
-            |text| Reason::Usage { detail: format!("`--longest-pause {text}` is no time, such as `2s`") };
-        let longest = longest.map(|text| parse_time(text).ok_or_else(|| wrong(text))).transpose()?;
-        let longest = longest.unwrap_or(LONGEST).min(LONGEST);
+        let usage_error =
+            |text| Reason::Usage { detail: format!("`--longest-pause {text}` is not a time such as `2s`") };
+        let longest = longest.map(|text| parse_time(text).ok_or_else(|| usage_error(text))).transpose()?;
+        let longest = longest.unwrap_or(MAX_PAUSE).min(MAX_PAUSE);
         Ok(Self { speed, longest, last_ms: None, due: Instant::now() })
     }
 
-    /// Another run begins: the time since the one before is not waited for.
-    pub(super) fn begin(&mut self) {
+    /// Starts another run: there is no pause between two runs.
+    pub(super) fn start_run(&mut self) {
         (self.last_ms, self.due) = (None, Instant::now());
     }
 
-    /// How long is left until what happened at `at_ms` is due.
-    pub(super) fn left(&mut self, at_ms: u64) -> Duration {
+    /// Returns how long to wait for the event of the time `at_ms`.
+    pub(super) fn time_until_due(&mut self, at_ms: u64) -> Duration {
         let pause = self.pause(at_ms);
         if pause.is_zero() {
             return pause;
@@ -76,12 +76,12 @@ impl Pace {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// The pause before what happened at `at_ms`; none where the clock of the recording went back.
+    /// Returns the pause before the event of the time `at_ms`; 0 if the clock of the recording went back.
     fn pause(&mut self, at_ms: u64) -> Duration {
-        let Speed::Times(times) = self.speed else { return Duration::ZERO };
+        let Speed::Factor(times) = self.speed else { return Duration::ZERO };
         let last = self.last_ms.replace(at_ms).unwrap_or(at_ms);
         let happened = Duration::from_millis(at_ms.saturating_sub(last));
-        Duration::try_from_secs_f64(happened.as_secs_f64() / times).unwrap_or(LONGEST).min(self.longest)
+        Duration::try_from_secs_f64(happened.as_secs_f64() / times).unwrap_or(MAX_PAUSE).min(self.longest)
     }
 }
 
@@ -114,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_went_back_makes_no_pause() {
+    fn a_clock_that_went_back_adds_no_pause() {
         check("real", None, &[5000, 1000, 1500], &[0, 0, 500]);
     }
 
     #[test]
-    fn what_is_no_speed_and_no_time_is_a_usage_error() {
+    fn an_invalid_speed_or_time_is_a_usage_error() {
         for (speed, longest) in
             [("0", None), ("-1", None), ("nan", None), ("inf", None), ("fast", None), ("1", Some("soon"))]
         {

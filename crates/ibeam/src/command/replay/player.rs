@@ -1,4 +1,4 @@
-//! Events on their way to a reader again: run by run, each in its time, by the writers of a live run.
+//! Prints the events of a replay run by run, each at its time, with the writers of a live run.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,66 +8,74 @@ use ibeam_output::{EventWriter, ReplayLine};
 use ibeam_protocol::{Event, EventKind, RunFinished};
 
 use super::pace::Pace;
-use super::{Ended, ReplayOptions, warn};
+use super::{ReplayEnd, ReplayOptions, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::run::event_writer;
 
-/// What the reader sees.
-enum Face<'a> {
-    /// Nothing yet.
+/// The output of a replay.
+enum ReplayOutput<'a> {
+    /// No output yet.
     None,
-    /// Events, as a run writes them.
+    /// Events, written like those of a run.
     Events(Box<dyn EventWriter + Send + 'a>),
-    /// Lines as they were read.
+    /// Lines, copied from the input.
     Lines(BufWriter<&'a File>),
 }
 
-/// Shows the runs that are wanted.
+/// Prints the requested runs.
 pub(super) struct Player<'a> {
     base: &'a BaseContext,
     options: &'a ReplayOptions,
     out: &'a File,
     pace: Pace,
-    face: Face<'a>,
-    /// Runs that have begun.
+    output: ReplayOutput<'a>,
+    /// The number of runs that have started.
     runs: u64,
-    /// The last of them has not ended.
+    /// Whether the last run has not ended.
     open: bool,
 }
 
 impl<'a> Player<'a> {
-    /// Shows events on `out`.
-    pub(super) fn of_events(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
-        Self { base, options, out, pace: options.pace.clone(), face: Face::None, runs: 0, open: false }
+    /// Returns a player that writes events to `out`.
+    pub(super) fn for_events(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self {
+            base,
+            options,
+            out,
+            pace: options.pace.clone(),
+            output: ReplayOutput::None,
+            runs: 0,
+            open: false,
+        }
     }
 
-    /// Shows lines on `out`, in the time of their events.
-    pub(super) fn of_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
-        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(base, options, out) }
+    /// Returns a player that copies lines to `out`, each at the time of its event.
+    pub(super) fn for_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self { output: ReplayOutput::Lines(BufWriter::new(out)), ..Self::for_events(base, options, out) }
     }
 
-    /// Shows what comes next when it is due: the event, or the line, with its end, that stood for it.
+    /// Writes the next event, or its line with the line end, when it is due.
     ///
     /// # Errors
-    /// `Enough` after the only run that is wanted; what the reader's end says.
-    pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), Ended> {
+    /// `Enough` after the only requested run; the error of stdout.
+    pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), ReplayEnd> {
         let kind = event.map(|event| &event.kind);
         if matches!(kind, Some(EventKind::SessionStarted(_))) || self.runs == 0 {
             self.begin()?;
         }
-        if self.is_wanted() {
-            // What tells no time happens at once.
+        if self.is_requested() {
+            // An event without a time is due at once.
             let at_ms = event.map(|event| event.at_ms).filter(|at_ms| *at_ms > 0);
-            let left = at_ms.map_or(Duration::ZERO, |at_ms| self.pace.left(at_ms));
-            if !left.is_zero() {
+            let wait = at_ms.map_or(Duration::ZERO, |at_ms| self.pace.time_until_due(at_ms));
+            if !wait.is_zero() {
                 self.flush()?;
-                std::thread::sleep(left);
+                std::thread::sleep(wait);
             }
-            match (&mut self.face, event) {
-                (Face::Events(writer), Some(event)) => writer.write(event)?,
-                (Face::Lines(out), _) => out.write_all(line)?,
-                (Face::None, _) | (Face::Events(_), None) => {}
+            match (&mut self.output, event) {
+                (ReplayOutput::Events(writer), Some(event)) => writer.write(event)?,
+                (ReplayOutput::Lines(out), _) => out.write_all(line)?,
+                (ReplayOutput::None, _) | (ReplayOutput::Events(_), None) => {}
             }
         }
         if let Some(EventKind::RunFinished(run)) = kind {
@@ -76,48 +84,48 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Shows lines that end the run at hand, which has no end of its own.
+    /// Writes the last lines of a run that has no end.
     ///
     /// # Errors
-    /// What the reader's end says.
-    pub(super) fn show_left(&mut self, lines: &[u8]) -> Result<(), Ended> {
+    /// `Enough` after the only requested run; the error of stdout.
+    pub(super) fn write_rest(&mut self, lines: &[u8]) -> Result<(), ReplayEnd> {
         if lines.is_empty() { Ok(()) } else { self.show(None, lines) }
     }
 
-    /// Hands over what waits and tells of a run without an end. Gives how many runs there were.
+    /// Flushes the output, warns about a run without an end, and returns the number of runs.
     ///
     /// # Errors
-    /// What the reader's end says.
-    pub(super) fn finish(&mut self) -> Result<u64, Ended> {
+    /// `Enough` after the only requested run; the error of stdout.
+    pub(super) fn finish(&mut self) -> Result<u64, ReplayEnd> {
         self.finish_incomplete()?;
         self.flush()?;
         Ok(self.runs)
     }
 
-    fn is_wanted(&self) -> bool {
+    fn is_requested(&self) -> bool {
         self.options.run.is_none_or(|run| run.get() == self.runs)
     }
 
-    fn begin(&mut self) -> Result<(), Ended> {
+    fn begin(&mut self) -> Result<(), ReplayEnd> {
         self.finish_incomplete()?;
         self.runs += 1;
         self.open = true;
-        self.pace.begin();
-        // A page holds all runs; the other formats know of one.
-        let is_kept = match self.face {
-            Face::None => false,
-            Face::Events(_) => self.options.format == Format::Html,
-            Face::Lines(_) => true,
+        self.pace.start_run();
+        // A page contains all runs; the other formats contain one.
+        let has_output = match self.output {
+            ReplayOutput::None => false,
+            ReplayOutput::Events(_) => self.options.format == Format::Html,
+            ReplayOutput::Lines(_) => true,
         };
-        if self.is_wanted() && !is_kept {
-            self.face = Face::Events(event_writer(self.base, self.options.format, self.out));
+        if self.is_requested() && !has_output {
+            self.output = ReplayOutput::Events(event_writer(self.base, self.options.format, self.out));
         }
         Ok(())
     }
 
-    fn end(&mut self, run: &RunFinished) -> Result<(), Ended> {
+    fn end(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {
         self.open = false;
-        if !self.is_wanted() {
+        if !self.is_requested() {
             return Ok(());
         }
         self.flush()?;
@@ -126,30 +134,30 @@ impl<'a> Player<'a> {
             let message = self.base.catalogue.failure(failure).message;
             warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
         }
-        if self.options.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
+        if self.options.run.is_some() { Err(ReplayEnd::Enough) } else { Ok(()) }
     }
 
-    /// The run at hand has no end.
-    fn finish_incomplete(&mut self) -> Result<(), Ended> {
-        if std::mem::take(&mut self.open) && self.is_wanted() {
-            match &mut self.face {
-                Face::None => {}
-                Face::Events(writer) => writer.finish_incomplete()?,
-                Face::Lines(out) => out.flush()?,
+    /// Ends a run that has no end.
+    fn finish_incomplete(&mut self) -> Result<(), ReplayEnd> {
+        if std::mem::take(&mut self.open) && self.is_requested() {
+            match &mut self.output {
+                ReplayOutput::None => {}
+                ReplayOutput::Events(writer) => writer.finish_incomplete()?,
+                ReplayOutput::Lines(out) => out.flush()?,
             }
             warn(self.base, &ReplayLine::NoEnd { run: self.runs });
             if self.options.run.is_some() {
-                return Err(Ended::Enough);
+                return Err(ReplayEnd::Enough);
             }
         }
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.face {
-            Face::None => Ok(()),
-            Face::Events(writer) => writer.flush(),
-            Face::Lines(out) => out.flush(),
+        match &mut self.output {
+            ReplayOutput::None => Ok(()),
+            ReplayOutput::Events(writer) => writer.flush(),
+            ReplayOutput::Lines(out) => out.flush(),
         }
     }
 }

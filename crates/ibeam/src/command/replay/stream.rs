@@ -1,4 +1,4 @@
-//! A stream, line by line: copied, cast into the other contract, or retold for the other formats.
+//! Replays a stream line by line: copies it, converts it to the other contract, or converts its events.
 
 use std::io::{BufRead, Read};
 
@@ -9,14 +9,14 @@ use ibeam_wire::{MAX_LINE_BYTES, NewText};
 use super::contract_converter::ContractConverter;
 use super::from_wire::{time_of, to_event};
 use super::player::Player;
-use super::{Ended, warn};
+use super::{ReplayEnd, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::cli_error::CliError;
 
 /// Shows what is whole of the stream in `lines`, which people know as `source`. Gives how many runs there were.
 ///
-/// A last line that was not written to its end is told and left out.
+/// An incomplete last line is skipped with a warning.
 ///
 /// # Errors
 /// `StreamDamaged` with the line, `NoInput`; those of `player`.
@@ -26,7 +26,7 @@ pub(super) fn play(
     mut lines: impl BufRead,
     format: Format,
     player: &mut Player<'_>,
-) -> Result<u64, Ended> {
+) -> Result<u64, ReplayEnd> {
     let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(base, format));
     loop {
         line.clear();
@@ -37,9 +37,9 @@ pub(super) fn play(
             .by_ref()
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
-            .map_err(|error| Ended::Failed(unread(error).into()))?;
+            .map_err(|error| ReplayEnd::Failed(unread(error).into()))?;
         if line.is_empty() {
-            player.show_left(&reading.left())?;
+            player.write_rest(&reading.rest())?;
             return match player.finish()? {
                 0 => Err(damaged(source, number, "it is empty".to_owned())),
                 runs => Ok(runs),
@@ -48,37 +48,37 @@ pub(super) fn play(
         let (event, copy) = match reading.line(&line) {
             Ok(read) => read,
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES => {
-                player.show_left(&reading.left())?;
+                player.write_rest(&reading.rest())?;
                 let runs = player.finish()?;
                 warn(base, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
                 return Ok(runs);
             }
-            Err(said) => {
-                player.show_left(&reading.left())?;
+            Err(message) => {
+                player.write_rest(&reading.rest())?;
                 player.finish()?;
-                return Err(damaged(source, number, said));
+                return Err(damaged(source, number, message));
             }
         };
         if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
-            player.show_left(&reading.left())?;
+            player.write_rest(&reading.rest())?;
         }
         player.show(event.as_ref(), &copy)?;
     }
 }
 
-fn damaged(source: &str, line: u64, detail: String) -> Ended {
-    Ended::Failed(CliError::StreamDamaged { source: source.to_owned(), line, detail })
+fn damaged(source: &str, line: u64, detail: String) -> ReplayEnd {
+    ReplayEnd::Failed(CliError::StreamDamaged { source: source.to_owned(), line, detail })
 }
 
-/// What was read so far, as far as it matters to what follows.
+/// The state that reading a line depends on.
 struct Reading {
     format: Format,
-    /// Nothing was read yet.
-    fresh: bool,
-    /// The last time that was told.
+    /// Whether no event was read yet.
+    is_first: bool,
+    /// The time of the last event that has one.
     last_ms: u64,
     new_text: NewText,
-    /// Where lines are printed, and a contract was asked for.
+    /// Converts the lines if they are copied and a contract was requested.
     converter: Option<ContractConverter>,
 }
 
@@ -87,10 +87,10 @@ impl Reading {
         let asked = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =
             asked.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
-        Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), converter }
+        Self { format, is_first: true, last_ms: 0, new_text: NewText::default(), converter }
     }
 
-    /// What a line tells, and what is printed of it where lines are.
+    /// Returns the event of a line, and the line to print if lines are copied.
     fn line(&mut self, line: &[u8]) -> Result<(Option<Event>, Vec<u8>), String> {
         let whole = if self.format == Format::StreamJson { line.to_owned() } else { Vec::new() };
         if line.trim_ascii().is_empty() {
@@ -100,7 +100,7 @@ impl Reading {
         let unread =
             |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
         let event = ibeam_wire::Event::from_line(text).map_err(unread)?;
-        let is_alone = std::mem::take(&mut self.fresh) && matches!(event, ibeam_wire::Event::Result(_));
+        let is_alone = std::mem::take(&mut self.is_first) && matches!(event, ibeam_wire::Event::Result(_));
         if is_alone && matches!(self.format, Format::Text | Format::Html) {
             return Err("it is the object of `json`, which tells the end of a run alone".to_owned());
         }
@@ -118,8 +118,8 @@ impl Reading {
         Ok((event, copy))
     }
 
-    /// What is still to be printed of a run that is over.
-    fn left(&mut self) -> Vec<u8> {
+    /// Returns the lines that remain to be printed of a run that is over.
+    fn rest(&mut self) -> Vec<u8> {
         self.converter.as_mut().map(ContractConverter::finish).unwrap_or_default().into_bytes()
     }
 }
