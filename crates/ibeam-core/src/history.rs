@@ -1,8 +1,8 @@
 //! The conversation as the model sees it: a pure fold over events.
 //!
-//! `History == replay(log)` by construction, for `Journal::record` is the only door. Whatever a killed run left
-//! open is closed here when the next prompt arrives, so every call has exactly one result before any request. That holds
-//! for a journal too that has lost, repeated or moved events.
+//! The history always equals the replay of the log, since `Journal::record` is its only input. The next prompt closes
+//! what a killed run left open, so every call has exactly one result before any request. That holds also for a journal
+//! that has lost, repeated or moved events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ibeam_protocol::{
     Block, CallId, Elision, Event, EventKind, Message, ShortenedResults, ToolCall, ToolOutcome, ToolResult,
 };
 
-/// The messages so far, and what the last answer still waits for.
+/// The messages so far, and the results that the last answer lacks.
 #[derive(Default)]
 pub struct History {
     messages: Vec<Arc<Message>>,
@@ -21,28 +21,28 @@ pub struct History {
     started: Vec<CallId>,
     /// Visible text of an answer that is not complete yet.
     partial: String,
-    /// What was found of calls that a killed run left open.
+    /// Evidence of calls that a killed run left open.
     evidence: BTreeMap<CallId, String>,
-    /// Tokens of the first so many messages, as the provider counted them.
-    measured: Option<(u64, usize)>,
-    /// Set where events are missing or moved.
-    moved: Option<OutOfOrder>,
+    /// The tokens that the provider counted, and the number of messages that it counted, from the oldest.
+    counted_tokens: Option<(u64, usize)>,
+    /// Set if events are missing or moved.
+    out_of_order: Option<OutOfOrder>,
 }
 
-/// What may still find its counterpart in a journal whose events are not in order.
+/// Calls and results whose counterpart may still follow in a journal that is out of order.
 #[derive(Default)]
 struct OutOfOrder {
     /// Calls that were closed without their results.
     closed: BTreeSet<CallId>,
-    /// Results whose calls have not come yet.
+    /// Results that came before their calls.
     early: BTreeMap<CallId, ToolResult>,
 }
 
-/// The message to the model that stands for the missing beginning of a conversation.
+/// The message to the model in place of the missing beginning of a conversation.
 const LOST_BEGINNING: &str = "[The beginning of this conversation is lost.]";
 
 impl History {
-    /// The conversation that a log tells.
+    /// Returns the conversation that a log records.
     pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut history = Self::default();
         for event in events {
@@ -51,49 +51,49 @@ impl History {
         history
     }
 
-    /// The messages, oldest first; cheap to clone.
+    /// Returns the messages, oldest first; cheap to clone.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// The calls that a killed run had started and not finished.
+    /// Returns the calls that a killed run had started and not finished.
     pub fn interrupted_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open
             .iter()
             .filter(|call| self.started.contains(&call.id) && !self.results.contains_key(&call.id))
     }
 
-    /// How many tokens the provider counted, and for how many of the messages; `None` before it told any.
+    /// Returns the tokens that the provider counted and the number of messages that it counted, if there is a count.
     pub fn counted_tokens(&self) -> Option<(u64, usize)> {
-        self.measured
+        self.counted_tokens
     }
 
-    /// From here on events may be missing or moved.
+    /// Prepares for missing or moved events from here on.
     pub(crate) fn expect_gaps(&mut self) {
-        self.moved.get_or_insert_default();
+        self.out_of_order.get_or_insert_default();
     }
 
-    /// Takes one more fact.
+    /// Adds one event.
     pub fn fold(&mut self, kind: &EventKind) {
         match kind {
             EventKind::UserMessage { content } => {
                 self.close_answer();
-                if let Some(moved) = &mut self.moved {
-                    moved.early.clear();
+                if let Some(out_of_order) = &mut self.out_of_order {
+                    out_of_order.early.clear();
                 }
                 self.push(Message::User(content.clone()));
             }
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, .. } => {
                 self.partial.clear();
-                // The results of the answer before are all there, unless the journal lost them.
+                // All results of the answer before are known, unless the journal lost some.
                 self.push_results();
                 self.open = answer.calls().cloned().collect();
                 if !answer.blocks.is_empty() {
                     self.push(Message::Assistant(answer.blocks.clone()));
                 }
                 if let Some(usage) = answer.usage {
-                    self.measured = Some((usage.total(), self.messages.len()));
+                    self.counted_tokens = Some((usage.total(), self.messages.len()));
                 }
                 self.apply_early_results();
             }
@@ -105,16 +105,16 @@ impl History {
             EventKind::Compacted(compacted) => {
                 self.push_results();
                 if compacted.replaced > 0 {
-                    let kept = self.messages.split_off(compacted.replaced.min(self.messages.len()));
+                    let retained = self.messages.split_off(compacted.replaced.min(self.messages.len()));
                     self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
-                    // Where messages are missing, the cut may stand between calls and their results.
+                    // If messages are missing, the cut may be between calls and their results.
                     let is_result = |message: &Arc<Message>| matches!(**message, Message::ToolResults(_));
-                    self.messages.extend(kept.into_iter().skip_while(is_result));
+                    self.messages.extend(retained.into_iter().skip_while(is_result));
                 }
                 for shortened in &compacted.shortened_results {
                     shorten_results(&mut self.messages, *shortened);
                 }
-                self.measured = None;
+                self.counted_tokens = None;
             }
             EventKind::Notice(notice) => {
                 if let Some(text) = notice.for_model() {
@@ -145,18 +145,18 @@ impl History {
             text: outcome.for_model(),
             is_error: outcome.is_error(),
         };
-        if let Some(moved) = &mut self.moved
+        if let Some(out_of_order) = &mut self.out_of_order
             && !self.open.iter().any(|open| open.id == call.id)
         {
-            if !moved.closed.remove(&call.id) {
-                moved.early.insert(call.id.clone(), result);
+            if !out_of_order.closed.remove(&call.id) {
+                out_of_order.early.insert(call.id.clone(), result);
             } else if let Some(found) = find_result(&mut self.messages, &call.id) {
                 *found = result;
             }
             return;
         }
         self.results.insert(call.id.clone(), result);
-        // The count first: to look for each result after each call would take its square for many calls.
+        // The count first: looking for every result after each call would take quadratic time.
         if self.results.len() >= self.open.len()
             && self.open.iter().all(|open| self.results.contains_key(&open.id))
         {
@@ -164,11 +164,11 @@ impl History {
         }
     }
 
-    /// Gives the calls of the last answer the results that came before it.
+    /// Assigns results that came early to the calls of the last answer.
     fn apply_early_results(&mut self) {
-        let Some(moved) = &mut self.moved else { return };
+        let Some(out_of_order) = &mut self.out_of_order else { return };
         for call in &self.open {
-            self.results.extend(moved.early.remove_entry(&call.id));
+            self.results.extend(out_of_order.early.remove_entry(&call.id));
         }
         if self.open.iter().all(|open| self.results.contains_key(&open.id)) {
             self.push_results();
@@ -183,10 +183,10 @@ impl History {
             .into_iter()
             .map(|call| {
                 results.remove(&call.id).unwrap_or_else(|| {
-                    if let Some(moved) = &mut self.moved {
-                        moved.closed.insert(call.id.clone());
+                    if let Some(out_of_order) = &mut self.out_of_order {
+                        out_of_order.closed.insert(call.id.clone());
                     }
-                    unfinished_result(&call, &started, &evidence, self.moved.is_some())
+                    unfinished_result(&call, &started, &evidence, self.out_of_order.is_some())
                 })
             })
             .collect();
@@ -195,7 +195,7 @@ impl History {
         }
     }
 
-    /// Ends what a killed or cancelled run left open.
+    /// Closes what a killed or cancelled run left open.
     fn close_answer(&mut self) {
         self.push_results();
         if !self.partial.is_empty() {
@@ -205,7 +205,7 @@ impl History {
     }
 }
 
-/// Cuts the middle out of results that are longer than they may be.
+/// Removes the middle of results that are too long.
 pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: ShortenedResults) {
     let ShortenedResults { messages: count, bytes } = shortened;
     for message in messages.iter_mut().take(count) {
@@ -222,12 +222,12 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
     }
 }
 
-/// At most about `bytes` of a text: its first fifth and the rest from its end.
+/// Shortens `text` to about `bytes`: a fifth from its beginning and the rest from its end.
 pub(crate) fn elide_middle(text: &str, bytes: usize) -> String {
     Elision::mostly_tail(bytes).apply(text).into_owned()
 }
 
-/// The result of a call in the conversation.
+/// Finds the result of a call in the conversation.
 fn find_result<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a mut ToolResult> {
     messages.iter_mut().rev().find_map(|message| {
         let has =

@@ -1,7 +1,7 @@
-//! The one door: every fact is numbered, dated, folded and sent on here, and nowhere else.
+//! The one place where events are numbered, dated, folded and sent.
 //!
-//! The channel is bounded, so the pace of the slowest reader is the pace of the loop. At the five durable
-//! points `record` waits until the readers have taken the event, so that what follows cannot overtake it.
+//! The channel is bounded, so the slowest reader sets the pace of the loop. At the durable points `record` waits until
+//! the readers have received the event, so that later effects cannot overtake it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::tally::Tally;
 
 /// An event on its way to the readers.
 pub struct Envelope {
-    /// The fact.
+    /// The event.
     pub event: Event,
-    /// Answered once every reader has taken the event; present at the durable points.
+    /// Receives a message when every reader has received the event; present at the durable points.
     pub receipt: Option<oneshot::Sender<()>>,
 }
 
-/// The readers have gone: nothing can be recorded any more, so nothing may be done any more.
+/// The journal has no readers any more: nothing can be recorded, so nothing may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the readers of the event stream have gone")]
 pub struct JournalClosed;
 
-/// What a session held before this run: folded as it is read, not kept.
+/// The state of a session before this run: folded while it is read, without retaining its events.
 #[derive(Default)]
 pub struct ResumedState {
     history: History,
@@ -35,7 +35,7 @@ pub struct ResumedState {
 }
 
 impl ResumedState {
-    /// Takes the next event of the session. An event that was recorded twice counts once.
+    /// Adds the next event of the session. An event that was recorded twice counts once.
     pub fn fold(&mut self, event: &Event) {
         match self.order.check(event.seq) {
             EventPosition::Next => {}
@@ -45,12 +45,12 @@ impl ResumedState {
         self.history.fold(&event.kind);
     }
 
-    /// Nothing happened yet.
+    /// Whether the session has no events.
     pub fn is_empty(&self) -> bool {
         self.order.next() == 0
     }
 
-    /// The number of places where events are missing, repeated or moved.
+    /// Returns the number of places where events are missing, repeated or moved.
     pub fn gaps(&self) -> u64 {
         self.order.gaps()
     }
@@ -64,7 +64,7 @@ impl<'a> FromIterator<&'a Event> for ResumedState {
     }
 }
 
-/// Numbers, dates, folds and sends facts.
+/// Numbers, dates, folds and sends events.
 pub struct Journal {
     next_seq: u64,
     clock: Arc<dyn Clock>,
@@ -77,7 +77,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that goes on after `past`.
+    /// Returns a journal that continues after `past`.
     pub fn new(past: ResumedState, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
         Self {
             next_seq: past.order.next(),
@@ -91,21 +91,21 @@ impl Journal {
         }
     }
 
-    /// Returns the journal with a redactor that keeps these secrets out of texts of tools, of the model and of failures.
+    /// Returns the journal with a redactor of the texts of tools, of the model and of failures.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
     }
 
-    /// Records a fact. At a durable point returns only when it is on its way to the disk and to the readers.
+    /// Records an event. At a durable point returns only when the readers have received it.
     ///
-    /// A delta whose end may be the beginning of a secret is recorded without that end, which comes with the next one
-    /// or before whatever else is recorded next.
+    /// A delta whose end may be the beginning of a secret is recorded without that end, which is recorded with the next
+    /// delta or before the next other event.
     ///
     /// # Errors
-    /// `Closed`: stop; whoever reads the channel knows why.
+    /// `JournalClosed`: stop the run; the readers of the channel know the reason.
     ///
-    /// Cancel safe: a fact is either folded, numbered and sent, or none of these.
+    /// Cancel safe: an event is folded, numbered and sent, or none of these.
     pub async fn record(&mut self, mut kind: EventKind) -> Result<(), JournalClosed> {
         let (text, thinking) = match kind {
             EventKind::TextDelta { .. } => (false, true),
@@ -129,7 +129,7 @@ impl Journal {
         if !self.redact(&mut kind) {
             return Ok(());
         }
-        let (receipt, taken) = match is_durable(&kind) {
+        let (receipt, received) = match is_durable(&kind) {
             true => {
                 let (sender, receiver) = oneshot::channel();
                 (Some(sender), Some(receiver))
@@ -137,13 +137,13 @@ impl Journal {
             false => (None, None),
         };
         permit.send(self.envelope(kind, receipt));
-        match taken {
-            Some(taken) => taken.await.map_err(|_| JournalClosed),
+        match received {
+            Some(received) => received.await.map_err(|_| JournalClosed),
             None => Ok(()),
         }
     }
 
-    /// Records what is held back of the model's text: nothing more of it comes.
+    /// Records the end of the model's text that was held back, when no more text follows.
     ///
     /// # Errors
     /// As [`Self::record`].
@@ -158,16 +158,16 @@ impl Journal {
         }
         let events = self.events.clone();
         if text {
-            // Not taken before there is room: the future may be dropped until then.
+            // Taken only when the channel has room: the future may be dropped before.
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
-            let text = self.text.finish(self.redactor.own_words());
+            let text = self.text.finish(self.redactor.model_text());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::TextDelta { text }, None));
             }
         }
         if thinking {
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
-            let text = self.thinking.finish(self.redactor.own_words());
+            let text = self.thinking.finish(self.redactor.model_text());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::ThinkingDelta { text }, None));
             }
@@ -175,7 +175,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Folds, numbers and dates a fact that is about to be sent.
+    /// Folds, numbers and dates an event that is about to be sent.
     fn envelope(&mut self, kind: EventKind, receipt: Option<oneshot::Sender<()>>) -> Envelope {
         self.history.fold(&kind);
         self.tally.fold(&kind, self.clock.monotonic());
@@ -184,13 +184,13 @@ impl Journal {
         Envelope { event, receipt }
     }
 
-    /// Takes the secrets out of what comes from elsewhere, the model's own text and calls among it. What the user says
-    /// is left verbatim. False for a delta of which nothing is certain yet.
+    /// Removes the secrets from an event, except from the user's own text. Returns false for a delta that is held back
+    /// entirely.
     fn redact(&mut self, kind: &mut EventKind) -> bool {
-        let own_words = self.redactor.own_words();
+        let model_text = self.redactor.model_text();
         match kind {
             EventKind::ToolCallFinished { call, outcome, .. } => {
-                own_words.redact_call(call);
+                model_text.redact_call(call);
                 self.redactor.redact_value(outcome);
             }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
@@ -198,16 +198,16 @@ impl Journal {
             EventKind::Notice(Notice::AnswerInterrupted { reason }) => self.redactor.redact_value(reason),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::TextDelta { text } => {
-                *text = self.text.push(own_words, std::mem::take(text));
+                *text = self.text.push(model_text, std::mem::take(text));
                 return !text.is_empty();
             }
             EventKind::ThinkingDelta { text } => {
-                *text = self.thinking.push(own_words, std::mem::take(text));
+                *text = self.thinking.push(model_text, std::mem::take(text));
                 return !text.is_empty();
             }
-            EventKind::ModelRequestFinished { answer, .. } => own_words.redact_answer(answer),
-            EventKind::ToolCallStarted { call, .. } => own_words.redact_call(call),
-            EventKind::Compacted(compacted) => own_words.redact_text(&mut compacted.summary),
+            EventKind::ModelRequestFinished { answer, .. } => model_text.redact_answer(answer),
+            EventKind::ToolCallStarted { call, .. } => model_text.redact_call(call),
+            EventKind::Compacted(compacted) => model_text.redact_text(&mut compacted.summary),
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
@@ -217,34 +217,34 @@ impl Journal {
         true
     }
 
-    /// What keeps secrets out of the record.
+    /// Returns the redactor of this journal.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// The conversation so far.
+    /// Returns the conversation so far.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// The number the next event will have.
+    /// Returns the number of the next event.
     pub fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// The sums of this run.
+    /// Returns the sums of this run.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Time since the run began, in milliseconds.
+    /// Returns the time since the run began, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         millis(self.clock.monotonic().saturating_sub(self.tally.started))
     }
 }
 
-/// The points at which nothing later may become visible before the event is written: the prompt, a complete
-/// answer, each start, each result, the end.
+/// Whether nothing later may become visible before this event is written: the prompt, a complete answer, the start and
+/// the end of each call, a compaction, the end of the run.
 fn is_durable(kind: &EventKind) -> bool {
     match kind {
         EventKind::UserMessage { .. }
@@ -264,7 +264,7 @@ fn is_durable(kind: &EventKind) -> bool {
     }
 }
 
-/// Whole milliseconds, saturating.
+/// Returns whole milliseconds, saturating.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

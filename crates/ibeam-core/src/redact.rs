@@ -1,8 +1,7 @@
-//! Secrets taken out of text that is to be kept or shown.
+//! Removes secrets from text that is stored or shown.
 //!
-//! Pure. Knows a secret by its bytes, backwards, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64
-//! of both alphabets, alone or inside something longer. Refuses to guess: what was split, encrypted or encoded
-//! otherwise passes.
+//! Pure. Finds a secret as it is, reversed, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64 of
+//! both alphabets, alone or inside longer text. Does not find a secret that was split, encrypted or encoded otherwise.
 
 mod model_text;
 
@@ -17,51 +16,52 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use model_text::{DeltaRedactor, ModelTextRedactor};
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 const MASK: &str = "***";
-/// A shorter form is found in innocent text too often to be taken out of it.
+/// Shorter forms occur in innocent text too often.
 const MIN_FORM_BYTES: usize = 8;
-/// A shorter secret is not looked for in what the model says itself.
+/// Shorter secrets are not searched for in the model's own text.
 const MIN_MODEL_SECRET_BYTES: usize = 16;
-/// The punctuation that no encoder of URLs touches.
+/// The punctuation that no URL encoder escapes.
 const UNRESERVED: &[u8] = b"-._~";
-/// The punctuation that encoders of the browsers' kind leave alone.
+/// The punctuation that `encodeURIComponent` of browsers does not escape.
 const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 
-/// Finds the forms of some secrets in any text. Cheap to keep and quick where nothing is found.
+/// Finds the forms of some secrets in any text. Fast where a text has none.
 #[derive(Clone, Default)]
 pub struct Redactor {
     finders: Vec<Finder<'static>>,
-    own_words: ModelTextRedactor,
+    model_text: ModelTextRedactor,
 }
 
 impl Redactor {
-    /// A redactor of these secrets. A form of less than 8 bytes is not looked for, nor is a shorter secret.
+    /// Returns a redactor of these secrets. Forms of less than 8 bytes are not searched for.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> = secrets.into_iter().collect();
         let tokens: Vec<String> =
             secrets.iter().filter_map(|secret| header_token(secret)).map(str::to_owned).collect();
         secrets.extend(tokens);
-        let of_model = secrets.iter().filter(|secret| is_unmistakable(secret));
-        let own_words = ModelTextRedactor::new(searchable_forms(of_model.flat_map(|secret| forms(secret))));
+        let unmistakable = secrets.iter().filter(|secret| is_unmistakable(secret));
+        let model_text =
+            ModelTextRedactor::new(searchable_forms(unmistakable.flat_map(|secret| forms(secret))));
         let forms = searchable_forms(secrets.iter().flat_map(|secret| forms(secret)));
         let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { finders, own_words }
+        Self { finders, model_text }
     }
 
-    /// What takes the secrets out of the model's own text and calls.
-    pub(crate) fn own_words(&self) -> &ModelTextRedactor {
-        &self.own_words
+    /// Returns the redactor of the model's own text and calls.
+    pub(crate) fn model_text(&self) -> &ModelTextRedactor {
+        &self.model_text
     }
 
-    /// Takes the secrets out of every text in `value`, which is left as it is where there is none.
+    /// Removes the secrets from every text in `value`, which stays unchanged if it has none.
     ///
-    /// Goes by way of JSON, where a secret of usual characters stands as it is; the forms cover the escaped ones.
+    /// Searches the JSON of `value`; the forms cover secrets with escaped characters.
     pub fn redact_value<T: Serialize + DeserializeOwned>(&self, value: &mut T) {
         if self.finders.is_empty() {
             return;
         }
-        // What cannot be written cannot be recorded either, and says so there.
+        // A value that cannot be serialized cannot be recorded either, and fails there.
         let Ok(json) = serde_json::to_string(value) else { return };
         if let Cow::Owned(clean) = self.redact(&json)
             && let Ok(clean) = serde_json::from_str(&clean)
@@ -70,7 +70,7 @@ impl Redactor {
         }
     }
 
-    /// The text with `***` in the place of each secret; the text itself when it has none.
+    /// Returns the text with `***` in place of each secret, or the text itself if it has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for finder in &self.finders {
@@ -84,7 +84,7 @@ impl Redactor {
         let mut clean = String::with_capacity(text.len());
         let mut done = 0;
         for (start, end) in found {
-            // Forms overlap: the bare core of a base64 form lies inside the padded whole.
+            // Forms overlap: the core of a base64 form is inside the padded form.
             if start >= done {
                 clean.push_str(text.get(done..start).unwrap_or_default());
                 clean.push_str(MASK);
@@ -97,19 +97,19 @@ impl Redactor {
 }
 
 impl fmt::Debug for Redactor {
-    /// Tells how many forms are looked for, and none of them.
+    /// Writes the number of forms, and none of the forms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Redactor({} forms)", self.finders.len())
     }
 }
 
-/// Whether `secret` is one that nobody writes by chance. Keys of local servers often are words such as `placeholder`,
-/// and a header may name an address; in the model's own text they would be taken for what they say.
+/// Whether `secret` cannot occur in text by chance. Keys of local servers are often words such as `placeholder`, and the
+/// value of a header may be an address; such words are left in the model's own text.
 fn is_unmistakable(secret: &str) -> bool {
     secret.len() >= MIN_MODEL_SECRET_BYTES && !secret.contains(char::is_whitespace) && !secret.contains("://")
 }
 
-/// The secret part of the value of a header such as `Bearer TOKEN`.
+/// Returns the secret part of the value of a header such as `Bearer TOKEN`.
 fn header_token(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     let is_scheme =
@@ -117,7 +117,7 @@ fn header_token(header: &str) -> Option<&str> {
     is_scheme.then_some(token.trim())
 }
 
-/// The forms that are looked for, each once, in order.
+/// Returns the forms that are long enough to be searched for, sorted, without duplicates.
 fn searchable_forms(forms: impl Iterator<Item = String>) -> Vec<String> {
     let mut forms: Vec<String> = forms.filter(|form| form.len() >= MIN_FORM_BYTES).collect();
     forms.sort_unstable();
@@ -125,12 +125,12 @@ fn searchable_forms(forms: impl Iterator<Item = String>) -> Vec<String> {
     forms
 }
 
-/// The ways in which a secret is written.
+/// Returns the forms in which a secret can be written.
 fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let mut forms = vec![secret.to_owned(), json.get(1..json.len() - 1).unwrap_or_default().to_owned()];
-    for kept in [UNRESERVED, UNRESERVED_IN_BROWSERS] {
-        let percent = percent_encoded(secret, kept);
+    for unescaped in [UNRESERVED, UNRESERVED_IN_BROWSERS] {
+        let percent = percent_encoded(secret, unescaped);
         forms.push(lower_case_escapes(&percent));
         forms.push(percent);
     }
@@ -146,7 +146,7 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of a base64 text that `secret` alone decides, when `before` bytes (modulo 3) come before it.
+/// Returns the characters of a base64 text that depend on `secret` alone, after `before` bytes (modulo 3) of other text.
 fn base64_core(engine: &impl Engine, secret: &str, before: usize) -> String {
     let shifted: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.bytes()).collect();
     let encoded = engine.encode(&shifted);
@@ -155,10 +155,10 @@ fn base64_core(engine: &impl Engine, secret: &str, before: usize) -> String {
     encoded.get(first..end).unwrap_or_default().to_owned()
 }
 
-fn percent_encoded(secret: &str, kept: &[u8]) -> String {
+fn percent_encoded(secret: &str, unescaped: &[u8]) -> String {
     let mut encoded = String::with_capacity(secret.len());
     for byte in secret.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
@@ -167,7 +167,7 @@ fn percent_encoded(secret: &str, kept: &[u8]) -> String {
     encoded
 }
 
-/// `%2F` as `%2f`.
+/// Returns `%2F` as `%2f`.
 fn lower_case_escapes(percent: &str) -> String {
     let mut since_percent = 3;
     let lower = |c: char| {

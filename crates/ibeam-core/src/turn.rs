@@ -1,6 +1,6 @@
-//! A run: from the prompt to the final answer, as a loop of *ask the model* and *act on its calls*.
+//! A run: from the prompt to the final answer, as a loop of model requests and tool calls.
 //!
-//! Everything that happens goes through `Journal::record`. The first event is `SessionStarted` and the last is
+//! Everything that happens is recorded through `Journal::record`. The first event is `SessionStarted` and the last is
 //! `RunFinished`, whatever happens in between.
 
 mod compaction;
@@ -27,76 +27,77 @@ use crate::token_estimator::TokenEstimator;
 use model_request::ModelAnswer;
 use tool_calls::BatchResult;
 
-/// An answer may be cut by the output limit this often in a row.
+/// The number of consecutive answers cut by the output limit at which the run ends.
 const MAX_CONSECUTIVE_CUTS: u32 = 3;
-/// An answer may be paused by the service this often in a row.
+/// The number of consecutive answers paused by the service at which the run ends.
 const MAX_CONSECUTIVE_PAUSES: u32 = 10;
-/// So many answers in a row may have nothing but calls whose arguments are not valid JSON.
+/// The number of consecutive answers at which the run ends if no call of theirs has valid JSON arguments.
 const MAX_CONSECUTIVE_INVALID: u32 = 3;
-/// At most so many characters of a refusal are part of the failure.
+/// The number of characters of a refusal that the failure retains.
 const MAX_REFUSAL_CHARS: usize = 500;
 
-/// What turns a run that ended well into a failure: `--fail-on`.
+/// The conditions that turn a successful run into a failure: `--fail-on`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FailOn {
-    /// Any call was refused.
+    /// A call was refused.
     pub denied: bool,
-    /// Any call failed.
+    /// A call failed.
     pub tool_error: bool,
-    /// The run gave no text.
+    /// The run produced no text.
     pub empty: bool,
     /// A background command was still running at the end.
     pub background: bool,
 }
 
-/// What makes going on pointless, looked for before each request and at the end: the workspace is gone.
+/// Checks, before each request and at the end, whether the run can continue: returns the failure if the workspace was
+/// removed.
 pub type RunPrecondition = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
 
-/// Everything a run needs, resolved once; the loop reads nothing else.
+/// Everything that a run needs, resolved once. The loop reads nothing else.
 pub struct Run {
     /// The first event: session, model, limits.
     pub head: SessionStarted,
     /// The model.
     pub provider: Arc<dyn Provider>,
-    /// What it may call.
+    /// The tools that the model may call.
     pub tools: ToolSet,
-    /// What it may do.
+    /// Decides which calls may run.
     pub gate: Gate,
-    /// Who is told, and may narrow it.
+    /// The hooks that observe the run and may narrow it.
     pub hooks: Arc<dyn Hooks>,
-    /// When a failed request is repeated.
+    /// When a failed request is retried.
     pub retry: RetryPolicy,
-    /// What makes a good end a failure.
+    /// The conditions that turn success into a failure.
     pub fail_on: FailOn,
-    /// Time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The system prompt.
     pub system: Arc<str>,
-    /// What the model reads before the conversation, with no more weight than a user's text; no part of the record.
+    /// Text before the conversation, with no more authority than a user's text; not recorded.
     pub preface: Option<Arc<str>>,
-    /// The most tokens of one answer; `None` leaves it to the provider.
+    /// The largest number of tokens of one answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
-    /// Tokens of prompt and answer together that the model takes; `None` where only the provider knows.
+    /// The largest number of tokens of prompt and answer together; `None` where only the provider knows it.
     pub context_window: Option<u64>,
-    /// What tokens cost; `None` where nobody knows.
+    /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
-    /// What tools leave running.
+    /// The commands that tools left running.
     pub background: Arc<dyn Background>,
-    /// A run that ended well waits for what it left running, rather than end it.
+    /// Whether a successful run waits for commands in the background instead of stopping them.
     pub await_background: bool,
-    /// Looked for before each request.
+    /// Checked before each request.
     pub precondition: RunPrecondition,
-    /// The longest that a call may take to read, write or search files.
+    /// The longest time that a call may take to read, write or search files.
     pub file_timeout: Duration,
     /// Ends the run from outside.
     pub stop: Stop,
 }
 
-/// Why the loop ended early.
+/// The reason why the loop ended early.
 enum TurnError {
-    /// With a reason of its own.
+    /// The run failed.
     Failed(Failure),
-    /// The readers have gone.
+    /// The journal has no readers any more.
     Closed,
 }
 
@@ -119,25 +120,25 @@ impl From<Reason> for TurnError {
 }
 
 impl Run {
-    /// Runs one prompt to its end and gives the last event.
+    /// Runs one prompt to its end and returns the last event.
     ///
-    /// `notices` are said right after `SessionStarted`. Ends early, in order, when `stop` is requested.
+    /// Records `notices` after the prompt. When `stop` is requested, the run ends early and in order.
     ///
     /// # Errors
-    /// `Closed` when the readers of the journal have gone; they know why.
+    /// `JournalClosed` when the journal has no readers any more; they know the reason.
     pub async fn turn(
         &self,
         journal: &mut Journal,
         prompt: Vec<String>,
         notices: Vec<Notice>,
     ) -> Result<RunFinished, JournalClosed> {
-        let conversed = match self.run_loop(journal, prompt, notices).await {
+        let result = match self.run_loop(journal, prompt, notices).await {
             Ok(()) => Ok(()),
             Err(TurnError::Failed(failure)) => Err(failure),
             Err(TurnError::Closed) => return Err(JournalClosed),
         };
-        self.finish_background(journal, conversed.is_ok()).await?;
-        let mut outcome = match conversed.and_then(|()| self.apply_fail_on(journal)) {
+        self.finish_background(journal, result.is_ok()).await?;
+        let mut outcome = match result.and_then(|()| self.apply_fail_on(journal)) {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),
         };
@@ -157,10 +158,10 @@ impl Run {
             outcome,
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
-            partial: Some(journal.tally().text.clone()).filter(|said| failed && !said.is_empty()),
+            partial: Some(journal.tally().text.clone()).filter(|text| failed && !text.is_empty()),
             ephemeral: self.head.ephemeral,
         };
-        // Whoever gets it back tells it too.
+        // The caller reports the outcome as well.
         journal.redactor().redact_value(&mut finished.outcome);
         journal.record(EventKind::RunFinished(Box::new(finished.clone()))).await?;
         Ok(finished)
@@ -179,34 +180,34 @@ impl Run {
             journal.record(EventKind::Notice(notice)).await?;
         }
         let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
-        let mut gauge = TokenEstimator::default();
-        let mut watch = LimitTracker::new(self.head.limits);
+        let mut estimator = TokenEstimator::default();
+        let mut limits = LimitTracker::new(self.head.limits);
         let mut repetition = RepetitionGuard::default();
         let (mut cuts, mut pauses, mut invalid) = (0, 0, 0);
-        let mut spoke = false;
-        let mut asked_again = false;
+        let mut has_answer = false;
+        let mut retried_empty = false;
         loop {
-            if let Some(reason) = (self.precondition)().or_else(|| watch.exceeded(&journal.tally().totals)) {
+            if let Some(reason) = (self.precondition)().or_else(|| limits.exceeded(&journal.tally().totals)) {
                 return Err(reason.into());
             }
-            if let Some(near) = watch.approaching(&journal.tally().totals, journal.elapsed_ms()) {
+            if let Some(near) = limits.approaching(&journal.tally().totals, journal.elapsed_ms()) {
                 journal.record(EventKind::Notice(near)).await?;
             }
             let ModelAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                asked = self.request_answer(journal, &specs, &mut gauge) => asked?,
+                answer = self.request_answer(journal, &specs, &mut estimator) => answer?,
             };
-            // The text of an interrupted answer is no part of the one that continues it.
-            spoke |= has_content(&answer) || journal.tally().has_text();
+            // The text of an interrupted answer is not part of the answer that continues it.
+            has_answer |= has_content(&answer) || journal.tally().has_text();
             if let StopReason::Unknown(word) = &answer.stop {
                 let notice = Notice::UnknownStopReason { word: word.clone() };
                 journal.record(EventKind::Notice(notice)).await?;
             }
-            let cut = answer.stop == StopReason::MaxTokens;
-            let calls_left = watch.calls_left(&journal.tally().totals);
+            let is_cut = answer.stop == StopReason::MaxTokens;
+            let calls_left = limits.calls_left(&journal.tally().totals);
             let BatchResult { calls, repeated } = self
-                .run_tool_calls(journal, &model_call_id, &answer, cut, calls_left, &mut repetition)
+                .run_tool_calls(journal, &model_call_id, &answer, is_cut, calls_left, &mut repetition)
                 .await?;
             if let Some(limit) = self.head.limits.max_tool_calls
                 && calls_left.is_some_and(|left| calls > left)
@@ -219,7 +220,7 @@ impl Run {
                 }
                 journal.record(EventKind::Notice(Notice::RepeatedCall { tool, count })).await?;
             }
-            if cut {
+            if is_cut {
                 cuts += 1;
                 if cuts >= MAX_CONSECUTIVE_CUTS {
                     return Err(Reason::OutputLimit.into());
@@ -253,18 +254,18 @@ impl Run {
             if answer.stop == StopReason::Refusal {
                 return Err(refusal_reason(&answer).into());
             }
-            match (spoke, asked_again) {
+            match (has_answer, retried_empty) {
                 (true, _) => return Ok(()),
                 (false, true) => return Err(Reason::EmptyAnswer.into()),
                 (false, false) => {
-                    asked_again = true;
+                    retried_empty = true;
                     journal.record(EventKind::Notice(Notice::EmptyAnswer)).await?;
                 }
             }
         }
     }
 
-    /// Looks at what calls have left behind that a killed run had started and not finished.
+    /// Records what can be found of calls that a killed run had started and not finished.
     async fn record_interrupted_calls(&self, journal: &mut Journal) -> Result<(), TurnError> {
         let evidence: Vec<_> = journal
             .history()
@@ -279,7 +280,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits for what tools left running, or ends it; nothing runs after the last event.
+    /// Waits for the commands in the background, or stops them: none runs after the last event.
     async fn finish_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), JournalClosed> {
         let running = self.background.running();
         let wait = ended_well && self.await_background && running > 0;
@@ -293,7 +294,7 @@ impl Run {
         Ok(())
     }
 
-    /// Holds a good end against what happened meanwhile and against `--fail-on`.
+    /// Fails a run that was successful so far if it was stopped meanwhile, or if a `--fail-on` condition holds.
     fn apply_fail_on(&self, journal: &Journal) -> Result<(), Failure> {
         if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.precondition)()) {
             return Err(reason.into());
@@ -323,13 +324,13 @@ fn has_content(answer: &Answer) -> bool {
     })
 }
 
-/// The tool of the first call of an answer whose calls all have arguments that are not valid JSON.
+/// Returns the tool of the first call of an answer if no call has valid JSON arguments.
 fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
     let first = answer.calls().next()?;
     answer.calls().all(|call| !call.arguments.is_object()).then_some(first.name.as_str())
 }
 
-/// The failure of an answer in which the model declined, with what it wrote.
+/// Returns the failure of an answer in which the model declined, with the text that it wrote.
 fn refusal_reason(answer: &Answer) -> Reason {
     let text = visible_text(answer).split_whitespace().collect::<Vec<_>>().join(" ");
     // The sentence of a failure has no full stop.
@@ -343,7 +344,7 @@ fn refusal_reason(answer: &Answer) -> Reason {
     }
 }
 
-/// The visible text of an answer.
+/// Returns the visible text of an answer.
 fn visible_text(answer: &Answer) -> String {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.as_str()),

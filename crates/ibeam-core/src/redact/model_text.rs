@@ -1,8 +1,8 @@
-//! Secrets taken out of what the model says itself, while it says it.
+//! Removes secrets from the model's own text while it arrives.
 //!
-//! A secret may arrive in pieces, so the end of a text that may be the beginning of a secret is held back until the
-//! next piece decides. The first three bytes of a secret are given all the same: many pieces end in a letter with which
-//! some form of a secret begins, and none of those should wait. So text of another kind is hardly ever held back.
+//! A secret may arrive in several deltas, so the end of a text that may be the beginning of a secret is held back until
+//! the next delta decides. The first three bytes of a secret are released all the same: many deltas end in a letter with
+//! which some form of a secret begins, and they should not be delayed. So other text is hardly ever held back.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,24 +13,24 @@ use serde_json::Value;
 
 use super::MASK;
 
-/// Bytes of a secret that are given: most keys begin with as many that tell whose they are.
+/// The number of bytes of a secret that are released: most keys begin with such a prefix, which names their provider.
 const RELEASED_PREFIX_BYTES: usize = 3;
-/// Bytes at the end of a text that are taken for a secret that was cut off.
+/// The number of bytes at the end of a text from which on the beginning of a secret is masked.
 const MIN_TRUNCATED_FORM_BYTES: usize = 12;
 
-/// The forms of secrets that are looked for in the model's text and calls. Cheap to clone.
+/// Finds the forms of secrets in the model's text and calls. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ModelTextRedactor(Option<Arc<Forms>>);
 
 struct Forms {
-    /// In order, so that those with one first byte are neighbours.
+    /// Sorted, so that forms with the same first byte are neighbours.
     sorted: Vec<String>,
-    /// Where in `sorted` those with that first byte are.
+    /// For each first byte, the range of its forms in `sorted`.
     beginning_with: Vec<Range<usize>>,
 }
 
 impl Forms {
-    /// The forms that begin with `byte`.
+    /// Returns the forms that begin with `byte`.
     fn beginning_with(&self, byte: u8) -> &[String] {
         let range = self.beginning_with.get(usize::from(byte)).cloned().unwrap_or_default();
         self.sorted.get(range).unwrap_or_default()
@@ -40,52 +40,52 @@ impl Forms {
         self.beginning_with.get(usize::from(byte)).is_some_and(|range| !range.is_empty())
     }
 
-    /// What of the forms `text` begins with.
+    /// Returns the forms that `text` begins with.
     fn at_beginning_of(&self, text: &[u8]) -> Found {
         let mut found = Found::default();
         for form in text.first().map_or(&[][..], |byte| self.beginning_with(*byte)) {
             if text.starts_with(form.as_bytes()) {
-                found.whole = found.whole.max(Some(form.len()));
+                found.complete = found.complete.max(Some(form.len()));
             } else {
-                found.may_go_on |= form.as_bytes().starts_with(text);
+                found.may_continue |= form.as_bytes().starts_with(text);
             }
         }
         found
     }
 
-    /// Whether a form, or the beginning of one at the end, is in the text.
+    /// Whether the text contains a form, or ends in the beginning of one.
     fn concerns(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
             self.may_begin(*byte) && {
                 let found = self.at_beginning_of(text.get(at..).unwrap_or_default());
-                found.whole.is_some() || found.may_go_on
+                found.complete.is_some() || found.may_continue
             }
         })
     }
 
-    /// Whether a form, or the long beginning of one at the end, is in the text.
+    /// Whether the text contains a form, or ends in a long beginning of one.
     fn are_in(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
             self.may_begin(*byte) && {
                 let rest = text.get(at..).unwrap_or_default();
                 let found = self.at_beginning_of(rest);
-                found.whole.is_some() || (found.may_go_on && rest.len() >= MIN_TRUNCATED_FORM_BYTES)
+                found.complete.is_some() || (found.may_continue && rest.len() >= MIN_TRUNCATED_FORM_BYTES)
             }
         })
     }
 }
 
-/// The forms that a text begins with.
+/// The forms at the beginning of a text.
 #[derive(Default)]
 struct Found {
-    /// The length of the longest.
-    whole: Option<usize>,
-    /// The text is the beginning of some form.
-    may_go_on: bool,
+    /// The length of the longest complete form.
+    complete: Option<usize>,
+    /// Whether the text is the beginning of a form.
+    may_continue: bool,
 }
 
 impl ModelTextRedactor {
-    /// Looks for these forms, which are in order.
+    /// Returns a redactor of these forms, which must be sorted.
     pub(super) fn new(sorted: Vec<String>) -> Self {
         if sorted.is_empty() {
             return Self(None);
@@ -111,7 +111,7 @@ impl ModelTextRedactor {
         Cow::Owned(clean)
     }
 
-    /// Whether a secret is somewhere in the arguments of a call.
+    /// Whether the arguments of a call contain a secret.
     pub(crate) fn are_in(&self, value: &Value) -> bool {
         let Some(forms) = &self.0 else { return false };
         let is_in = |text: &str| forms.are_in(text.as_bytes());
@@ -123,14 +123,14 @@ impl ModelTextRedactor {
         }
     }
 
-    /// Redacts the arguments of a call, for the record.
+    /// Redacts the arguments of a call.
     pub(crate) fn redact_call(&self, call: &mut ToolCall) {
         if self.are_in(&call.arguments) {
             self.redact_json(&mut call.arguments);
         }
     }
 
-    /// Redacts an answer, for the record. Reasoning that had a secret loses what a wire would demand back unchanged.
+    /// Redacts an answer. Reasoning with a secret loses the provider's own block, which must be sent back unchanged.
     pub(crate) fn redact_answer(&self, answer: &mut Answer) {
         if self.0.is_none() {
             return;
@@ -149,7 +149,7 @@ impl ModelTextRedactor {
         }
     }
 
-    /// Redacts a text in its place.
+    /// Redacts a text in place.
     pub(crate) fn redact_text(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.redact(text) {
             *text = clean;
@@ -174,12 +174,12 @@ impl ModelTextRedactor {
     }
 }
 
-/// A text that arrives in pieces. The pieces that it gives, put together, are the redacted text.
+/// Redacts a text that arrives in deltas. The released deltas together are the redacted text.
 #[derive(Default)]
 pub(crate) struct DeltaRedactor {
-    /// The end of the text so far, if it may be the beginning of a secret.
+    /// The end of the text so far that may be the beginning of a secret.
     held: String,
-    /// Bytes of `held`, from its beginning, that were given, or a mask in their place.
+    /// The number of bytes of `held` that were released already, or replaced.
     done: usize,
 }
 
@@ -189,9 +189,9 @@ impl DeltaRedactor {
         self.held.len() <= self.done
     }
 
-    /// Takes the next piece; gives what is certain by now, possibly nothing.
-    pub(crate) fn push(&mut self, words: &ModelTextRedactor, piece: String) -> String {
-        let Some(forms) = &words.0 else { return piece };
+    /// Adds the next delta. Returns the text that is released, possibly none.
+    pub(crate) fn push(&mut self, redactor: &ModelTextRedactor, piece: String) -> String {
+        let Some(forms) = &redactor.0 else { return piece };
         if self.held.is_empty() && !forms.concerns(piece.as_bytes()) {
             return piece;
         }
@@ -199,10 +199,11 @@ impl DeltaRedactor {
         self.advance(forms, false)
     }
 
-    /// Gives what was held back; the next piece begins another text. A long beginning of a secret is masked too: the
-    /// text may have been cut off in it.
-    pub(crate) fn finish(&mut self, words: &ModelTextRedactor) -> String {
-        match &words.0 {
+    /// Returns the text that was held back; the next delta begins another text.
+    ///
+    /// A long beginning of a secret is masked as well, since the text may have been cut off inside the secret.
+    pub(crate) fn finish(&mut self, redactor: &ModelTextRedactor) -> String {
+        match &redactor.0 {
             Some(forms) if !self.held.is_empty() => self.advance(forms, true),
             Some(_) | None => String::new(),
         }
@@ -210,32 +211,33 @@ impl DeltaRedactor {
 
     fn advance(&mut self, forms: &Forms, is_end: bool) -> String {
         let text = std::mem::take(&mut self.held);
-        let mut given = String::with_capacity(text.len());
+        let mut released = String::with_capacity(text.len());
         let mut done = std::mem::take(&mut self.done);
         for (at, byte) in text.bytes().enumerate() {
             if !forms.may_begin(byte) {
                 continue;
             }
             let rest = text.as_bytes().get(at..).unwrap_or_default();
-            let Found { whole, may_go_on } = forms.at_beginning_of(rest);
-            let cut = (is_end && may_go_on && rest.len() >= MIN_TRUNCATED_FORM_BYTES).then_some(rest.len());
+            let Found { complete, may_continue } = forms.at_beginning_of(rest);
+            let cut =
+                (is_end && may_continue && rest.len() >= MIN_TRUNCATED_FORM_BYTES).then_some(rest.len());
             let open = text.floor_char_boundary(at + RELEASED_PREFIX_BYTES);
-            if let Some(length) = whole.max(cut) {
+            if let Some(length) = complete.max(cut) {
                 if open >= done {
-                    given.push_str(text.get(done..open).unwrap_or_default());
-                    given.push_str(MASK);
+                    released.push_str(text.get(done..open).unwrap_or_default());
+                    released.push_str(MASK);
                 }
                 done = done.max(at + length);
             }
-            if may_go_on && !is_end {
-                given.push_str(text.get(done..open).unwrap_or_default());
+            if may_continue && !is_end {
+                released.push_str(text.get(done..open).unwrap_or_default());
                 self.done = done.max(open) - at;
                 self.held = text.get(at..).unwrap_or_default().to_owned();
-                return given;
+                return released;
             }
         }
-        given.push_str(text.get(done..).unwrap_or_default());
-        given
+        released.push_str(text.get(done..).unwrap_or_default());
+        released
     }
 }
 
@@ -249,22 +251,22 @@ mod tests {
 
     const KEY: &str = "key-0123456789abcdef";
 
-    fn words(secrets: &[&str]) -> ModelTextRedactor {
-        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).own_words().clone()
+    fn redactor(secrets: &[&str]) -> ModelTextRedactor {
+        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).model_text().clone()
     }
 
     /// What is given for these pieces, the last of them at the end.
-    fn given(words: &ModelTextRedactor, pieces: &[&str]) -> Vec<String> {
+    fn released(redactor: &ModelTextRedactor, pieces: &[&str]) -> Vec<String> {
         let mut redaction = DeltaRedactor::default();
-        let mut given: Vec<String> =
-            pieces.iter().map(|piece| redaction.push(words, (*piece).to_owned())).collect();
-        given.push(redaction.finish(words));
-        given
+        let mut released: Vec<String> =
+            pieces.iter().map(|piece| redaction.push(redactor, (*piece).to_owned())).collect();
+        released.push(redaction.finish(redactor));
+        released
     }
 
     #[track_caller]
     fn check(pieces: &[&str], expect: &[&str]) {
-        assert_eq!(given(&words(&[KEY]), pieces), expect);
+        assert_eq!(released(&redactor(&[KEY]), pieces), expect);
     }
 
     #[test]
@@ -294,10 +296,10 @@ mod tests {
         let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
         let reversed: String = KEY.chars().rev().collect();
         for form in [base64.as_str(), &hex, &hex.to_uppercase(), &reversed] {
-            let words = words(&[KEY]);
+            let redactor = redactor(&[KEY]);
             for at in 1..form.len() {
                 let (one, other) = form.split_at(at);
-                let text = given(&words, &["at ", one, other, " end"]).concat();
+                let text = released(&redactor, &["at ", one, other, " end"]).concat();
                 assert!(text.contains(MASK) && text.ends_with(" end") && text.len() < 24, "{at}: {text}");
             }
         }
@@ -306,25 +308,25 @@ mod tests {
     #[test]
     fn words_that_people_use_as_keys_are_no_secrets_of_the_model() {
         for key in ["placeholder", "https://example.com/application", "my long application name"] {
-            assert!(words(&[key]).redact(&format!("x {key} y")) == format!("x {key} y"), "{key}");
+            assert!(redactor(&[key]).redact(&format!("x {key} y")) == format!("x {key} y"), "{key}");
         }
     }
 
     #[test]
     fn arguments_are_looked_through_and_redacted_wherever_it_is() {
-        let words = words(&[KEY]);
+        let redactor = redactor(&[KEY]);
         let mut call = ToolCall {
             id: "c".into(),
             name: "shell".to_owned(),
             arguments: json!({ "command": format!("curl -H {KEY}"), "n": 1, "list": [{ KEY: KEY }] }),
         };
-        assert!(words.are_in(&call.arguments));
-        words.redact_call(&mut call);
+        assert!(redactor.are_in(&call.arguments));
+        redactor.redact_call(&mut call);
         assert_eq!(
             call.arguments,
             json!({ "command": "curl -H key***", "n": 1, "list": [{ "key***": "key***" }] })
         );
-        assert!(!words.are_in(&call.arguments));
+        assert!(!redactor.are_in(&call.arguments));
     }
 
     proptest! {
@@ -343,16 +345,16 @@ mod tests {
             ),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
         ) {
-            let words = words(&[KEY, "0123456789abcdefkey-0123", "abcdefkey-012345"]);
+            let redactor = redactor(&[KEY, "0123456789abcdefkey-0123", "abcdefkey-012345"]);
             let text = parts.concat();
             let mut bounds: Vec<usize> =
                 cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
             bounds.extend([0, text.len()]);
             bounds.sort_unstable();
             let pieces: Vec<&str> = bounds.windows(2).map(|pair| text.get(pair[0]..pair[1]).unwrap()).collect();
-            let streamed = given(&words, &pieces).concat();
-            let whole = words.redact(&text).into_owned();
-            prop_assert_eq!(&streamed, &whole);
+            let streamed = released(&redactor, &pieces).concat();
+            let complete = redactor.redact(&text).into_owned();
+            prop_assert_eq!(&streamed, &complete);
             prop_assert!(!streamed.contains(KEY), "{}", streamed);
         }
     }

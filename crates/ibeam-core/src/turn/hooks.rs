@@ -1,4 +1,4 @@
-//! Hooks at their moments: told by the loop, bounded by the stop of the run.
+//! Runs the hooks of a run at each of its events. A stop of the run ends them.
 
 use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
@@ -8,24 +8,24 @@ use crate::journal::{Journal, JournalClosed};
 use crate::ports::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
 
 impl Run {
-    /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.
-    async fn run_hooks(&self, journal: &mut Journal, moment: HookEvent<'_>) -> Result<HookOutput, TurnError> {
-        let Some(hearing) = self.hooks.run(moment) else { return Ok(HookOutput::default()) };
-        let mut heard = tokio::select! {
+    /// Runs the hooks of an event and records their notices.
+    async fn run_hooks(&self, journal: &mut Journal, event: HookEvent<'_>) -> Result<HookOutput, TurnError> {
+        let Some(hooks) = self.hooks.run(event) else { return Ok(HookOutput::default()) };
+        let mut output = tokio::select! {
             biased;
             reason = self.stop.wait() => return Err(reason.into()),
-            heard = hearing => heard,
+            output = hooks => output,
         };
-        for notice in std::mem::take(&mut heard.notices) {
+        for notice in std::mem::take(&mut output.notices) {
             journal.record(EventKind::Notice(notice)).await?;
         }
-        Ok(heard)
+        Ok(output)
     }
 
-    /// Puts the prompt to the hooks, adds what those of the beginning have for the model, and records it.
+    /// Runs the hooks of the prompt, adds their context to it, and records it.
     ///
     /// # Errors
-    /// `PromptRefused`: it has not become part of the conversation.
+    /// `PromptRefused`: the prompt has not become part of the conversation.
     pub(super) async fn submit_prompt(
         &self,
         journal: &mut Journal,
@@ -40,7 +40,7 @@ impl Run {
                 prompt.extend(context);
                 (EventKind::UserMessage { content: prompt }, None)
             }
-            // What no hook has judged is not for the model of a later run either.
+            // A prompt that the hooks have not checked must not reach the model in a later run either.
             Err(TurnError::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),
             Err(TurnError::Closed) => return Err(TurnError::Closed),
         };
@@ -54,30 +54,29 @@ impl Run {
         prompt: &[String],
     ) -> Result<(Vec<String>, HookDecision), TurnError> {
         let mut context = self.run_hooks(journal, HookEvent::RunStart).await?.context;
-        let heard = self.run_hooks(journal, HookEvent::PromptSubmit(prompt)).await?;
-        context.extend(heard.context);
-        Ok((context, heard.decision))
+        let output = self.run_hooks(journal, HookEvent::PromptSubmit(prompt)).await?;
+        context.extend(output.context);
+        Ok((context, output.decision))
     }
 
-    /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules
-    /// then.
+    /// Runs the hooks of a call. If a hook updates the arguments, the call is prepared again and the hooks run once more.
     pub(super) async fn run_pre_tool_hooks(
         &self,
         journal: &mut Journal,
         planned: &mut PlannedCall,
     ) -> Result<(), TurnError> {
-        for rewritten in [false, true] {
-            let PlannedCall::Ready { call, tool, access, run, block: objection } = planned else {
+        for is_rewritten in [false, true] {
+            let PlannedCall::Ready { call, tool, access, run, block } = planned else {
                 return Ok(());
             };
             match self
-                .run_hooks(journal, HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten })
+                .run_hooks(journal, HookEvent::BeforeToolCall { call, access, is_rewritten })
                 .await?
                 .decision
             {
                 HookDecision::Continue => return Ok(()),
                 HookDecision::Block(found) => {
-                    *objection = Some(found);
+                    *block = Some(found);
                     return Ok(());
                 }
                 HookDecision::UpdateInput { hook, arguments } => match tool.prepare(&arguments) {
@@ -87,9 +86,9 @@ impl Run {
                         *run = prepared.run;
                     }
                     Err(error) => {
-                        let message = format!("a hook changed the arguments to some that cannot be: {error}");
+                        let message = format!("hook `{hook}` returned invalid arguments: {error}");
                         let (for_people, ask) = (None, false);
-                        *objection = Some(HookBlock { hook, message, for_people, ask });
+                        *block = Some(HookBlock { hook, message, for_people, ask });
                         return Ok(());
                     }
                 },
@@ -98,7 +97,7 @@ impl Run {
         Ok(())
     }
 
-    /// Tells of calls that ended, in the order of their ends.
+    /// Runs the hooks of calls that ended, in the order in which they ended.
     pub(super) async fn run_post_tool_hooks(
         &self,
         journal: &mut Journal,
@@ -110,23 +109,23 @@ impl Run {
         Ok(())
     }
 
-    /// Tells of the end, whatever it is; after a stop only as long as that allows.
+    /// Runs the hooks of the end of the run. After a stop they have [`crate::ports::Hooks::grace`].
     pub(super) async fn run_stop_hooks(
         &self,
         journal: &mut Journal,
         outcome: &RunOutcome,
     ) -> Result<(), JournalClosed> {
-        let Some(hearing) = self.hooks.run(HookEvent::RunEnd(outcome)) else { return Ok(()) };
-        let patience = async {
+        let Some(hooks) = self.hooks.run(HookEvent::RunEnd(outcome)) else { return Ok(()) };
+        let grace_after_stop = async {
             self.stop.wait().await;
             self.clock.sleep(self.hooks.grace()).await;
         };
-        let heard = tokio::select! {
+        let output = tokio::select! {
             biased;
-            heard = hearing => heard,
-            () = patience => HookOutput::default(),
+            output = hooks => output,
+            () = grace_after_stop => HookOutput::default(),
         };
-        for notice in heard.notices {
+        for notice in output.notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! One answer of the model, asked for until it begins to speak.
+//! One answer of the model, with retries until its first text.
 //!
-//! Nothing is unsaid: once a text delta is recorded, a failing request is not repeated. An answer that breaks off in its
-//! text is continued instead: the text stays, and the model is asked once to go on from there.
+//! Recorded text is never withdrawn: once a text delta is recorded, a failed request is not retried. If an answer breaks
+//! off in its text, the text remains, and one more request asks the model to continue it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,58 +14,58 @@ use crate::journal::{Journal, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::token_estimator::TokenEstimator;
 
-/// For one request the conversation is made shorter this often at most.
+/// How often the conversation is shortened at most for one request.
 const MAX_COMPACTIONS_PER_REQUEST: u32 = 4;
 
-/// A complete answer and the request it belongs to.
+/// A complete answer with the id of its request.
 pub(super) struct ModelAnswer {
     pub(super) model_call_id: ModelCallId,
     pub(super) answer: Answer,
 }
 
-/// Whether what the model says is for the user.
+/// Whether the deltas of an answer are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deltas {
-    /// Every delta is recorded.
+    /// The answer is for the user.
     Record,
-    /// Only the complete answer counts.
+    /// Only the complete answer matters.
     Discard,
 }
 
-/// A complete answer and what it took.
+/// A complete answer with its time and cost.
 pub(super) struct Response {
     pub(super) answer: Box<Answer>,
     pub(super) api_ms: u64,
     pub(super) cost_micros: Option<u64>,
 }
 
-/// What became of a request, retries included.
+/// The outcome of a request after all retries.
 pub(super) enum RequestOutcome {
-    /// The model answered.
+    /// The answer is complete.
     Complete(Response),
     /// The answer broke off after text that is recorded, before any call began.
     Interrupted(ProviderError),
 }
 
-/// How one attempt went.
+/// The outcome of one attempt.
 enum Attempt {
     Answered(Box<Answer>),
     Failed { error: ProviderError, progress: Progress },
 }
 
-/// How far an answer had come when it broke off.
+/// How much of an answer was recorded when it broke off.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// No text of it is recorded: the request can be repeated.
+    /// No text is recorded: the request can be retried.
     NoText,
-    /// Text is recorded and no call had begun: the answer can be continued.
+    /// Text is recorded, and no call had begun: the answer can be continued.
     Text,
-    /// Text is recorded and a call had begun.
+    /// Text is recorded, and a call had begun: the answer is lost.
     TextAndCall,
 }
 
 impl Run {
-    /// The request that the conversation so far makes.
+    /// Builds the request for the conversation so far.
     pub(super) fn build_request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
         ModelRequest {
             system: Arc::clone(&self.system),
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    /// The conversation, its first text behind the preface: some services insist that the roles alternate.
+    /// Returns the conversation with the preface in its first message: some services require alternating roles.
     fn messages_with_preface(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let mut messages = conversation.to_vec();
         if let (Some(preface), Some(first)) = (&self.preface, messages.first_mut())
@@ -87,31 +87,32 @@ impl Run {
         messages
     }
 
-    /// Asks until there is a whole answer. One that breaks off in its text is continued once: its text is part of the
-    /// conversation then.
+    /// Requests a complete answer and records it.
+    ///
+    /// An answer that breaks off in its text is continued once, with its text as part of the conversation.
     pub(super) async fn request_answer(
         &self,
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
-        gauge: &mut TokenEstimator,
+        estimator: &mut TokenEstimator,
     ) -> Result<ModelAnswer, TurnError> {
-        let (mut request, mut reply) = self.request_within_window(journal, tools, gauge).await?;
-        if let RequestOutcome::Interrupted(error) = &reply
+        let (mut request, mut outcome) = self.request_within_window(journal, tools, estimator).await?;
+        if let RequestOutcome::Interrupted(error) = &outcome
             && let Some(pause) = self.retry.delay(error, 1, fastrand::f64())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
             self.clock.sleep(pause).await;
-            (request, reply) = self.request_within_window(journal, tools, gauge).await?;
+            (request, outcome) = self.request_within_window(journal, tools, estimator).await?;
         }
-        let answered = match reply {
-            RequestOutcome::Complete(answered) => answered,
+        let response = match outcome {
+            RequestOutcome::Complete(response) => response,
             RequestOutcome::Interrupted(error) => return Err(error.failure.into()),
         };
-        if let Some(usage) = answered.answer.usage {
-            gauge.calibrate(&request, usage);
+        if let Some(usage) = response.answer.usage {
+            estimator.calibrate(&request, usage);
         }
-        let Response { answer, api_ms, cost_micros } = answered;
+        let Response { answer, api_ms, cost_micros } = response;
         let model_call_id = ModelCallId(format!("{}-{}", self.head.session_id, journal.next_seq()));
         let finished = EventKind::ModelRequestFinished {
             model_call_id: model_call_id.clone(),
@@ -123,28 +124,28 @@ impl Run {
         Ok(ModelAnswer { model_call_id, answer: *answer })
     }
 
-    /// Asks, and asks again with a shorter conversation where it was too long.
+    /// Sends the request, and again with a shorter conversation if it was too long.
     async fn request_within_window(
         &self,
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
-        gauge: &TokenEstimator,
+        estimator: &TokenEstimator,
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
         let mut request = Arc::new(self.build_request(journal, tools));
-        let made_room = self.compact_if_needed(journal, &request, gauge).await?;
-        if made_room {
+        let compacted = self.compact_if_needed(journal, &request, estimator).await?;
+        if compacted {
             request = Arc::new(self.build_request(journal, tools));
         }
-        let mut shortened = u32::from(made_room);
+        let mut shortened = u32::from(compacted);
         loop {
             let failure = match self.send_with_retries(journal, &request, Deltas::Record).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
-                reply => return Ok((request, reply?)),
+                outcome => return Ok((request, outcome?)),
             };
             if shortened == 0 {
-                self.compact(journal, &request, gauge, Some(failure)).await?;
+                self.compact(journal, &request, estimator, Some(failure)).await?;
             } else if shortened == MAX_COMPACTIONS_PER_REQUEST
-                || !self.shorten_results(journal, &request, gauge).await?
+                || !self.shorten_results(journal, &request, estimator).await?
             {
                 return Err(failure.into());
             }
@@ -153,7 +154,7 @@ impl Run {
         }
     }
 
-    /// Sends a request until it is answered, its answer breaks off in its text, or its failure stands.
+    /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried.
     pub(super) async fn send_with_retries(
         &self,
         journal: &mut Journal,

@@ -1,7 +1,7 @@
-//! The calls of one answer: gate, run, result.
+//! The tool calls of one answer: hooks, gate, execution, result.
 //!
-//! Calls that change nothing run together; the first other call waits for them and bars the rest. Every started
-//! call is finished exactly once, on refusal, failure and stop too.
+//! Calls that only read run at the same time. Any other call waits for those before it and runs alone. Every started
+//! call finishes exactly once, on refusal, failure and stop too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,28 +17,29 @@ use crate::journal::Journal;
 use crate::limits::RepetitionGuard;
 use crate::ports::{FinishedCall, HookBlock, PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
 
-/// Calls that run at the same time, at the most.
+/// The largest number of calls that run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
-/// How long a call may take to end once the run is to stop; tools promise two seconds.
+/// How long a call may take to end after a stop was requested; tools promise two seconds.
 const STOP_GRACE: Duration = Duration::from_millis(2500);
 
-/// What acting came to.
+/// The result of all calls of an answer.
 pub(super) struct BatchResult {
-    /// Calls of the answer.
+    /// The number of calls.
     pub(super) calls: u32,
-    /// A call worth a word, and how often it came.
+    /// The tool of a repeated call, and how often it was called.
     pub(super) repeated: Option<(String, u32)>,
 }
 
 /// A call before it starts.
 pub(super) enum PlannedCall {
-    /// To be put to the gate, with what a hook has against it.
+    /// For the gate to decide on, with the block of a hook.
     Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, block: Option<HookBlock> },
-    /// Cannot run; the outcome is known.
+    /// Cannot run; the outcome is known already.
     Resolved { call: ToolCall, outcome: ToolOutcome },
 }
 
 impl PlannedCall {
+    /// Whether no other call may run at the same time.
     fn is_exclusive(&self) -> bool {
         match self {
             Self::Ready { access, .. } => !access.is_read_only(),
@@ -48,51 +49,52 @@ impl PlannedCall {
 }
 
 impl Run {
+    /// Runs all calls of an answer and records their results. None is executed if the answer `is_cut`.
     pub(super) async fn run_tool_calls(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
         answer: &Answer,
-        cut: bool,
+        is_cut: bool,
         calls_left: Option<u32>,
         repetition: &mut RepetitionGuard,
     ) -> Result<BatchResult, TurnError> {
-        let mut acted = BatchResult { calls: 0, repeated: None };
-        let mut together = Vec::new();
+        let mut batch_result = BatchResult { calls: 0, repeated: None };
+        let mut batch = Vec::new();
         let mut finished = Vec::new();
         for call in answer.calls() {
             let mut planned = match calls_left {
-                Some(left) if acted.calls >= left => {
+                Some(left) if batch_result.calls >= left => {
                     not_executed(call, "the run has reached its limit of tool calls")
                 }
-                _ if cut => not_executed(call, "the answer was cut off by the output limit"),
+                _ if is_cut => not_executed(call, "the answer was cut off by the output limit"),
                 Some(_) | None => self.plan_call(call.clone()),
             };
-            acted.calls += 1;
-            // Hooks see what the calls before have left; and what they make of a call may bar others too.
+            batch_result.calls += 1;
+            // Hooks must see the effects of earlier calls, and they may turn a call into an exclusive one.
             if planned.is_exclusive() {
-                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
+                self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
             }
             self.run_pre_tool_hooks(journal, &mut planned).await?;
             if planned.is_exclusive() {
-                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
-                together.push(planned);
-                self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
+                self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
+                batch.push(planned);
+                self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
             } else {
-                together.push(planned);
+                batch.push(planned);
             }
         }
-        self.run_batch(journal, model_call_id, &mut together, &mut finished).await?;
+        self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
         repetition.start_answer();
         for (call, result) in finished {
             if let Some(count) = repetition.record_call(&call, &result) {
-                acted.repeated = Some((call.name, count));
+                batch_result.repeated = Some((call.name, count));
             }
         }
-        Ok(acted)
+        Ok(batch_result)
     }
 
-    /// Looks the tool up and prepares the call.
+    /// Finds the tool and prepares the call.
     fn plan_call(&self, mut call: ToolCall) -> PlannedCall {
         let Some(tool) = self.tools.get(&call.name) else {
             let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
@@ -109,24 +111,24 @@ impl Run {
         }
     }
 
-    /// Runs the planned calls at the same time and empties `planned`.
+    /// Runs the calls of `batch` at the same time and leaves it empty.
     async fn run_batch(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
-        planned: &mut Vec<PlannedCall>,
+        batch: &mut Vec<PlannedCall>,
         finished: &mut Vec<(ToolCall, Arc<str>)>,
     ) -> Result<(), TurnError> {
         let context = ToolContext::new(self.stop.clone(), self.file_timeout);
-        let mut waiting = std::mem::take(planned).into_iter();
+        let mut waiting = std::mem::take(batch).into_iter();
         let mut running = FuturesUnordered::new();
-        let mut open: Vec<ToolCall> = Vec::new();
-        let mut ended: Vec<FinishedCall> = Vec::new();
+        let mut unfinished: Vec<ToolCall> = Vec::new();
+        let mut finished_calls: Vec<FinishedCall> = Vec::new();
         let wants_results = self.hooks.wants_tool_results();
         let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome, duration| {
             finished.push((call.clone(), outcome.for_model()));
             if wants_results {
-                ended.push(FinishedCall { call: call.clone(), outcome: outcome.clone(), duration });
+                finished_calls.push(FinishedCall { call: call.clone(), outcome: outcome.clone(), duration });
             }
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
@@ -134,7 +136,7 @@ impl Run {
         loop {
             while running.len() < MAX_CONCURRENT_CALLS {
                 if let Some(reason) = self.stop.requested() {
-                    self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
+                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.clone().into());
                 }
                 let Some(next) = waiting.next() else { break };
@@ -149,16 +151,16 @@ impl Run {
                     PlannedCall::Resolved { outcome, .. } => {
                         finish(journal, call, outcome, Duration::ZERO).await?;
                     }
-                    PlannedCall::Ready { access, run, block: objection, .. } => {
+                    PlannedCall::Ready { access, run, block, .. } => {
                         // A person may take long to answer, or never do.
                         let decision = tokio::select! {
                             biased;
                             reason = self.stop.wait() => {
                                 finish(journal, call, stopped_before_decision(), Duration::ZERO).await?;
-                                self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
+                                self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
                                 return Err(reason.into());
                             }
-                            decision = self.gate.decide(&call, &access, objection.as_ref()) => decision,
+                            decision = self.gate.decide(&call, &access, block.as_ref()) => decision,
                         };
                         match self.record_decision(journal, &call, decision).await? {
                             Some(reason) => {
@@ -166,7 +168,7 @@ impl Run {
                                 finish(journal, call, rejected, Duration::ZERO).await?;
                             }
                             None => {
-                                open.push(call.clone());
+                                unfinished.push(call.clone());
                                 let context = context.clone();
                                 running.push(async move {
                                     let began = self.clock.monotonic();
@@ -182,24 +184,24 @@ impl Run {
                 biased;
                 next = running.next() => next,
                 reason = self.stop.wait() => {
-                    self.drain_running(journal, model_call_id, &mut running, &mut open).await?;
+                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.into());
                 }
             };
             match next {
                 Some((call, outcome, duration)) => {
-                    open.retain(|other| other.id != call.id);
+                    unfinished.retain(|other| other.id != call.id);
                     finish(journal, call, outcome, duration).await?;
                     for notice in context.notices.take() {
                         journal.record(EventKind::Notice(notice)).await?;
                     }
                 }
-                None => return self.run_post_tool_hooks(journal, ended).await,
+                None => return self.run_post_tool_hooks(journal, finished_calls).await,
             }
         }
     }
 
-    /// Records what the gate said; gives the sentence of a refusal.
+    /// Records the gate's decision. Returns the sentence for the model if the call is refused.
     async fn record_decision(
         &self,
         journal: &mut Journal,
@@ -217,31 +219,31 @@ impl Run {
         Ok(decision.refusal.map(|refusal| refusal.for_model))
     }
 
-    /// Waits a bounded time for calls that were asked to stop, then drops them.
+    /// Waits a limited time for the running calls to stop, then drops them.
     async fn drain_running<F>(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
         running: &mut FuturesUnordered<F>,
-        open: &mut Vec<ToolCall>,
+        unfinished: &mut Vec<ToolCall>,
     ) -> Result<(), TurnError>
     where
         F: Future<Output = (ToolCall, ToolOutcome, Duration)>,
     {
         let mut grace = self.clock.sleep(STOP_GRACE);
         loop {
-            let ended = tokio::select! {
+            let next = tokio::select! {
                 biased;
-                ended = running.next() => ended,
+                next = running.next() => next,
                 () = &mut grace => None,
             };
-            let Some((call, outcome, _)) = ended else { break };
-            open.retain(|other| other.id != call.id);
+            let Some((call, outcome, _)) = next else { break };
+            unfinished.retain(|other| other.id != call.id);
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
         }
         running.clear();
-        for call in open.drain(..) {
+        for call in unfinished.drain(..) {
             let outcome = ToolOutcome::Failure {
                 failure: ToolFailure::Interrupted,
                 for_model: "interrupted: the run was stopped before this call ended; its effect is unknown"
@@ -254,11 +256,11 @@ impl Run {
     }
 }
 
-/// The call, unless its arguments hold a secret: the record may not have it, and a call is not executed with other
-/// arguments than those on record.
+/// Returns the call, resolved if its arguments hold a secret: the journal must not hold it, and a call is not executed
+/// with arguments other than the recorded ones.
 fn without_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
     match &planned {
-        PlannedCall::Ready { call, .. } if journal.redactor().own_words().are_in(&call.arguments) => {
+        PlannedCall::Ready { call, .. } if journal.redactor().model_text().are_in(&call.arguments) => {
             not_executed(
                 call,
                 "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
@@ -269,12 +271,12 @@ fn without_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
     }
 }
 
-/// A call that is not executed.
+/// Returns a call that is not executed.
 fn not_executed(call: &ToolCall, why: &str) -> PlannedCall {
     PlannedCall::Resolved { call: call.clone(), outcome: ToolOutcome::error(format!("not executed: {why}")) }
 }
 
-/// The outcome of a call that was stopped before anybody let it run.
+/// Returns the outcome of a call that was stopped before it was allowed.
 fn stopped_before_decision() -> ToolOutcome {
     let reason = "not executed: the run was stopped before this call was allowed".to_owned();
     ToolOutcome::Rejected { reason }
