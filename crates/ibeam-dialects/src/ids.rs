@@ -1,4 +1,4 @@
-//! FNV-1a hashes: ids that one dialect needs and another does not have, and digests of long texts.
+//! Ids that one dialect needs and another does not have, derived by FNV-1a hashes.
 //!
 //! The same stream gives the same ids. No secret depends on the hash.
 
@@ -58,39 +58,6 @@ fn is_uuid(id: &str) -> bool {
 fn with_dashes(hex: &str) -> String {
     let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)];
     parts.map(|(from, to)| hex.get(from..to).unwrap_or_default()).join("-")
-}
-
-/// The length and the hash of a text that grows; recognises the text without storing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TextDigest {
-    /// The length of the text in bytes.
-    pub(crate) len_bytes: u64,
-    hash: u128,
-}
-
-impl Default for TextDigest {
-    fn default() -> Self {
-        Self { len_bytes: 0, hash: OFFSET }
-    }
-}
-
-impl TextDigest {
-    pub(crate) fn from_text(text: &str) -> Self {
-        let mut digest = Self::default();
-        digest.push(text);
-        digest
-    }
-
-    /// Appends a piece of the text.
-    pub(crate) fn push(&mut self, text: &str) {
-        self.hash = add_bytes(self.hash, text.as_bytes());
-        self.len_bytes += text.len() as u64;
-    }
-
-    /// Whether the pieces so far make up `text`.
-    pub(crate) fn matches(&self, text: &str) -> bool {
-        *self == Self::from_text(text)
-    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@
 
 pub mod check;
 mod describe;
-mod digest;
+#[doc(hidden)]
+pub mod digest;
 mod event;
 mod lines;
 mod new_text;

@@ -1,6 +1,6 @@
 //! What an `assistant` event adds to the answer, whichever contract its stream keeps.
 
-use crate::digest::Digest;
+use crate::digest::TextDigest;
 use crate::event::AssistantEvent;
 
 /// Tells new text from text that is said again.
@@ -26,7 +26,7 @@ use crate::event::AssistantEvent;
 #[derive(Clone, Debug, Default)]
 pub struct NewText {
     /// The deltas since the last event that was none.
-    deltas: Digest,
+    deltas: TextDigest,
 }
 
 impl NewText {
@@ -38,6 +38,6 @@ impl NewText {
             return Some(text);
         }
         let deltas = std::mem::take(&mut self.deltas);
-        (deltas.is_empty() || deltas != Digest::of(&text)).then_some(text)
+        (deltas.is_empty() || deltas != TextDigest::from_text(&text)).then_some(text)
     }
 }

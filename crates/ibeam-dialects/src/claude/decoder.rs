@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
+use ibeam_wire::digest::TextDigest;
 use serde_json::{Value, json};
 
-use crate::ids::TextDigest;
 use crate::iso_time;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};

@@ -2,9 +2,9 @@
 //!
 //! Contract 2 repeats a segment after its deltas; the repetition is passed over.
 
+use ibeam_wire::digest::TextDigest;
 use serde_json::{Value, json};
 
-use crate::ids::TextDigest;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 

@@ -5,17 +5,17 @@ use serde_json::{Map, Value};
 use super::finding::{LineContext, printable_excerpt};
 use super::rule::Rule;
 use crate::Contract;
-use crate::digest::Digest;
+use crate::digest::TextDigest;
 use crate::scan::Step;
 
 /// What was said so far, each text once.
 #[derive(Default)]
 pub(super) struct Segments {
-    said: Digest,
+    said: TextDigest,
     /// The text since the last call began.
-    last: Digest,
+    last: TextDigest,
     /// Deltas whose segment has not come.
-    deltas: Option<Digest>,
+    deltas: Option<TextDigest>,
     /// The first segment has deltas, or has none.
     partial: Option<bool>,
     /// One was told that is not like the first.
@@ -50,12 +50,12 @@ impl Segments {
     }
 
     /// Every text of the answer; `None` where that is not known.
-    pub(super) fn said(&self) -> Option<Digest> {
+    pub(super) fn said(&self) -> Option<TextDigest> {
         (!self.lost).then_some(self.said)
     }
 
     /// Returns the text after the last call; `None` where that is not known.
-    pub(super) fn last(&self) -> Option<Digest> {
+    pub(super) fn last(&self) -> Option<TextDigest> {
         (!self.lost).then_some(self.last)
     }
 
@@ -66,7 +66,7 @@ impl Segments {
 
     pub(super) fn event(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>, place: Place) {
         if let Place::CallBegins = place {
-            self.last = Digest::EMPTY;
+            self.last = TextDigest::EMPTY;
         }
         match line.findings.report.contract {
             Contract::One => {
@@ -111,14 +111,14 @@ impl Segments {
     }
 
     fn assistant(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>) {
-        let mut text = Digest::EMPTY;
+        let mut text = TextDigest::EMPTY;
         texts(event).for_each(|part| text.push(part));
         let answer = event.get("model_call_id");
         let timed = event.contains_key("timestamp_ms");
         if timed && answer.is_none() {
             self.mix(line, true);
             texts(event).for_each(|part| self.push(part));
-            let deltas = self.deltas.get_or_insert(Digest::EMPTY);
+            let deltas = self.deltas.get_or_insert(TextDigest::EMPTY);
             return texts(event).for_each(|part| deltas.push(part));
         }
         if !timed && answer.is_some() {

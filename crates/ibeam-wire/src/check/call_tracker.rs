@@ -136,13 +136,16 @@ impl Calls {
 
 /// What tells calls apart. A provider may use an id again in another answer.
 fn key(call_id: &str, model_call_id: Option<&str>) -> u128 {
-    digest::of_value(&Value::from(vec![Value::from(call_id), model_call_id.map_or(Value::Null, Value::from)]))
+    digest::hash_value(&Value::from(vec![
+        Value::from(call_id),
+        model_call_id.map_or(Value::Null, Value::from),
+    ]))
 }
 
 fn body_digest(body: &Map<String, Value>) -> u128 {
     let parts = body.iter().filter(|(name, _)| *name != "result");
     let hash = |(name, value): (&String, &Value)| {
-        digest::of_value(&Value::from(name.as_str())).wrapping_mul(digest::of_value(value) | 1)
+        digest::hash_value(&Value::from(name.as_str())).wrapping_mul(digest::hash_value(value) | 1)
     };
     parts.map(hash).fold(0, u128::wrapping_add)
 }

@@ -10,7 +10,7 @@ use super::rule::Rule;
 use super::value::{check_object, type_name};
 use crate::Contract;
 use crate::describe::{DescribeObject, Object};
-use crate::digest::Digest;
+use crate::digest::TextDigest;
 use crate::event::{
     AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, KEYS_OF_A_RUN,
     ResultEvent, ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
@@ -355,7 +355,7 @@ impl Checker {
         };
         let stream = !line.findings.report.is_single_object;
         let said = self.answer.said().filter(|_| stream);
-        if let (Some(told), Some(said)) = (told.map(Digest::of), said)
+        if let (Some(told), Some(said)) = (told.map(TextDigest::from_text), said)
             && told != said
         {
             let message = match (told.chars, said.chars) {
@@ -405,7 +405,7 @@ fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
 fn final_message(
     line: &mut LineContext<'_>,
     event: &Map<String, Value>,
-    after_last_call: Option<Digest>,
+    after_last_call: Option<TextDigest>,
     is_failure: bool,
 ) {
     let message = event.get("ibeam").and_then(|ibeam| ibeam.get("final")?.as_str());
@@ -414,8 +414,8 @@ fn final_message(
     if is_failure {
         return line.add(&path, Rule::FinalDiffers, "a run that failed has no `final`");
     }
-    if let Some(expected) = after_last_call.filter(|expected| *expected != Digest::of(message)) {
-        let found = Digest::of(message).chars;
+    if let Some(expected) = after_last_call.filter(|expected| *expected != TextDigest::from_text(message)) {
+        let found = TextDigest::from_text(message).chars;
         let message = format!(
             "`final` is not the text after the last call: it has {found} characters, that has {}",
             expected.chars
