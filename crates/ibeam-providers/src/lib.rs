@@ -32,7 +32,6 @@ mod retry_after;
 mod sanitize;
 pub mod sse;
 mod tls;
-mod token_counts;
 mod transport;
 pub mod wire_protocol;
 

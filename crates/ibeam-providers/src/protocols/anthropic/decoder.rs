@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::request::NAME;
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, build_answer};
+use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, build_answer, usage_from_counts};
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, parse_failure};
-use crate::token_counts::{TokenCount, usage_from_counts};
 use crate::wire_protocol::AnswerDecoder;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -3,7 +3,7 @@
 use ibeam_protocol::Usage;
 use serde_json::Value;
 
-use crate::token_counts::{TokenCount, usage_from_counts};
+use crate::answer_draft::{TokenCount, usage_from_counts};
 
 /// Reads a `usage` object. Its prompt count includes cached tokens; [`Usage::input`] does not.
 ///
