@@ -163,7 +163,7 @@ fn interrupted_unknown() -> ToolOutcome {
 /// Returns the outcome of a call whose thread was left running.
 fn timed_out(time: Duration) -> ToolOutcome {
     ToolOutcome::error(format!(
-        "the call has not ended within {time:?} (`timeouts.files`) and is no longer waited for; its effect is \
+        "the call did not end within {time:?} (`timeouts.files`) and was abandoned; its effect is \
          unknown. A simpler pattern or a smaller part of the tree may do"
     ))
 }

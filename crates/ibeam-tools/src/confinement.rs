@@ -107,7 +107,7 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         ..
     } = builder;
     if !is_complete {
-        notes.push("deny rules cover more places than could be found or hidden".to_owned());
+        notes.push("deny rules cover more paths than could be found or hidden".to_owned());
     }
     let below_writable = |path: &&PathBuf| writable.iter().any(|root| path.starts_with(root));
     let hides = |path: &&PathBuf| path.ancestors().skip(1).any(|above| hidden.contains(above));
@@ -205,7 +205,7 @@ impl PlanBuilder<'_> {
     /// Protects the protected names in each directory of a root, and in each repository below it. [`crate::shell`]
     /// monitors what the search did not reach.
     fn protect_below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
-        let walk = InventoryScan {
+        let parameters = InventoryScan {
             root: directory,
             path: root,
             path_policy: &PathPolicy::default(),
@@ -213,10 +213,10 @@ impl PlanBuilder<'_> {
             // Programs remove and recreate such directories completely, which a mount inside would prevent.
             skipped: &REGENERATED_DIRECTORIES,
             first: &BTreeSet::new(),
-            bounds: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
+            limits: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
             fresh_from: i128::MAX,
         };
-        let inventory = Inventory::new(&walk, None);
+        let inventory = Inventory::scan(&parameters, None);
         let mut is_complete = inventory.unlisted.is_empty();
         for (rel_path, found) in inventory.with_protected_paths() {
             is_complete &= self.read_only.len() < MAX_MOUNTS;
@@ -226,8 +226,8 @@ impl PlanBuilder<'_> {
         }
         if !is_complete {
             self.notes.push(format!(
-                "the workspace is too large to be searched whole at the start: protected files beyond the first \
-                 {MAX_LISTED_ENTRIES} entries are put back after each command instead of being read-only"
+                "the workspace is too large to be searched completely at the start: protected files beyond the first \
+                 {MAX_LISTED_ENTRIES} entries are restored after each command instead of being read-only"
             ));
         }
     }

@@ -84,7 +84,10 @@ impl DirEntryAt {
     /// Opens the regular file for reading. Never waits: a FIFO or device is refused by its type first.
     pub(crate) fn open(&self) -> Result<(File, Stat), FileError> {
         let fail = |errno| match errno {
-            Errno::STALE => FileError::refused(&self.requested, "is replaced over and over; look again"),
+            Errno::STALE => FileError::refused(
+                &self.requested,
+                "is replaced by another program again and again; try again",
+            ),
             errno => FileError::system("read", &self.requested, errno),
         };
         self.regular()?.ok_or_else(|| fail(Errno::NOENT))?;
@@ -161,12 +164,14 @@ fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
     let (kind, suggestion) = match kind {
         FileType::Directory => ("a directory", "`ls` lists it"),
-        FileType::Fifo => ("a named pipe (FIFO)", "opening it could wait for ever"),
+        FileType::Fifo => ("a named pipe (FIFO)", "opening it could block forever"),
         FileType::CharacterDevice => ("a character device", "it may have no end"),
-        FileType::BlockDevice => ("a block device", "files only, please"),
-        FileType::Socket => ("a socket", "files only, please"),
-        FileType::Symlink => ("a symbolic link put there just now", "look again"),
-        FileType::RegularFile | FileType::Unknown => ("of an unknown type", "files only, please"),
+        FileType::BlockDevice => ("a block device", "only regular files are supported"),
+        FileType::Socket => ("a socket", "only regular files are supported"),
+        FileType::Symlink => ("a symbolic link that was put there just now", "try again"),
+        FileType::RegularFile | FileType::Unknown => {
+            ("of an unknown type", "only regular files are supported")
+        }
     };
     FileError::NotRegular { path: requested.to_owned(), kind, suggestion }
 }
@@ -199,7 +204,7 @@ mod tests {
                 std::fs::remove_file(fixture.path("d/f")).unwrap();
                 fixture.link("../../other/f", "d/f");
             },
-            "is a symbolic link put there just now",
+            "is a symbolic link that was put there just now",
         );
     }
 
@@ -210,7 +215,7 @@ mod tests {
                 std::fs::rename(fixture.path("d"), fixture.path("moved")).unwrap();
                 fixture.link("../other", "d");
             },
-            "has a symbolic link on its way, put there just now",
+            "has a symbolic link in its path that was put there just now",
         );
     }
 }

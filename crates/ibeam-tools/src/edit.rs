@@ -69,7 +69,7 @@ impl Tool for Edit {
             match TextFormat::detect(bytes, true) {
                 Ok(format) => match format.decode(bytes) {
                     Some(text) => format!("`{requested}` {}", change.describe_in(&text)),
-                    None => format!("`{requested}` exists, but its text cannot be told without doubt"),
+                    None => format!("`{requested}` exists, but its encoding cannot be determined reliably"),
                 },
                 Err(kind) => format!("`{requested}` is {kind} now"),
             }

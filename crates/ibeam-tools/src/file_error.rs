@@ -51,7 +51,7 @@ impl FileError {
     pub(crate) fn opened_beneath(action: &'static str, path: &str, errno: Errno) -> Self {
         match errno {
             Errno::LOOP => {
-                Self::refused(path, "has a symbolic link on its way, put there just now; look again")
+                Self::refused(path, "has a symbolic link in its path that was put there just now; try again")
             }
             errno => Self::system(action, path, errno),
         }
@@ -89,7 +89,7 @@ impl From<FileError> for ToolOutcome {
 /// Returns the meaning of an errno, in words that fit after a colon.
 fn meaning(errno: Errno) -> String {
     match errno {
-        Errno::LOOP => "its symbolic links lead in a circle".to_owned(),
+        Errno::LOOP => "its symbolic links form a loop".to_owned(),
         Errno::NAMETOOLONG => "the name is too long".to_owned(),
         Errno::NOTDIR => "a part of the path is a file, not a directory".to_owned(),
         Errno::NOSPC => "the disk is full".to_owned(),

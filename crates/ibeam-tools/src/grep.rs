@@ -196,9 +196,7 @@ impl Filter {
         let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);
-            builder
-                .build()
-                .map_err(|_| format!("there is no file type `{name}`; use `glob`, e.g. `*.{name}`"))
+            builder.build().map_err(|_| format!("unknown file type `{name}`; use `glob`, e.g. `*.{name}`"))
         });
         Ok(Self { glob, types: types.transpose()? })
     }

@@ -104,7 +104,7 @@ fn output_and_lines_are_bounded() {
 fn wrong_patterns_are_explained() {
     refused(json!({"pattern": "a("}), "unclosed group; escape special characters");
     refused(json!({"pattern": "(?=x)"}), "look-around");
-    refused(json!({"pattern": "x", "type": "klingon"}), "there is no file type `klingon`");
+    refused(json!({"pattern": "x", "type": "klingon"}), "unknown file type `klingon`");
     refused(json!({"pattern": "x", "path": "none"}), "`none` does not exist (ENOENT)");
     refused(json!({"pattern": "x", "path": "pipe"}), "named pipe");
 }

@@ -123,8 +123,8 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
     files.check_hard_links(requested, &before)?;
     let start =
         read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
-    let whole = start.len() < SAMPLE_BYTES;
-    let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(requested, kind))?;
+    let is_complete = start.len() < SAMPLE_BYTES;
+    let format = TextFormat::detect(&start, is_complete).map_err(|kind| not_text(requested, kind))?;
 
     let mut window =
         LineWindow::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
@@ -137,11 +137,11 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
         let _ = decoder.decode_to_string(bytes, &mut text, last);
         window.feed(&text);
     };
-    feed(start.get(format.bom_length()..).unwrap_or_default(), whole);
+    feed(start.get(format.bom_length()..).unwrap_or_default(), is_complete);
     let mut digest = DigestBuilder::default();
     digest.feed(&start);
     let mut scanned = start.len() as u64;
-    let mut complete = whole;
+    let mut complete = is_complete;
     while !complete && scanned < SCAN_LIMIT && !end.is_stopped() && !end.is_out_of_time() {
         let bytes =
             read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;

@@ -118,7 +118,7 @@ impl CommandRunner {
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
         let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
             .ok_or_else(|| {
-                let message = format!("the directory `{path}` does not answer; work in another one");
+                let message = format!("the directory `{path}` does not respond; work in another one");
                 Box::new(ToolOutcome::error(message))
             })?;
         let directory = found.map_err(|error| {

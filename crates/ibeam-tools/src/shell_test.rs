@@ -417,7 +417,7 @@ fn a_command_that_changes_a_protected_path_fails_with_the_reason() {
     let (why, for_model) = failure(fixture.call("shell", command));
     let ToolFailure::PermissionDenied { path, error } = why else { panic!("{why:?}") };
     assert_eq!(path, fixture.path(".cursor"));
-    assert!(error.contains("was made and is now at") && !error.contains('\n'), "{error}");
+    assert!(error.contains("was created and is now at") && !error.contains('\n'), "{error}");
     assert!(for_model.starts_with("said\n(stopped by the sandbox"), "{for_model}");
     assert!(!fixture.path(".cursor").exists());
     ran(fixture.call("shell", json!({"command": "git init -q; echo '{}' > mcp.json"})));
@@ -433,7 +433,7 @@ fn a_change_of_a_protected_path_by_a_background_command_is_restored_and_reported
         assert!(!fixture.path(".cursor").exists());
         let call = || fixture.run(fixture.prepare("shell", json!({"command": "echo said"})));
         let (_, for_model) = failure(call().await);
-        assert!(for_model.contains("/.cursor` was made"), "{for_model}");
+        assert!(for_model.contains("/.cursor` was created"), "{for_model}");
         ran(call().await);
     });
 }
@@ -471,7 +471,7 @@ fn a_command_starts_where_it_was_judged_or_not_at_all() {
     std::fs::rename(fixture.path("sub"), fixture.path("aside")).unwrap();
     std::os::unix::fs::symlink("secret", fixture.path("sub")).unwrap();
     let (_, for_model) = failure(fixture.run_blocking(judged));
-    assert!(for_model.contains("a symbolic link put there just now"), "{for_model}");
+    assert!(for_model.contains("a symbolic link that was put there just now"), "{for_model}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl SearchRoot {
         if by_path != Ok((stat.st_dev, stat.st_ino)) {
             return Err(FileError::refused(
                 requested,
-                "is no longer where it was: the workspace was moved; `read`, `write`, `edit` and `delete` still \
+                "is no longer where it was, because the workspace was moved; `read`, `write`, `edit` and `delete` still \
                  reach it",
             ));
         }

@@ -63,7 +63,7 @@ pub enum PathError {
     #[error("the path is empty; give one relative to the workspace, e.g. `src/main.rs`")]
     Empty,
     /// The path has a NUL byte.
-    #[error("the path has a NUL byte in it; no file can be named so")]
+    #[error("the path contains a NUL byte, which no file name can")]
     Nul,
     /// The system's error: too long, a loop of links, a file in place of a directory, no permission.
     #[error("cannot follow the path")]

@@ -115,7 +115,7 @@ fn write(
         && let Some(collision) = entry.name_collision()
     {
         let NameCollision { name, difference } = collision;
-        for_model.push_str(&format!("; beware: `{name}` stands beside it and differs only in {difference}"));
+        for_model.push_str(&format!("; beware: `{name}` exists and differs only in {difference}"));
     }
     let output = WriteOutput {
         path: resolved.real,
@@ -138,7 +138,7 @@ pub(crate) fn writable(
         return Err(FileError::refused(
             requested,
             format!(
-                "goes through a symbolic link to `{target}`, which does not exist; write there, or delete the link"
+                "goes through a symbolic link to `{target}`, which does not exist; write to that path, or delete the link"
             ),
         ));
     }
@@ -160,10 +160,10 @@ fn in_convention_of_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, File
     Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
 }
 
-/// Returns `text` in the encoding and with the line ends of `old`, where these can represent it; `whole` when `old` is
+/// Returns `text` in the encoding and with the line ends of `old`, where these can represent it; `is_complete` when `old` is
 /// the complete file.
-fn in_convention_of(old: &[u8], whole: bool, text: &str) -> Vec<u8> {
-    let format = TextFormat::detect(old, whole).unwrap_or(PLAIN_UTF8);
+fn in_convention_of(old: &[u8], is_complete: bool, text: &str) -> Vec<u8> {
+    let format = TextFormat::detect(old, is_complete).unwrap_or(PLAIN_UTF8);
     let crlf = format.decode(old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
     let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
     let format = match text.strip_prefix('\u{FEFF}') {

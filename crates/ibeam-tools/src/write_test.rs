@@ -183,10 +183,7 @@ fn a_hard_link_keeps_the_old_content() {
 fn a_name_that_differs_only_in_case_is_reported() {
     let fixture = Fixture::with("Readme.md", "");
     let (_, for_model) = write(&fixture, "README.md", "x");
-    assert!(
-        for_model.ends_with("beware: `Readme.md` stands beside it and differs only in case"),
-        "{for_model}"
-    );
+    assert!(for_model.ends_with("beware: `Readme.md` exists and differs only in case"), "{for_model}");
 }
 
 #[test]

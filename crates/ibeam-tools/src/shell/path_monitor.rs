@@ -34,7 +34,7 @@ use crate::git_directory::GitDirectories;
 use crate::offload::offload;
 use crate::workspace::Workspace;
 use quarantine::Quarantine;
-use snapshot::{Entry, Snapshot, Watch};
+use snapshot::{Entry, Snapshot, WatchKind};
 use snapshot_diff::SnapshotDiff;
 
 /// The number of findings that are listed one by one.
@@ -47,7 +47,7 @@ pub(super) struct ProtectedPathMonitor(Option<Arc<Inner>>);
 struct Inner {
     workspace: Arc<Workspace>,
     /// Git directories outside the roots, of linked work trees and submodules.
-    repositories: Vec<(PathBuf, OwnedFd, Watch)>,
+    repositories: Vec<(PathBuf, OwnedFd, WatchKind)>,
     path_policy: PathPolicy,
     quarantine: PathBuf,
     state: Mutex<MonitorState>,
@@ -80,7 +80,7 @@ pub(super) struct Finding {
 struct WatchedDirectory<'a> {
     path: &'a Path,
     directory: BorrowedFd<'a>,
-    watch: Watch,
+    watch: WatchKind,
     /// The directory to which files are moved.
     quarantine: &'a Path,
 }
@@ -95,8 +95,8 @@ impl ProtectedPathMonitor {
                 GitDirectories::find(root, settings.path_policy.home());
             let watched = found
                 .into_iter()
-                .map(|path| (path, Watch::Repository))
-                .chain(linked_worktrees.into_iter().map(|path| (path, Watch::WorkTree)));
+                .map(|path| (path, WatchKind::Repository))
+                .chain(linked_worktrees.into_iter().map(|path| (path, WatchKind::WorkTree)));
             for (path, watch) in watched.filter(|(path, _)| !workspace.contains(path)) {
                 if let Ok(directory) = std::fs::File::open(&path) {
                     repositories.push((path, OwnedFd::from(directory), watch));
@@ -155,7 +155,7 @@ impl Inner {
         let roots = self.workspace.held_directories().map(move |(path, directory)| WatchedDirectory {
             path,
             directory,
-            watch: Watch::Root,
+            watch: WatchKind::Root,
             quarantine,
         });
         let repositories = self.repositories.iter().map(move |(path, directory, watch)| WatchedDirectory {
@@ -249,7 +249,7 @@ impl Inner {
             }
             let result = quarantine.move_in(watched, rel_path);
             moved_away.push(rel_path);
-            let verb = if old_entry.is_some() { "was changed" } else { "was made" };
+            let verb = if old_entry.is_some() { "was changed" } else { "was created" };
             findings.push(Finding { path, description: format!("{verb} and {result}") });
             restored.extend(old_entry.map(|_| rel_path.as_path()));
         }
@@ -269,11 +269,11 @@ impl Inner {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(rel_path);
-                    findings.push(Finding { path, description: "was removed and put back".to_owned() });
+                    findings.push(Finding { path, description: "was removed and restored".to_owned() });
                 }
                 (Err(errno), _) => {
                     let description =
-                        format!("could not be put back: {}", crate::file_error::errno_name(errno));
+                        format!("could not be restored: {}", crate::file_error::errno_name(errno));
                     findings.push(Finding { path, description });
                 }
             }
@@ -348,13 +348,13 @@ impl Inner {
 
 /// Returns the note for the model when the first scan was incomplete.
 pub(super) fn incomplete_scan_note() -> &'static str {
-    "(the workspace has more entries than can be watched: protected files deep in it are kept from file tools, not from \
-     commands)\n"
+    "(the workspace has more entries than can be watched: the file tools protect files deep in it, but commands can \
+     change them)\n"
 }
 
 /// Returns the text for the model about findings.
 pub(super) fn findings_text(findings: &[Finding]) -> String {
-    let mut text = String::from("(stopped by the sandbox: commands must not change protected places.");
+    let mut text = String::from("(stopped by the sandbox: commands must not change protected paths.");
     for Finding { path, description } in findings.iter().take(LISTED_FINDINGS) {
         text.push_str(&format!(" `{}` {description}.", path.display()));
     }

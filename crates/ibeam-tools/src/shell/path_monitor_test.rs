@@ -332,11 +332,11 @@ fn a_linked_work_tree_is_watched_in_its_repository() {
 fn a_finding_is_reported_with_a_suggestion() {
     let found = [Finding {
         path: "/w/.cursor".into(),
-        description: "was made and is now at `/q/.cursor`".to_owned(),
+        description: "was created and is now at `/q/.cursor`".to_owned(),
     }];
     assert_eq!(
         findings_text(&found),
-        "(stopped by the sandbox: commands must not change protected places. `/w/.cursor` was made and is now at \
+        "(stopped by the sandbox: commands must not change protected paths. `/w/.cursor` was created and is now at \
          `/q/.cursor`. A person may allow it with `--allow 'Write(/w/.cursor)'`)\n"
     );
 }

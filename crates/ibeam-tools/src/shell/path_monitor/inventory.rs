@@ -75,26 +75,26 @@ pub(crate) struct InventoryScan<'a> {
     pub(crate) skipped: &'a [&'a str],
     /// Directories that are listed regardless of limits.
     pub(crate) first: &'a BTreeSet<PathBuf>,
-    pub(crate) bounds: ScanLimits,
+    pub(crate) limits: ScanLimits,
     /// In seconds since the Unix epoch; a directory that changed later is listed again.
     pub(crate) fresh_from: i128,
 }
 
 impl Inventory {
     /// Lists the directories; `old` is the last inventory, `None` for the first.
-    pub(crate) fn new(walk: &InventoryScan<'_>, old: Option<&Self>) -> Self {
+    pub(crate) fn scan(parameters: &InventoryScan<'_>, old: Option<&Self>) -> Self {
         let empty = Self::default();
         let known = old.unwrap_or(&empty);
         let mut found = Self::default();
         let mut modes = ModeOverrides::default();
-        let denies = walk.path_policy.denies_writes();
+        let denies = parameters.path_policy.denies_writes();
         let start = Instant::now();
-        let mut left = walk.bounds.entries;
+        let mut left = parameters.limits.entries;
         // Known directories come first, then new ones, then those that were not reached before.
         let mut queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
         let [ahead, ..] = &mut queues;
         ahead.push_back(PathBuf::new());
-        ahead.extend(walk.first.iter().cloned());
+        ahead.extend(parameters.first.iter().cloned());
         loop {
             let [ahead, new, late] = &mut queues;
             let (directory, rank) = if let Some(directory) = ahead.pop_front() {
@@ -110,19 +110,20 @@ impl Inventory {
                 continue;
             }
             let is_late = rank == 2 || (rank == 1 && old.is_none());
-            let is_out = left == 0 || (is_late && start.elapsed() > walk.bounds.time);
+            let is_out = left == 0 || (is_late && start.elapsed() > parameters.limits.time);
             if (rank > 0 && is_out) || directory.as_os_str().len() > MAX_PATH_BYTES {
                 found.unlisted.insert(directory);
                 continue;
             }
             let name = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-            let stat = match rustix::fs::statat(walk.root, name, AtFlags::SYMLINK_NOFOLLOW) {
+            let stat = match rustix::fs::statat(parameters.root, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Some(stat),
                 Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => continue,
                 // A parent is not accessible, or the path is too long.
                 Err(_) => None,
             };
-            let stat = stat.or_else(|| rustix::fs::fstat(modes.open_to_list(walk.root, name).ok()?).ok());
+            let stat =
+                stat.or_else(|| rustix::fs::fstat(modes.open_to_list(parameters.root, name).ok()?).ok());
             let Some(stat) = stat else {
                 found.unlisted.insert(directory);
                 continue;
@@ -132,8 +133,9 @@ impl Inventory {
             let listed = match same {
                 Some(same) => Arc::clone(same),
                 None => {
-                    let is_fresh = i128::from(stat.st_ctime) >= walk.fresh_from;
-                    let Some((listed, count)) = list(walk, &mut modes, &directory, mark, is_fresh, denies)
+                    let is_fresh = i128::from(stat.st_ctime) >= parameters.fresh_from;
+                    let Some((listed, count)) =
+                        list(parameters, &mut modes, &directory, mark, is_fresh, denies)
                     else {
                         found.unlisted.insert(directory);
                         continue;
@@ -143,7 +145,7 @@ impl Inventory {
                 }
             };
             let is_walked =
-                |name: &&OsString| !walk.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
+                |name: &&OsString| !parameters.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
             for name in listed.subdirectories.iter().filter(is_walked) {
                 let inner = directory.join(name);
                 let rank = if known.directories.contains_key(&inner) {
@@ -186,7 +188,7 @@ impl Inventory {
 
 /// Lists a directory; the number is that of its entries.
 fn list(
-    walk: &InventoryScan<'_>,
+    parameters: &InventoryScan<'_>,
     modes: &mut ModeOverrides,
     path: &Path,
     mark: [i128; 6],
@@ -194,7 +196,7 @@ fn list(
     denies: bool,
 ) -> Option<(ListedDirectory, usize)> {
     let relative = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let handle = modes.open_to_list(walk.root, relative).ok()?;
+    let handle = modes.open_to_list(parameters.root, relative).ok()?;
     let entries = Dir::new(rustix::io::dup(&handle).ok()?).ok()?;
     let mut listed = ListedDirectory {
         mark,
@@ -218,7 +220,7 @@ fn list(
         objects |= is("objects");
         refs |= is("refs");
         common |= is("commondir");
-        let is_denied = denies && walk.path_policy.denies_write(&walk.path.join(path).join(name));
+        let is_denied = denies && parameters.path_policy.denies_write(&parameters.path.join(path).join(name));
         let is_git = name == ".git";
         let is_read_only = if may_be_nested {
             is_read_only_path(&path.join(name))
@@ -242,8 +244,11 @@ fn list(
             | FileType::CharacterDevice
             | FileType::BlockDevice => false,
         };
-        let is_quarantine =
-            || walk.quarantine.is_some_and(|quarantine| walk.path.join(path).join(name) == quarantine);
+        let is_quarantine = || {
+            parameters
+                .quarantine
+                .is_some_and(|quarantine| parameters.path.join(path).join(name) == quarantine)
+        };
         // Everything below a protected or denied directory is watched as a part of it.
         if is_directory && !is_quarantine() && !is_denied && !is_read_only && (denies || !is_git) {
             listed.subdirectories.push(name.to_owned());

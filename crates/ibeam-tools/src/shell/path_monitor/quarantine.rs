@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::WatchedDirectory;
 use super::mode_overrides::ModeOverrides;
-use super::snapshot::{names, parent};
+use super::snapshot::{list_names, parent_of};
 use crate::beneath;
 
 /// Maximum bytes that are copied to another file system.
@@ -44,7 +44,7 @@ impl Quarantine {
     /// Moves away what is at `rel_path`; returns the result in words.
     pub(super) fn move_in(&mut self, watched: &WatchedDirectory<'_>, rel_path: &Path) -> String {
         let name = rel_path.file_name().unwrap_or_default();
-        let from = match self.modes.open_to_change(watched.directory, parent(rel_path)) {
+        let from = match self.modes.open_to_change(watched.directory, parent_of(rel_path)) {
             Ok(from) => from,
             Err(errno) => return failure_text(errno),
         };
@@ -119,7 +119,7 @@ fn free_name(directory: BorrowedFd<'_>, name: &OsStr) -> OsString {
 
 fn failure_text(errno: Errno) -> String {
     let errno = crate::file_error::errno_name(errno);
-    format!("COULD NOT BE TAKEN AWAY ({errno}) and is still there; remove it by hand")
+    format!("COULD NOT BE REMOVED ({errno}) and is still there; remove it by hand")
 }
 
 /// Gives the file a meaningless name in its directory.
@@ -132,7 +132,7 @@ fn rename_in_place(
     let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
     rustix::fs::renameat(from, name, from, &new)?;
-    Ok(watched.path.join(parent(rel_path)).join(new))
+    Ok(watched.path.join(parent_of(rel_path)).join(new))
 }
 
 fn copy(
@@ -150,11 +150,11 @@ fn copy(
             rustix::fs::mkdirat(to, new, Mode::RWXU)?;
             let to = beneath::directory(to, Path::new(new))?;
             let from = modes.open_child(from, name)?;
-            let (names, is_whole) = names(from.as_fd(), COPY_LIMIT_ENTRIES);
+            let (names, is_complete) = list_names(from.as_fd(), COPY_LIMIT_ENTRIES);
             for name in names {
                 copy(from.as_fd(), &name, to.as_fd(), &name, budget, modes)?;
             }
-            if is_whole { Ok(()) } else { Err(Errno::FBIG) }
+            if is_complete { Ok(()) } else { Err(Errno::FBIG) }
         }
         FileType::RegularFile => {
             budget.bytes = budget
@@ -187,7 +187,7 @@ fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut ModeOverrides) -> Resu
         return rustix::fs::unlinkat(from, name, AtFlags::empty());
     }
     let directory = modes.open_child(from, name)?;
-    for name in names(directory.as_fd(), COPY_LIMIT_ENTRIES).0 {
+    for name in list_names(directory.as_fd(), COPY_LIMIT_ENTRIES).0 {
         remove(directory.as_fd(), &name, modes)?;
     }
     rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)

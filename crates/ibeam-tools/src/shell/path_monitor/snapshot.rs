@@ -39,7 +39,7 @@ const DEPTH_LIMIT: usize = 32;
 
 /// What is watched in a directory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Watch {
+pub(super) enum WatchKind {
     /// A directory of the workspace.
     Root,
     /// A git directory with a configuration of its own.
@@ -70,11 +70,11 @@ pub(super) struct Entry {
     /// The file changed just before the scan, so an equal fingerprint proves nothing.
     is_fresh: bool,
     mode: u32,
-    kind: Kind,
+    kind: EntryKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum EntryKind {
     Directory,
     /// With its content, if it is small.
     File(Option<Arc<[u8]>>),
@@ -85,25 +85,25 @@ enum Kind {
 
 impl Entry {
     pub(super) fn is_directory(&self) -> bool {
-        self.kind == Kind::Directory
+        self.kind == EntryKind::Directory
     }
 
     pub(super) fn content(&self) -> Option<&[u8]> {
         match &self.kind {
-            Kind::File(content) => content.as_deref(),
-            Kind::Directory | Kind::Link(_) | Kind::Other => None,
+            EntryKind::File(content) => content.as_deref(),
+            EntryKind::Directory | EntryKind::Link(_) | EntryKind::Other => None,
         }
     }
 
     /// Whether the entry could be restored.
     pub(super) fn is_restorable(&self) -> bool {
-        !matches!(self.kind, Kind::File(None) | Kind::Other)
+        !matches!(self.kind, EntryKind::File(None) | EntryKind::Other)
     }
 
     /// Whether both have the same content and mode, whatever their times.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same_file = match (&self.kind, &other.kind) {
-            (Kind::File(None), Kind::File(None)) | (Kind::Other, Kind::Other) => {
+            (EntryKind::File(None), EntryKind::File(None)) | (EntryKind::Other, EntryKind::Other) => {
                 self.fingerprint == other.fingerprint
             }
             (one, another) => one == another,
@@ -124,18 +124,18 @@ impl Entry {
         rel_path: &Path,
         modes: &mut ModeOverrides,
     ) -> Result<(), Errno> {
-        let parent = match modes.open_to_change(watched.directory, parent(rel_path)) {
-            Err(Errno::NOENT) => create_parents(watched, parent(rel_path))?,
+        let parent = match modes.open_to_change(watched.directory, parent_of(rel_path)) {
+            Err(Errno::NOENT) => create_parents(watched, parent_of(rel_path))?,
             opened => opened?,
         };
         let name = rel_path.file_name().unwrap_or_default();
         let mode = Mode::from_raw_mode(self.mode & 0o7777);
         match &self.kind {
-            Kind::Directory => match rustix::fs::mkdirat(&parent, name, mode) {
+            EntryKind::Directory => match rustix::fs::mkdirat(&parent, name, mode) {
                 Err(Errno::EXIST) => Ok(()),
                 made => made,
             },
-            Kind::File(Some(content)) => {
+            EntryKind::File(Some(content)) => {
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let mut file = File::from(rustix::fs::openat(&parent, name, flags, mode)?);
@@ -143,8 +143,8 @@ impl Entry {
                 written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
                 rustix::fs::fchmod(&file, mode)
             }
-            Kind::Link(target) => rustix::fs::symlinkat(target, &parent, name),
-            Kind::File(None) | Kind::Other => Err(Errno::FBIG),
+            EntryKind::Link(target) => rustix::fs::symlinkat(target, &parent, name),
+            EntryKind::File(None) | EntryKind::Other => Err(Errno::FBIG),
         }
     }
 }
@@ -178,12 +178,12 @@ impl Snapshot {
             entry_count: 0,
             remaining_bytes: TOTAL_CONTENT_LIMIT,
             fresh_from,
-            modes: ModeOverrides::default(),
+            mode_overrides: ModeOverrides::default(),
         };
         match watched.watch {
-            Watch::Root => scanner.root(),
-            Watch::Repository => scanner.repository(watched.directory, Path::new("")),
-            Watch::WorkTree => scanner.work_tree(watched.directory, Path::new("")),
+            WatchKind::Root => scanner.scan_root(),
+            WatchKind::Repository => scanner.scan_repository(watched.directory, Path::new("")),
+            WatchKind::WorkTree => scanner.scan_work_tree(watched.directory, Path::new("")),
         }
         scanner.found
     }
@@ -231,23 +231,23 @@ struct Scanner<'a> {
     remaining_bytes: u64,
     /// In seconds since the Unix epoch.
     fresh_from: i128,
-    modes: ModeOverrides,
+    mode_overrides: ModeOverrides,
 }
 
 impl Scanner<'_> {
-    fn root(&mut self) {
-        let mut walk = InventoryScan {
+    fn scan_root(&mut self) {
+        let mut scan = InventoryScan {
             root: self.watched.directory,
             path: self.watched.path,
             path_policy: self.path_policy,
             quarantine: Some(self.watched.quarantine),
             skipped: &[],
             first: &BTreeSet::new(),
-            bounds: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
+            limits: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
             fresh_from: self.fresh_from,
         };
         let old = (!self.is_first).then_some(&self.old.inventory);
-        let mut inventory = Inventory::new(&walk, old);
+        let mut inventory = Inventory::scan(&scan, old);
         // Where not everything can be listed, the directories that `git status` would enter are listed first.
         let gitlinks = if inventory.unlisted.is_empty() {
             BTreeSet::new()
@@ -255,11 +255,11 @@ impl Scanner<'_> {
             git_index::gitlinks(&self.watched.path.join(".git")).into_iter().collect()
         };
         if !gitlinks.is_empty() {
-            walk.first = &gitlinks;
-            inventory = Inventory::new(&walk, Some(&inventory));
+            scan.first = &gitlinks;
+            inventory = Inventory::scan(&scan, Some(&inventory));
         }
         for (rel_path, directory) in inventory.with_protected_paths() {
-            self.directory(rel_path, directory);
+            self.scan_directory(rel_path, directory);
         }
         for rel_path in self
             .path_policy
@@ -267,10 +267,10 @@ impl Scanner<'_> {
             .iter()
             .filter_map(|path| path.strip_prefix(self.watched.path).ok())
         {
-            if let Ok(parent) = self.modes.open_to_list(self.watched.directory, parent(rel_path))
+            if let Ok(parent) = self.mode_overrides.open_to_list(self.watched.directory, parent_of(rel_path))
                 && let Some(name) = rel_path.file_name()
             {
-                self.tree(parent.as_fd(), rel_path.to_owned(), name, 0);
+                self.record_tree(parent.as_fd(), rel_path.to_owned(), name, 0);
             }
         }
         self.found.inventory = inventory;
@@ -278,90 +278,92 @@ impl Scanner<'_> {
     }
 
     /// Records what is watched in one directory of a root.
-    fn directory(&mut self, rel_path: &Path, found: &ListedDirectory) {
+    fn scan_directory(&mut self, rel_path: &Path, found: &ListedDirectory) {
         let relative = if rel_path.as_os_str().is_empty() { Path::new(".") } else { rel_path };
-        let Ok(directory) = self.modes.open_to_list(self.watched.directory, relative) else { return };
+        let Ok(directory) = self.mode_overrides.open_to_list(self.watched.directory, relative) else {
+            return;
+        };
         let directory = directory.as_fd();
         for name in &found.protected {
             if name == ".git" {
-                self.git(directory, &rel_path.join(name));
+                self.scan_dot_git(directory, &rel_path.join(name));
             } else {
-                self.tree(directory, rel_path.join(name), name, 0);
+                self.record_tree(directory, rel_path.join(name), name, 0);
             }
         }
         if found.is_repository {
             if rel_path.as_os_str().is_empty() {
                 // A command that turns the root into a repository loses the file that makes it one.
-                let heads = names(directory, PART_LIMIT).0;
+                let heads = list_names(directory, PART_LIMIT).0;
                 for name in heads.iter().filter(|name| name.as_bytes().eq_ignore_ascii_case(b"head")) {
-                    self.tree(directory, PathBuf::from(name), name, 0);
+                    self.record_tree(directory, PathBuf::from(name), name, 0);
                 }
             }
             self.found.repositories.insert(rel_path.to_owned());
-            self.repository(directory, rel_path);
+            self.scan_repository(directory, rel_path);
         }
         for name in &found.denied {
-            self.tree(directory, rel_path.join(name), name, 0);
+            self.record_tree(directory, rel_path.join(name), name, 0);
         }
     }
 
-    fn git(&mut self, parent: BorrowedFd<'_>, rel_path: &Path) {
-        let Some(directory) = self.enter(parent, rel_path, OsStr::new(".git")) else { return };
+    fn scan_dot_git(&mut self, parent: BorrowedFd<'_>, rel_path: &Path) {
+        let Some(directory) = self.record_entry(parent, rel_path, OsStr::new(".git")) else { return };
         self.found.repositories.insert(rel_path.to_owned());
-        self.repository(directory.as_fd(), rel_path);
+        self.scan_repository(directory.as_fd(), rel_path);
     }
 
-    fn repository(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
+    fn scan_repository(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         for name in read_only_git_entries().iter().map(OsStr::new) {
-            self.tree(directory, rel_path.join(name), name, 0);
+            self.record_tree(directory, rel_path.join(name), name, 0);
         }
-        self.rebase(directory, rel_path);
-        if let Ok(modules) = self.modes.open_to_list(directory, Path::new("modules")) {
-            self.modules(modules.as_fd(), &rel_path.join("modules"), 0);
+        self.scan_rebase(directory, rel_path);
+        if let Ok(modules) = self.mode_overrides.open_to_list(directory, Path::new("modules")) {
+            self.scan_submodules(modules.as_fd(), &rel_path.join("modules"), 0);
         }
-        if let Ok(trees) = self.modes.open_to_list(directory, Path::new("worktrees")) {
+        if let Ok(trees) = self.mode_overrides.open_to_list(directory, Path::new("worktrees")) {
             let rel_path = rel_path.join("worktrees");
-            for name in self.parts(trees.as_fd(), &rel_path) {
-                if let Ok(tree) = self.modes.open_to_list(trees.as_fd(), Path::new(&name)) {
-                    self.work_tree(tree.as_fd(), &rel_path.join(name));
+            for name in self.list_parts(trees.as_fd(), &rel_path) {
+                if let Ok(tree) = self.mode_overrides.open_to_list(trees.as_fd(), Path::new(&name)) {
+                    self.scan_work_tree(tree.as_fd(), &rel_path.join(name));
                 }
             }
         }
     }
 
     /// Returns the names in a directory of submodules or work trees.
-    fn parts(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) -> Vec<OsString> {
-        let (names, is_whole) = names(directory, PART_LIMIT);
-        if !is_whole {
+    fn list_parts(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) -> Vec<OsString> {
+        let (names, is_complete) = list_names(directory, PART_LIMIT);
+        if !is_complete {
             self.found.incomplete.insert(rel_path.to_owned());
         }
         names
     }
 
-    fn work_tree(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
+    fn scan_work_tree(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         for name in ["commondir", "config.worktree"].map(OsStr::new) {
-            self.tree(directory, rel_path.join(name), name, 0);
+            self.record_tree(directory, rel_path.join(name), name, 0);
         }
-        self.rebase(directory, rel_path);
+        self.scan_rebase(directory, rel_path);
     }
 
     /// Records what a stopped rebase would run when a person continues it.
-    fn rebase(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
+    fn scan_rebase(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         let rel_path = rel_path.join(rebase::DIRECTORY);
-        if let Some(inner) = self.enter(directory, &rel_path, OsStr::new(rebase::DIRECTORY)) {
-            self.tree(inner.as_fd(), rel_path.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
+        if let Some(inner) = self.record_entry(directory, &rel_path, OsStr::new(rebase::DIRECTORY)) {
+            self.record_tree(inner.as_fd(), rel_path.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
         }
     }
 
     /// The name of a submodule may be any path.
-    fn modules(&mut self, directory: BorrowedFd<'_>, rel_path: &Path, depth: usize) {
-        for name in self.parts(directory, rel_path) {
-            let Ok(inner) = self.modes.open_to_list(directory, Path::new(&name)) else { continue };
+    fn scan_submodules(&mut self, directory: BorrowedFd<'_>, rel_path: &Path, depth: usize) {
+        for name in self.list_parts(directory, rel_path) {
+            let Ok(inner) = self.mode_overrides.open_to_list(directory, Path::new(&name)) else { continue };
             let rel_path = rel_path.join(&name);
             if rustix::fs::statat(&inner, "HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                self.repository(inner.as_fd(), &rel_path);
+                self.scan_repository(inner.as_fd(), &rel_path);
             } else if depth < DEPTH_LIMIT {
-                self.modules(inner.as_fd(), &rel_path, depth + 1);
+                self.scan_submodules(inner.as_fd(), &rel_path, depth + 1);
             } else {
                 self.found.incomplete.insert(rel_path);
             }
@@ -369,7 +371,7 @@ impl Scanner<'_> {
     }
 
     /// Records the entry `name`, known as `rel_path`, and everything below it.
-    fn tree(&mut self, parent: BorrowedFd<'_>, rel_path: PathBuf, name: &OsStr, depth: usize) {
+    fn record_tree(&mut self, parent: BorrowedFd<'_>, rel_path: PathBuf, name: &OsStr, depth: usize) {
         if depth == 0 {
             self.current_path.clone_from(&rel_path);
             self.entry_count = 0;
@@ -379,26 +381,26 @@ impl Scanner<'_> {
             self.found.incomplete.insert(self.current_path.clone());
             return;
         }
-        let Some(directory) = self.enter(parent, &rel_path, name) else { return };
-        let (names, is_whole) = names(directory.as_fd(), ENTRY_LIMIT);
-        if !is_whole {
+        let Some(directory) = self.record_entry(parent, &rel_path, name) else { return };
+        let (names, is_complete) = list_names(directory.as_fd(), ENTRY_LIMIT);
+        if !is_complete {
             self.found.incomplete.insert(self.current_path.clone());
         }
         for name in names {
-            self.tree(directory.as_fd(), rel_path.join(&name), &name, depth + 1);
+            self.record_tree(directory.as_fd(), rel_path.join(&name), &name, depth + 1);
         }
     }
 
     /// Records the entry `name` alone, and opens it if it is an accessible directory.
-    fn enter(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr) -> Option<OwnedFd> {
+    fn record_entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr) -> Option<OwnedFd> {
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let entry = self.entry(parent, rel_path, name, &stat);
+        let entry = self.read_entry(parent, rel_path, name, &stat);
         let is_directory = entry.is_directory();
         self.found.entries.insert(rel_path.to_owned(), entry);
-        if is_directory { self.modes.open_to_list(parent, Path::new(name)).ok() } else { None }
+        if is_directory { self.mode_overrides.open_to_list(parent, Path::new(name)).ok() } else { None }
     }
 
-    fn entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr, stat: &Stat) -> Entry {
+    fn read_entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr, stat: &Stat) -> Entry {
         let fingerprint = fingerprint(stat);
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
         if let Some(known) =
@@ -410,21 +412,21 @@ impl Scanner<'_> {
             return known.clone();
         }
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Kind::Directory,
+            FileType::Directory => EntryKind::Directory,
             FileType::RegularFile => {
-                let content = content(parent, name, self.remaining_bytes.min(CONTENT_LIMIT));
+                let content = read_content(parent, name, self.remaining_bytes.min(CONTENT_LIMIT));
                 self.remaining_bytes -= content.as_ref().map_or(0, |content| content.len() as u64);
-                Kind::File(content)
+                EntryKind::File(content)
             }
             FileType::Symlink => match rustix::fs::readlinkat(parent, name, Vec::new()) {
-                Ok(target) => Kind::Link(OsStr::from_bytes(target.as_bytes()).to_owned()),
-                Err(_) => Kind::Other,
+                Ok(target) => EntryKind::Link(OsStr::from_bytes(target.as_bytes()).to_owned()),
+                Err(_) => EntryKind::Other,
             },
             FileType::Fifo
             | FileType::CharacterDevice
             | FileType::BlockDevice
             | FileType::Socket
-            | FileType::Unknown => Kind::Other,
+            | FileType::Unknown => EntryKind::Other,
         };
         Entry { fingerprint, is_fresh, mode: stat.st_mode, kind }
     }
@@ -443,7 +445,7 @@ pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
 }
 
 /// Returns the content of a regular file of at most `limit` bytes; never waits.
-fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
+fn read_content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(beneath::open(parent, Path::new(name), flags).ok()?);
     let mut remaining_bytes = Vec::new();
@@ -452,7 +454,7 @@ fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>
 }
 
 /// Returns the names in a directory, except `.` and `..`, and whether these are all.
-pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, bool) {
+pub(super) fn list_names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, bool) {
     let listed = beneath::open(directory, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY);
     let Ok(entries) = listed.and_then(Dir::new) else { return (Vec::new(), false) };
     let names = entries.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
@@ -462,6 +464,6 @@ pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, 
 }
 
 /// Returns the parent of `rel_path`, for opening it beneath a watched directory.
-pub(super) fn parent(rel_path: &Path) -> &Path {
+pub(super) fn parent_of(rel_path: &Path) -> &Path {
     rel_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::WatchedDirectory;
 use super::git_dir_rules;
-use super::snapshot::{Entry, Snapshot, Watch};
+use super::snapshot::{Entry, Snapshot, WatchKind};
 
 /// Directories of third-party packages: protected names in a package are a part of it.
 const PACKAGE_DIRECTORY: &str = "node_modules";
@@ -38,7 +38,7 @@ impl SnapshotDiff<'_> {
     /// Returns the position of `rel_path` in a git directory.
     pub(super) fn git_dir_path<'a>(&self, rel_path: &'a Path) -> Option<GitDirPath<'a>> {
         match self.watched.watch {
-            Watch::Root => {
+            WatchKind::Root => {
                 let repository = self
                     .now
                     .enclosing_repository(rel_path)
@@ -53,7 +53,7 @@ impl SnapshotDiff<'_> {
                     name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 })
             }
-            Watch::Repository | Watch::WorkTree => {
+            WatchKind::Repository | WatchKind::WorkTree => {
                 let is_git = self.watched.path.iter().any(|name| name == ".git");
                 let name = self.watched.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Some(GitDirPath {

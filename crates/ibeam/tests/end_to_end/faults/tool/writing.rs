@@ -191,11 +191,7 @@ fn f105_what_is_read_only_is_refused_and_the_run_goes_on() {
 #[test]
 fn f107_a_name_that_some_systems_take_for_another_is_told() {
     let told = call(Workspace::new().file("Foo", "1"), "write", &text("foo", "2"));
-    assert!(
-        told.for_model().contains("`Foo` stands beside it and differs only in case"),
-        "{}",
-        told.for_model()
-    );
+    assert!(told.for_model().contains("`Foo` exists and differs only in case"), "{}", told.for_model());
     assert_eq!(told.scene.workspace.read("Foo").as_deref(), Some("1"));
 
     let told = call(Workspace::new().file("caf\u{e9}", "1"), "write", &text("cafe\u{301}", "2"));
