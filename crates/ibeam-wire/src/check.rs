@@ -1,10 +1,10 @@
-//! Whether a stream, the one object of `json`, or that of a failure keeps its contract, and where it does not.
+//! Checks a stream, the one object of `json`, or the object of a failure against its contract.
 //!
-//! A stream that has the object `ibeam` in its `init` promises all that docs/output-format.md says; one without it is
-//! another program's, and is held to the published page: what ibeam adds may be absent, and what the page's own
-//! samples get wrong is a warning. `init.ibeam.contract` says which contract it is; where a stream does not say, the
-//! caller does. Memory is that of the longest line and of the calls that are open, whatever the
-//! length of the stream. Judges the bytes only: exit code and stderr are not in them.
+//! A stream with the object `ibeam` in its `init` is checked against all of docs/output-format.md. A stream without it
+//! comes from another program and is checked against the published page: the additions of ibeam may be absent, and the
+//! mistakes of the page's own samples are warnings. `init.ibeam.contract` names the contract; the caller names it for
+//! other streams. Memory is bounded by the longest line and the number of open calls. Only bytes are checked, not the exit
+//! code or stderr.
 
 mod answer;
 mod call_payload;
@@ -23,33 +23,37 @@ use self::stream::Checker;
 use crate::Contract;
 use crate::lines::Lines;
 
-/// Reads to the end and tells every breach; the first `most` findings are kept, all are counted.
+/// Checks a stream to its end. The report has the first `max_findings` findings and the number of all.
 ///
-/// What begins with a `result` is taken for the one object of `json`, what begins with an `error` for that of a failure,
-/// anything else for a stream.
+/// An input that starts with a `result` is the one object of `json`, an input that starts with an `error` is a failure, and
+/// any other input is a stream.
 ///
 /// # Errors
-/// Those of the reader. What it gave until then is lost.
-pub fn check<R: BufRead>(stream: R, most: usize) -> io::Result<Report> {
-    check_with_contract(Contract::One, stream, most)
+/// The reader failed.
+pub fn check<R: BufRead>(stream: R, max_findings: usize) -> io::Result<Report> {
+    check_with_contract(Contract::One, stream, max_findings)
 }
 
-/// The same; a stream that does not say which contract it keeps is held to `contract`.
+/// Like [`check`]. A stream that does not name its contract is checked against `contract`.
 ///
 /// # Errors
-/// As `check`.
-pub fn check_with_contract<R: BufRead>(contract: Contract, stream: R, most: usize) -> io::Result<Report> {
-    check_lines(contract, Lines::new(stream), most)
+/// The reader failed.
+pub fn check_with_contract<R: BufRead>(
+    contract: Contract,
+    stream: R,
+    max_findings: usize,
+) -> io::Result<Report> {
+    check_lines(contract, Lines::new(stream), max_findings)
 }
 
 pub(crate) fn check_lines<R: BufRead>(
     contract: Contract,
     mut lines: Lines<R>,
-    most: usize,
+    max_findings: usize,
 ) -> io::Result<Report> {
-    let mut checker = Checker::new(contract, most);
+    let mut checker = Checker::new(contract, max_findings);
     while let Some(line) = lines.next()? {
-        checker.line(line);
+        checker.check_line(line);
     }
     Ok(checker.end())
 }

@@ -5,7 +5,7 @@
 
 use crate::event::CallPhase;
 
-/// What a value may be.
+/// The set of valid values of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Any,
@@ -30,13 +30,13 @@ pub(crate) enum Shape {
     /// The class of a failure.
     FailureCode,
     /// One of these words and no other.
-    Word(&'static [&'static str]),
+    Enum(&'static [&'static str]),
     /// One of these words; later versions may add others.
-    OpenWord(&'static [&'static str]),
+    OpenEnum(&'static [&'static str]),
     AnyObject,
     Object(Description),
     /// An object whose key `.1` has the word `.2`.
-    ObjectWithWord(Description, &'static str, &'static str),
+    ObjectWithConst(Description, &'static str, &'static str),
     /// An object that the schema describes and the checker does not look into.
     UncheckedObject(Description),
     /// An object with any keys and such values, which the checker does not look into.
@@ -56,7 +56,7 @@ pub(crate) type Description = fn() -> &'static Object;
 pub(crate) struct Object {
     /// The name in the schema.
     pub(crate) name: &'static str,
-    /// The lines of the meaning.
+    /// The lines of the description.
     pub(crate) docs: &'static [&'static str],
     /// The value of the first key, `type`, where it tells the object from others.
     pub(crate) tag: Option<&'static str>,
@@ -65,7 +65,7 @@ pub(crate) struct Object {
     pub(crate) constraint: Constraint,
 }
 
-/// What the keys of an object demand of each other.
+/// A constraint between the keys of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Constraint {
     None,
@@ -83,9 +83,9 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) need: Need,
     pub(crate) shape: Shape,
-    /// The lines of the meaning.
+    /// The lines of the description.
     pub(crate) docs: &'static [&'static str],
-    /// What a number counts; empty for other values.
+    /// The unit of a number; empty for other values.
     pub(crate) unit: &'static str,
     /// The regular expression of the schema for a text; empty for none.
     pub(crate) pattern: &'static str,
@@ -157,12 +157,12 @@ impl<T: Describe> Describe for Vec<T> {
     const SHAPE: Shape = Shape::List(&T::SHAPE);
 }
 
-/// Whether the value of a key that may be absent is written.
+/// Decides whether the value of a key that may be absent is written.
 pub(crate) trait Absent {
-    /// Whether there is no value at all.
+    /// Whether the value is `None`.
     fn is_missing(&self) -> bool;
 
-    /// Whether the value says no more than the absence of its key.
+    /// Whether the value means the same as the absence of its key.
     fn is_empty(&self) -> bool;
 }
 

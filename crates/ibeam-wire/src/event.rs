@@ -46,7 +46,7 @@ contract_object! {
     /// The prompt, verbatim; one line for each prompt.
     pub struct UserEvent<S: Default = String> type "user" {
         /// The prompt: a block each for the words, for piped context, and for the context of hooks.
-        required message("message", shape: Shape::ObjectWithWord(Message::<String>::object, "role", "user")): Message<S>,
+        required message("message", shape: Shape::ObjectWithConst(Message::<String>::object, "role", "user")): Message<S>,
         /// The session of the run.
         required session_id("session_id", shape: Shape::Uuid): S,
     }
@@ -80,7 +80,7 @@ contract_object! {
     }
 }
 
-const ASSISTANT_MESSAGE: Shape = Shape::ObjectWithWord(Message::<String>::object, "role", "assistant");
+const ASSISTANT_MESSAGE: Shape = Shape::ObjectWithConst(Message::<String>::object, "role", "assistant");
 
 impl AssistantEvent {
     /// Whether it has a time and no answer, as deltas do. A stream of another program may have deltas without a time.
@@ -93,7 +93,7 @@ contract_object! {
     /// What one side says.
     pub struct Message<S: Default = String> {
         /// Who says it.
-        required role("role", shape: Shape::Word(&["user", "assistant"])): S,
+        required role("role", shape: Shape::Enum(&["user", "assistant"])): S,
         /// The blocks of it.
         required content("content", shape: Shape::NonEmptyList(&TextBlock::<String>::SHAPE)): Vec<TextBlock<S>>,
     }
@@ -103,7 +103,7 @@ contract_object! {
     /// A block of text.
     pub struct TextBlock<S: Default = String> {
         /// What this object is.
-        required kind("type", shape: Shape::Word(&["text"])): S,
+        required kind("type", shape: Shape::Enum(&["text"])): S,
         /// The text.
         expected text("text"): S,
     }

@@ -1,14 +1,13 @@
-//! Reads what `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
+//! The output contract of `ibeam --print`: contracts 1 and 2 of docs/output-format.md.
 //!
-//! [`Reader`] gives the events of a `stream-json` stream one by one, [`ResultEvent`] is also the one object of `json`,
-//! and [`check`] says with line and column where a stream breaks the contract. Depends on serde and serde_json only.
-//! Knows nothing of how events come about, and writes none.
+//! [`Event`] and [`tool`] declare the types, which serialize and deserialize. [`schema()`] returns their JSON Schema.
+//! [`Reader`] reads the events of a `stream-json` stream one by one; [`ResultEvent`] is also the one object of `json`.
+//! [`check`] reports with line and column where a stream breaks the contract. The crate depends on serde and serde_json
+//! only and does not produce events.
 //!
-//! Streams only grow within a contract, so unknown keys are passed over and unknown events are [`Event::Other`].
-//! Each key says its unit, and where it comes from: *published* stands on the page that defines contract 1, a version
-//! is that of the ibeam that added it.
+//! Streams only grow within a contract, so readers ignore unknown keys, and unknown events are [`Event::Other`].
 //!
-//! The answer of a run, from what it prints (as it comes: [`NewText`]):
+//! The answer of a run, from its stream (delta by delta: [`NewText`]):
 //!
 //! ```
 //! use ibeam_wire::{Event, ReadError, Reader};
@@ -31,7 +30,6 @@ mod describe;
 pub mod digest;
 mod event;
 mod lines;
-mod new_text;
 mod reader;
 mod scan;
 mod schema;
@@ -44,8 +42,7 @@ pub use event::{
     UserEvent,
 };
 pub use lines::MAX_LINE_BYTES;
-pub use new_text::NewText;
-pub use reader::{ReadError, ReadErrorKind, Reader};
+pub use reader::{NewText, ReadError, ReadErrorKind, Reader};
 pub use scan::parse;
 pub use schema::{SchemaTarget, schema};
 

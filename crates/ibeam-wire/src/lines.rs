@@ -1,4 +1,4 @@
-//! The lines of a stream, one at a time, none longer than memory allows.
+//! The lines of a stream, one at a time, with a maximum length.
 
 use std::io::{self, BufRead};
 
@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 /// alone may have 64 MiB, and a control character is written in six bytes.
 pub const MAX_LINE_BYTES: u64 = 1 << 30;
 
-/// Cuts what it reads at `\n`.
+/// Reads lines that end with `\n`.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     reader: R,
@@ -18,14 +18,14 @@ pub(crate) struct Lines<R> {
 /// A line without its `\n`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) number: u64,
-    /// At most `MAX_LINE_BYTES` bytes of it.
+    /// The bytes of the line, at most `MAX_LINE_BYTES`.
     pub(crate) bytes: &'a [u8],
-    /// A `\n` ended it.
-    pub(crate) ended: bool,
-    /// It was longer than `bytes`.
-    pub(crate) cut: bool,
+    /// Whether a `\n` ended the line.
+    pub(crate) has_end: bool,
+    /// Whether the line was longer than `bytes`.
+    pub(crate) is_cut: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -34,11 +34,11 @@ impl<R: BufRead> Lines<R> {
         Self { reader, number: 0, bytes: Vec::new(), limit }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line, or `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.bytes.clear();
-        let (mut ended, mut begun, mut cut) = (false, false, false);
-        while !ended {
+        let (mut has_end, mut has_bytes, mut is_cut) = (false, false, false);
+        while !has_end {
             let chunk = match self.reader.fill_buf() {
                 Ok(chunk) => chunk,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -47,24 +47,24 @@ impl<R: BufRead> Lines<R> {
             if chunk.is_empty() {
                 break;
             }
-            begun = true;
+            has_bytes = true;
             let mut parts = chunk.splitn(2, |byte| *byte == b'\n');
             let part = parts.next().unwrap_or_default();
-            ended = parts.next().is_some();
-            let room = self.limit.saturating_sub(self.bytes.len()).min(part.len());
-            cut |= room < part.len();
-            self.bytes.extend_from_slice(part.get(..room).unwrap_or_default());
-            let used = part.len() + usize::from(ended);
+            has_end = parts.next().is_some();
+            let count = self.limit.saturating_sub(self.bytes.len()).min(part.len());
+            is_cut |= count < part.len();
+            self.bytes.extend_from_slice(part.get(..count).unwrap_or_default());
+            let used = part.len() + usize::from(has_end);
             self.reader.consume(used);
         }
-        if !begun {
+        if !has_bytes {
             return Ok(None);
         }
         self.number += 1;
-        Ok(Some(Line { number: self.number, bytes: &self.bytes, ended, cut }))
+        Ok(Some(Line { number: self.number, bytes: &self.bytes, has_end, is_cut }))
     }
 
-    /// Lines so far.
+    /// Returns the number of lines so far.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -79,18 +79,18 @@ mod tests {
 
     const END: &str = "{\"type\":\"note\"}\n";
 
-    /// A first line of `bytes` bytes, read with a limit of 100.
+    /// Returns lines of which the first has `bytes` bytes, with a limit of 100.
     fn limited(bytes: usize) -> Lines<io::Cursor<String>> {
         let text = format!("{:1$}\n{END}", "", bytes);
         Lines { limit: 100, ..Lines::new(io::Cursor::new(text)) }
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_cut_and_passed_over() {
-        for (bytes, is_cut) in [(0, false), (100, false), (101, true), (5_000, true)] {
+    fn the_rest_of_a_line_that_is_too_long_is_skipped() {
+        for (bytes, expect_cut) in [(0, false), (100, false), (101, true), (5_000, true)] {
             let mut lines = limited(bytes);
             let first = lines.next().unwrap().unwrap();
-            assert_eq!((first.cut, first.ended, first.bytes.len()), (is_cut, true, bytes.min(100)));
+            assert_eq!((first.is_cut, first.has_end, first.bytes.len()), (expect_cut, true, bytes.min(100)));
             assert_eq!(lines.next().unwrap().unwrap().bytes, END.trim_end().as_bytes());
             assert!(lines.next().unwrap().is_none());
         }

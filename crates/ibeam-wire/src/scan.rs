@@ -1,22 +1,22 @@
-//! Where things stand in a line of JSON: what a parsed value no longer tells.
+//! Positions in a line of JSON, which a parsed value does not have.
 //!
-//! Only for text that has parsed; of anything else it finds something or nothing, but it ends.
+//! The text has to be valid JSON. For other text the positions mean nothing, but every function ends.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-/// The deepest nesting that is read; a stack holds it, and no call comes near it.
-pub(crate) const MOST_DEPTH: usize = 512;
+/// The deepest nesting that is read. The stack is large enough for it, and real calls are far from it.
+pub(crate) const MAX_DEPTH: usize = 512;
 
-/// Parses the whole of a text of JSON, however deep a stream may nest it (512; deeper is refused).
+/// Parses JSON that is nested up to 512 deep, as streams may be. serde_json alone refuses more than 128.
 ///
 /// # Errors
-/// It is not JSON, it is nested too deep, or it is no `T`.
+/// The text is not JSON, is nested too deep, or is not a `T`.
 pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     let mut deserializer = Deserializer::from_str(text);
-    if depth(text) <= MOST_DEPTH {
+    if depth(text) <= MAX_DEPTH {
         deserializer.disable_recursion_limit();
     }
     let value = T::deserialize(&mut deserializer)?;
@@ -24,10 +24,10 @@ pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Err
     Ok(value)
 }
 
-/// How deep brackets are nested outside of strings.
+/// Returns the depth of brackets outside of strings.
 pub(crate) fn depth(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let (mut at, mut depth, mut most) = (0, 0_usize, 0);
+    let (mut at, mut depth, mut max) = (0, 0_usize, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
@@ -38,48 +38,48 @@ pub(crate) fn depth(text: &str) -> usize {
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        most = most.max(depth);
+        max = max.max(depth);
         at += 1;
     }
-    most
+    max
 }
 
-/// The column of an error of serde_json in a text of one line: in characters, from 1.
+/// Returns the column of an error of serde_json in a text of one line: in characters, from 1.
 pub(crate) fn column_of(text: &str, error: &serde_json::Error) -> usize {
     column(text, error.column().saturating_sub(1))
 }
 
-/// What an error of serde_json says, without its own line and column.
-pub(crate) fn without_place(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    match said.rfind(" at line ") {
-        Some(end) => said.get(..end).unwrap_or(&said).to_owned(),
-        None => said,
+/// Returns the message of an error of serde_json without its line and column.
+pub(crate) fn message_without_position(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message.get(..end).unwrap_or(&message).to_owned(),
+        None => message,
     }
 }
 
-/// The column of a byte: in characters, from 1.
+/// Returns the column of a byte: in characters, from 1.
 pub(crate) fn column(text: &str, at: usize) -> usize {
     text.char_indices().take_while(|(index, _)| *index < at).count() + 1
 }
 
-/// A way into a value.
+/// A step of a path into a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-/// The byte at which the value at the end of `path` begins; where that is missing, the last that is there.
+/// Returns the first byte of the value at the end of `path`, or of the last value of the path that exists.
 pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
     let mut at = after_space(text.as_bytes(), 0);
     for step in path {
         let found = match *step {
             // The last of equal keys is the one that counts.
             Step::Key(name) => {
-                Members::of(text, at).filter(|member| member.key.as_deref() == Some(name)).last()
+                Members::new(text, at).filter(|member| member.key.as_deref() == Some(name)).last()
             }
-            Step::Index(index) => Members::of(text, at).nth(index),
+            Step::Index(index) => Members::new(text, at).nth(index),
         };
         match found {
             Some(member) => at = member.at,
@@ -89,12 +89,12 @@ pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
     at
 }
 
-/// Keys that stand twice in one object, in the outer `levels` of objects: the byte of the second, and the key.
-pub(crate) fn doubles(text: &str, at: usize, levels: usize, found: &mut Vec<(usize, String)>) {
+/// Finds keys that an object has twice, in the outer `levels` of objects: the byte of the second one, and the key.
+pub(crate) fn duplicate_keys(text: &str, at: usize, levels: usize, found: &mut Vec<(usize, String)>) {
     let mut keys: HashSet<String> = HashSet::new();
-    for member in Members::of(text, at) {
+    for member in Members::new(text, at) {
         if levels > 1 {
-            doubles(text, member.at, levels - 1, found);
+            duplicate_keys(text, member.at, levels - 1, found);
         }
         let Some(key) = member.key else { continue };
         match keys.contains(&key) {
@@ -108,11 +108,11 @@ pub(crate) fn doubles(text: &str, at: usize, levels: usize, found: &mut Vec<(usi
 pub(crate) struct Member {
     pub(crate) key: Option<String>,
     pub(crate) key_at: usize,
-    /// Where the value begins.
+    /// The first byte of the value.
     pub(crate) at: usize,
 }
 
-/// The members of the object or array that begins at a byte; none where something else does.
+/// The members of the object or array that starts at a byte; none for another value.
 pub(crate) struct Members<'a> {
     text: &'a str,
     at: usize,
@@ -120,7 +120,7 @@ pub(crate) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    pub(crate) fn of(text: &'a str, at: usize) -> Self {
+    pub(crate) fn new(text: &'a str, at: usize) -> Self {
         match text.as_bytes().get(at) {
             Some(b'{') => Self { text, at: at + 1, keyed: true },
             Some(b'[') => Self { text, at: at + 1, keyed: false },
@@ -164,7 +164,7 @@ fn after_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The byte after the string that begins at `at`.
+/// Returns the byte after the string that starts at `at`.
 fn after_string(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(byte) = bytes.get(at) {
@@ -177,7 +177,7 @@ fn after_string(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// The byte after the value that begins at `at`; always further on.
+/// Returns the byte after the value that starts at `at`. It is always greater than `at`.
 fn after_value(bytes: &[u8], at: usize) -> usize {
     let mut depth = 0_usize;
     let mut next = at;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_where_they_stand() {
+    fn a_value_is_located_by_its_path() {
         use Step::{Index, Key};
         let text = r#" {"a":[1, {"b\n":"x\"}"} ,[]],"c":{"d":null},"e":-1.5}"#;
         check(text, &[], "{\"a\"");
@@ -232,15 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_stand_twice_are_found_at_any_of_the_outer_levels() {
+    fn duplicate_keys_are_found_in_the_outer_levels() {
         let mut found = Vec::new();
-        doubles(r#"{"a":{"b":1,"b":2},"a":[{"c":1,"\u0063":2}]}"#, 0, 3, &mut found);
+        duplicate_keys(r#"{"a":{"b":1,"b":2},"a":[{"c":1,"\u0063":2}]}"#, 0, 3, &mut found);
         let keys: Vec<&str> = found.iter().map(|(_, key)| key.as_str()).collect();
         assert_eq!(keys, ["b", "c", "a"]);
     }
 
     #[test]
-    fn brackets_in_strings_are_not_nesting() {
+    fn brackets_in_strings_do_not_count_as_nesting() {
         assert_eq!(depth(r#"{"a":["[[[\"[[",[1]]}"#), 3);
     }
 }

@@ -181,14 +181,14 @@ impl Generator {
         self.define(event.name, |generator| generator.object_with(event, event.docs, &keys))
     }
 
-    /// The two phases of a call have the same keys, which mean something else.
+    /// Defines the event of one phase of a call. Both phases have the same keys with other descriptions.
     fn tool_call_event(&mut self, name: &str, phase: CallPhase) -> Keywords {
         let event = ToolCallEvent::<String, ToolCallBody>::object();
         let mut keys = event.keys.to_vec();
         for key in &mut keys {
             match (phase, key.name) {
-                (CallPhase::Started, "subtype") => key.shape = Shape::Word(&["started"]),
-                (CallPhase::Completed, "subtype") => key.shape = Shape::Word(&["completed"]),
+                (CallPhase::Started, "subtype") => key.shape = Shape::Enum(&["started"]),
+                (CallPhase::Completed, "subtype") => key.shape = Shape::Enum(&["completed"]),
                 (_, "tool_call") => key.shape = Shape::ToolCall(Some(phase)),
                 _ => {}
             }
@@ -230,7 +230,7 @@ impl Generator {
         }
         for key in keys {
             let property = match key.shape {
-                Shape::Word([tag]) if key.name == "type" => tag_property(tag),
+                Shape::Enum([tag]) if key.name == "type" => tag_property(tag),
                 _ => Value::Object(self.property(key)),
             };
             properties.insert(key.name.to_owned(), property);
@@ -287,12 +287,12 @@ impl Generator {
         keywords
     }
 
-    /// Returns the schema of a value, without what only a property says.
+    /// Returns the schema of a value, without the keywords of the property.
     fn value(&mut self, shape: &Shape) -> Keywords {
         let of_type = |kind: &str| into_keywords(json!({ "type": kind }));
         match *shape {
             Shape::Any | Shape::AnyObject => Map::new(),
-            Shape::Text | Shape::AbsolutePath | Shape::ContractName | Shape::Word(_) | Shape::OpenWord(_) => {
+            Shape::Text | Shape::AbsolutePath | Shape::ContractName | Shape::Enum(_) | Shape::OpenEnum(_) => {
                 of_type("string")
             }
             Shape::Uuid => into_keywords(json!({
@@ -312,7 +312,7 @@ impl Generator {
             Shape::Integer => of_type("integer"),
             Shape::Amount => of_type("number"),
             Shape::Flag | Shape::True | Shape::False => of_type("boolean"),
-            Shape::Object(object) | Shape::ObjectWithWord(object, ..) | Shape::UncheckedObject(object) => {
+            Shape::Object(object) | Shape::ObjectWithConst(object, ..) | Shape::UncheckedObject(object) => {
                 self.reference_to(object())
             }
             Shape::UncheckedMap(object) => {
@@ -327,18 +327,18 @@ impl Generator {
         }
     }
 
-    /// Returns the keywords that stand behind the description of a property.
+    /// Returns the keywords that follow the description of a property.
     fn keywords_of_property(&self, shape: &Shape) -> Keywords {
         into_keywords(match *shape {
-            Shape::Word([word]) => json!({ "const": word }),
-            Shape::Word(words) | Shape::OpenWord(words) => json!({ "enum": words }),
+            Shape::Enum([value]) => json!({ "const": value }),
+            Shape::Enum(values) | Shape::OpenEnum(values) => json!({ "enum": values }),
             Shape::AnyObject => json!({ "type": "object" }),
             Shape::ContractName => json!({ "const": self.contract.as_str() }),
             Shape::True => json!({ "const": true }),
             Shape::False => json!({ "const": false }),
             Shape::Amount => json!({ "minimum": 0 }),
             Shape::NonEmptyList(_) => json!({ "minItems": 1 }),
-            Shape::ObjectWithWord(_, key, word) => json!({ "properties": { key: { "const": word } } }),
+            Shape::ObjectWithConst(_, key, value) => json!({ "properties": { key: { "const": value } } }),
             Shape::ToolCall(Some(CallPhase::Started)) => {
                 json!({ "additionalProperties": { "properties": { "result": false } } })
             }
@@ -389,7 +389,7 @@ impl Generator {
         }))
     }
 
-    /// A call with success had arguments that fit. One that failed or was refused may have had any.
+    /// Defines a call of a tool. The arguments of a call with success fit the tool; those of another call may be anything.
     fn named_call(&mut self, tool: &Tool, args: Description) -> Keywords {
         let name = definition_name(tool);
         let args = self.reference_to(args());
@@ -453,8 +453,8 @@ const KEY_PATTERN: &str = "^[a-z][A-Za-z]*ToolCall$";
 
 /// Returns `Read` for `readToolCall`.
 fn definition_name(tool: &Tool) -> String {
-    let word = tool.key.trim_end_matches("ToolCall");
-    let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+    let name = tool.key.trim_end_matches("ToolCall");
+    let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
     format!("{}{rest}", first.to_uppercase())
 }
 

@@ -8,26 +8,27 @@ use crate::Contract;
 use crate::digest::TextDigest;
 use crate::scan::Step;
 
-/// What was said so far, each text once.
+/// The text of the answer so far, each piece once, and the segments that are expected.
 #[derive(Default)]
-pub(super) struct Segments {
-    said: TextDigest,
+pub(super) struct AnswerTracker {
+    /// Every text of the answer.
+    text: TextDigest,
     /// The text since the last call began.
-    last: TextDigest,
-    /// Deltas whose segment has not come.
+    text_after_last_call: TextDigest,
+    /// The deltas whose segment is still expected.
     deltas: Option<TextDigest>,
-    /// The first segment has deltas, or has none.
-    partial: Option<bool>,
-    /// One was told that is not like the first.
-    mixed: bool,
-    /// The segment that was the last event of the contract, and what has to follow it.
-    before: Option<Next>,
-    /// A line could not be read, so what is missing proves nothing.
-    lost: bool,
+    /// Whether the first segment has deltas.
+    has_deltas: Option<bool>,
+    /// Whether a finding reported a segment of the other form.
+    is_mixed_reported: bool,
+    /// The event that has to follow, after a segment.
+    expected_next: Option<ExpectedNext>,
+    /// Whether a line could not be read. Missing text is then no finding.
+    is_incomplete: bool,
 }
 
-/// What has to follow a segment.
-enum Next {
+/// The event that has to follow a segment.
+enum ExpectedNext {
     /// A call of this answer.
     Call(String),
     /// The end of the run.
@@ -36,74 +37,84 @@ enum Next {
 
 /// An event of the contract after `init` and `user`.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum EventPlace {
     Assistant,
-    CallBegins,
-    CallEnds,
-    End,
+    CallStart,
+    CallEnd,
+    RunEnd,
 }
 
-impl Segments {
-    /// A line could not be read; it may have held any of the answer.
-    pub(super) fn lost(&mut self) {
-        self.lost = true;
+impl AnswerTracker {
+    /// Records that a line could not be read. It may have contained any part of the answer.
+    pub(super) fn mark_incomplete(&mut self) {
+        self.is_incomplete = true;
     }
 
-    /// Every text of the answer; `None` where that is not known.
-    pub(super) fn said(&self) -> Option<TextDigest> {
-        (!self.lost).then_some(self.said)
+    /// Returns every text of the answer, or `None` if a line could not be read.
+    pub(super) fn text(&self) -> Option<TextDigest> {
+        (!self.is_incomplete).then_some(self.text)
     }
 
-    /// Returns the text after the last call; `None` where that is not known.
-    pub(super) fn last(&self) -> Option<TextDigest> {
-        (!self.lost).then_some(self.last)
+    /// Returns the text after the last call, or `None` if a line could not be read.
+    pub(super) fn text_after_last_call(&self) -> Option<TextDigest> {
+        (!self.is_incomplete).then_some(self.text_after_last_call)
     }
 
     fn push(&mut self, text: &str) {
-        self.said.push(text);
-        self.last.push(text);
+        self.text.push(text);
+        self.text_after_last_call.push(text);
     }
 
-    pub(super) fn event(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>, place: Place) {
-        if let Place::CallBegins = place {
-            self.last = TextDigest::EMPTY;
+    pub(super) fn event(
+        &mut self,
+        line: &mut LineContext<'_>,
+        event: &Map<String, Value>,
+        place: EventPlace,
+    ) {
+        if let EventPlace::CallStart = place {
+            self.text_after_last_call = TextDigest::EMPTY;
         }
         match line.findings.report.contract {
             Contract::One => {
-                if let Place::Assistant = place {
+                if let EventPlace::Assistant = place {
                     texts(event).for_each(|text| self.push(text));
                 }
             }
             Contract::Two => {
-                self.follow(line, event, place);
+                self.check_expected_next(line, event, place);
                 match place {
-                    Place::Assistant => self.assistant(line, event),
-                    Place::CallBegins | Place::End => self.finish(line),
-                    Place::CallEnds => {}
+                    EventPlace::Assistant => self.assistant(line, event),
+                    EventPlace::CallStart | EventPlace::RunEnd => self.check_pending_deltas(line),
+                    EventPlace::CallEnd => {}
                 }
             }
         }
     }
 
-    /// Holds what the segment before wants to be followed by.
-    fn follow(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>, place: Place) {
-        let Some(before) = self.before.take().filter(|_| !self.lost) else { return };
-        let message = match (before, place) {
-            (Next::End, Place::End) => return,
-            (Next::Call(wanted), Place::CallBegins) => {
+    /// Checks that the event is the one that the previous segment requires.
+    fn check_expected_next(
+        &mut self,
+        line: &mut LineContext<'_>,
+        event: &Map<String, Value>,
+        place: EventPlace,
+    ) {
+        let Some(expected_next) = self.expected_next.take().filter(|_| !self.is_incomplete) else { return };
+        let message = match (expected_next, place) {
+            (ExpectedNext::End, EventPlace::RunEnd) => return,
+            (ExpectedNext::Call(expected), EventPlace::CallStart) => {
                 let answer = event.get("model_call_id").and_then(Value::as_str);
-                if answer.is_none_or(|answer| answer == wanted) {
+                if answer.is_none_or(|answer| answer == expected) {
                     return;
                 }
                 format!(
                     "the segment before is of the answer `{}`, and this call is not",
-                    printable_excerpt(&wanted)
+                    printable_excerpt(&expected)
                 )
             }
-            (Next::Call(_), Place::Assistant | Place::CallEnds | Place::End) => {
+            (ExpectedNext::Call(_), EventPlace::Assistant | EventPlace::CallEnd | EventPlace::RunEnd) => {
                 "the segment before has a `model_call_id`, and no call begins after it".to_owned()
             }
-            (Next::End, Place::Assistant | Place::CallBegins | Place::CallEnds) => {
+            (ExpectedNext::End, EventPlace::Assistant | EventPlace::CallStart | EventPlace::CallEnd) => {
                 "the segment before is the last one by its keys, and the run goes on".to_owned()
             }
         };
@@ -116,7 +127,7 @@ impl Segments {
         let answer = event.get("model_call_id");
         let timed = event.contains_key("timestamp_ms");
         if timed && answer.is_none() {
-            self.mix(line, true);
+            self.check_form(line, true);
             texts(event).for_each(|part| self.push(part));
             let deltas = self.deltas.get_or_insert(TextDigest::EMPTY);
             return texts(event).for_each(|part| deltas.push(part));
@@ -125,10 +136,10 @@ impl Segments {
             let message = "the event has a `model_call_id` and no `timestamp_ms`";
             line.add(&[Step::Key("model_call_id")], Rule::SegmentForm, message);
         }
-        self.mix(line, self.deltas.is_some());
+        self.check_form(line, self.deltas.is_some());
         match self.deltas.take() {
             None => texts(event).for_each(|part| self.push(part)),
-            Some(deltas) if self.lost || deltas == text => {}
+            Some(deltas) if self.is_incomplete || deltas == text => {}
             Some(deltas) => {
                 let message = format!(
                     "the segment is not its deltas: it has {} characters, they have {}",
@@ -137,16 +148,16 @@ impl Segments {
                 line.add(&[Step::Key("message")], Rule::SegmentDiffers, message);
             }
         }
-        self.before = Some(match answer.and_then(Value::as_str) {
-            Some(answer) => Next::Call(answer.to_owned()),
-            None => Next::End,
+        self.expected_next = Some(match answer.and_then(Value::as_str) {
+            Some(answer) => ExpectedNext::Call(answer.to_owned()),
+            None => ExpectedNext::End,
         });
     }
 
-    /// Tells once of a segment that is not like the first.
-    fn mix(&mut self, line: &mut LineContext<'_>, partial: bool) {
-        let first = *self.partial.get_or_insert(partial);
-        if first != partial && !self.lost && !std::mem::replace(&mut self.mixed, true) {
+    /// Reports once that a segment has deltas and the first has none, or the reverse.
+    fn check_form(&mut self, line: &mut LineContext<'_>, partial: bool) {
+        let first = *self.has_deltas.get_or_insert(partial);
+        if first != partial && !self.is_incomplete && !std::mem::replace(&mut self.is_mixed_reported, true) {
             let message = match partial {
                 true => "the segments before have no deltas, and this is one",
                 false => "the segments before have deltas, and this has none",
@@ -155,16 +166,16 @@ impl Segments {
         }
     }
 
-    /// A call begins, or the run is over: the segment at hand had to come before.
-    fn finish(&mut self, line: &mut LineContext<'_>) {
+    /// Checks before a call or the end of the run that the segment of all deltas has come.
+    fn check_pending_deltas(&mut self, line: &mut LineContext<'_>) {
         let deltas = self.deltas.take();
-        if deltas.is_some_and(|deltas| !deltas.is_empty()) && !self.lost {
+        if deltas.is_some_and(|deltas| !deltas.is_empty()) && !self.is_incomplete {
             line.add(&[], Rule::SegmentMissing, "the segment of the deltas before has not come");
         }
     }
 }
 
-/// The texts of a message.
+/// Returns the texts of a message.
 fn texts(event: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let content = event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
     content.into_iter().flatten().filter_map(|block| block.get("text")?.as_str())

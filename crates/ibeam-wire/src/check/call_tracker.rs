@@ -1,4 +1,4 @@
-//! Calls across lines: each begins once, completes once, as the same call.
+//! CallTracker across lines: each starts once and completes once, with the same tool and arguments.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,37 +10,39 @@ use crate::digest;
 use crate::event::CallPhase;
 use crate::scan::Step;
 
-/// Calls that may be open at once, and completed ones that are remembered: what keeps memory bounded.
-const MOST_OPEN: usize = 1024;
-const MOST_DONE: usize = 4096;
+/// The number of open calls that are stored at most, so that memory is bounded.
+const MAX_OPEN: usize = 1024;
+/// The number of completed calls that are stored at most.
+const MAX_COMPLETED: usize = 4096;
 
 /// The calls of a stream so far.
 #[derive(Default)]
-pub(super) struct Calls {
-    open: Vec<Open>,
-    /// The last completed calls, oldest first, and the same for looking up.
-    done: VecDeque<u128>,
-    known: HashSet<u128>,
-    /// Calls were passed over, so what is missing proves nothing.
-    incomplete: bool,
+pub(super) struct CallTracker {
+    open: Vec<OpenCall>,
+    /// The last completed calls, oldest first.
+    completed: VecDeque<u128>,
+    /// The same calls, for lookups.
+    completed_keys: HashSet<u128>,
+    /// Whether a call may have been missed. A missing call is then no finding.
+    is_incomplete: bool,
 }
 
-/// A call that has begun.
-struct Open {
+/// A call that has started.
+struct OpenCall {
     key: u128,
     call_id: String,
     model_call_id: Option<String>,
     tool: String,
-    /// All that stands under the tool's key but its result.
+    /// The digest of the value under the tool's key without its result.
     body: u128,
     line: u64,
     column: usize,
 }
 
-impl Calls {
-    /// A line could not be read; it may have begun or completed any call.
-    pub(super) fn lost(&mut self) {
-        self.incomplete = true;
+impl CallTracker {
+    /// Records that a line could not be read. It may have started or completed any call.
+    pub(super) fn mark_incomplete(&mut self) {
+        self.is_incomplete = true;
     }
 
     pub(super) fn event(
@@ -51,10 +53,12 @@ impl Calls {
         tool: &str,
         body: &Map<String, Value>,
     ) {
-        let Some(call_id) = event.get("call_id").and_then(Value::as_str) else { return self.lost() };
+        let Some(call_id) = event.get("call_id").and_then(Value::as_str) else {
+            return self.mark_incomplete();
+        };
         let model_call_id = event.get("model_call_id").and_then(Value::as_str);
-        let call = Open {
-            key: key(call_id, model_call_id),
+        let call = OpenCall {
+            key: call_key(call_id, model_call_id),
             call_id: call_id.to_owned(),
             model_call_id: model_call_id.map(str::to_owned),
             tool: tool.to_owned(),
@@ -68,9 +72,9 @@ impl Calls {
         }
     }
 
-    fn start(&mut self, line: &mut LineContext<'_>, call: Open) {
+    fn start(&mut self, line: &mut LineContext<'_>, call: OpenCall) {
         let id = printable_excerpt(&call.call_id);
-        if self.known.contains(&call.key) {
+        if self.completed_keys.contains(&call.key) {
             return line.add(
                 &[Step::Key("call_id")],
                 Rule::CallStartedTwice,
@@ -81,52 +85,52 @@ impl Calls {
             let message = format!("the call `{id}` has begun in line {}", first.line);
             return line.add(&[Step::Key("call_id")], Rule::CallStartedTwice, message);
         }
-        if self.open.len() < MOST_OPEN {
+        if self.open.len() < MAX_OPEN {
             self.open.push(call);
-        } else if !std::mem::replace(&mut self.incomplete, true) {
-            line.add(&[], Rule::TooManyOpenCalls, format!("more than {MOST_OPEN} calls are open"));
+        } else if !std::mem::replace(&mut self.is_incomplete, true) {
+            line.add(&[], Rule::TooManyOpenCalls, format!("more than {MAX_OPEN} calls are open"));
         }
     }
 
-    fn complete(&mut self, line: &mut LineContext<'_>, call: &Open) {
+    fn complete(&mut self, line: &mut LineContext<'_>, call: &OpenCall) {
         let id = printable_excerpt(&call.call_id);
         let exact = self.open.iter().position(|open| open.key == call.key);
-        let near = || self.open.iter().position(|open| open.call_id == call.call_id);
-        let mut say = |rule, message: String| line.add(&[Step::Key("call_id")], rule, message);
-        let Some(index) = exact.or_else(near) else {
-            if self.known.contains(&call.key) {
-                say(Rule::CallCompletedTwice, format!("the call `{id}` was completed before"));
-            } else if !self.incomplete {
-                say(Rule::CallNotStarted, format!("the call `{id}` has not begun"));
+        let same_id = || self.open.iter().position(|open| open.call_id == call.call_id);
+        let mut add = |rule, message: String| line.add(&[Step::Key("call_id")], rule, message);
+        let Some(index) = exact.or_else(same_id) else {
+            if self.completed_keys.contains(&call.key) {
+                add(Rule::CallCompletedTwice, format!("the call `{id}` was completed before"));
+            } else if !self.is_incomplete {
+                add(Rule::CallNotStarted, format!("the call `{id}` has not begun"));
             }
             return;
         };
-        let begun = self.open.remove(index);
-        let changed = |what: &str| format!("the call `{id}` began in line {} with {what}", begun.line);
-        if begun.model_call_id != call.model_call_id {
-            say(Rule::CallChanged, changed("another `model_call_id`"));
+        let started = self.open.remove(index);
+        let changed = |what: &str| format!("the call `{id}` began in line {} with {what}", started.line);
+        if started.model_call_id != call.model_call_id {
+            add(Rule::CallChanged, changed("another `model_call_id`"));
         }
-        if begun.tool != call.tool {
-            say(Rule::CallChanged, changed(&format!("another tool, `{}`", printable_excerpt(&begun.tool))));
-        } else if begun.body != call.body {
-            say(Rule::CallChanged, changed("other arguments"));
+        if started.tool != call.tool {
+            add(Rule::CallChanged, changed(&format!("another tool, `{}`", printable_excerpt(&started.tool))));
+        } else if started.body != call.body {
+            add(Rule::CallChanged, changed("other arguments"));
         }
-        for done in [begun.key, call.key] {
-            if self.known.insert(done) {
-                self.done.push_back(done);
+        for completed in [started.key, call.key] {
+            if self.completed_keys.insert(completed) {
+                self.completed.push_back(completed);
             }
         }
-        while self.done.len() > MOST_DONE {
-            if let Some(oldest) = self.done.pop_front() {
-                self.known.remove(&oldest);
+        while self.completed.len() > MAX_COMPLETED {
+            if let Some(oldest) = self.completed.pop_front() {
+                self.completed_keys.remove(&oldest);
             }
         }
     }
 
-    /// The run is over: what is still open stays so.
+    /// Reports the calls that are still open at the end of the run.
     pub(super) fn end(&mut self, findings: &mut Findings) {
-        for Open { call_id, line, column, .. } in std::mem::take(&mut self.open) {
-            if !self.incomplete {
+        for OpenCall { call_id, line, column, .. } in std::mem::take(&mut self.open) {
+            if !self.is_incomplete {
                 let message = format!("the call `{}` is never completed", printable_excerpt(&call_id));
                 findings.add(line, column, Rule::CallNotCompleted, message);
             }
@@ -134,8 +138,8 @@ impl Calls {
     }
 }
 
-/// What tells calls apart. A provider may use an id again in another answer.
-fn key(call_id: &str, model_call_id: Option<&str>) -> u128 {
+/// Returns the identity of a call. A provider may use an id again in another answer, so both ids belong to it.
+fn call_key(call_id: &str, model_call_id: Option<&str>) -> u128 {
     digest::hash_value(&Value::from(vec![
         Value::from(call_id),
         model_call_id.map_or(Value::Null, Value::from),

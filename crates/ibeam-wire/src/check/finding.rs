@@ -1,4 +1,4 @@
-//! What a check has found.
+//! The findings of a check.
 
 use super::rule::{Rule, Severity};
 use crate::Contract;
@@ -8,49 +8,49 @@ use crate::scan::{self, Step};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// From 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: u64,
     /// The rule that is broken.
     pub rule: Rule,
-    /// Whether the contract is broken, or a reader should only know.
+    /// Whether the finding breaks the contract or is a warning.
     pub severity: Severity,
     /// One English sentence without its full stop, on one line.
     pub message: String,
 }
 
-/// What a whole check has found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// It was one object, that of `json` or that of a failure, not a stream.
+    /// Whether the input was one object, the result of `json` or a failure, instead of a stream.
     pub is_single_object: bool,
-    /// It has the object `ibeam`, so it was held to everything that ibeam promises.
+    /// Whether the stream has the object `ibeam`. It was then checked against everything that ibeam promises.
     pub is_from_ibeam: bool,
-    /// The contract that it was held to.
+    /// The contract that the stream was checked against.
     pub contract: Contract,
-    /// Lines that are not empty.
+    /// The number of lines that are not empty.
     pub events: u64,
-    /// Breaches of the contract.
+    /// The number of findings that break the contract.
     pub errors: u64,
-    /// What a reader should know.
+    /// The number of warnings.
     pub warnings: u64,
-    /// The first of both, in the order of lines and columns.
+    /// The first errors and warnings, in the order of lines and columns.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// The contract is kept.
+    /// Whether the stream follows the contract.
     pub fn is_valid(&self) -> bool {
         self.errors == 0
     }
 }
 
-/// Collects findings, so many of them.
+/// Collects findings up to a maximum and counts all of them.
 pub(super) struct Findings {
     pub(super) report: Report,
-    pub(super) most: usize,
+    pub(super) max: usize,
 }
 
 impl Findings {
@@ -60,14 +60,14 @@ impl Findings {
             Severity::Error => self.report.errors += 1,
             Severity::Warning => self.report.warnings += 1,
         }
-        if self.report.findings.len() < self.most {
+        if self.report.findings.len() < self.max {
             let column = column as u64;
             self.report.findings.push(Finding { line, column, rule, severity, message });
         }
     }
 }
 
-/// The line that is judged, and where to tell of it.
+/// The line that is checked, and the list that its findings are added to.
 pub(super) struct LineContext<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) number: u64,
@@ -75,12 +75,12 @@ pub(super) struct LineContext<'a> {
 }
 
 impl LineContext<'_> {
-    /// A finding at the value at the end of `path`.
+    /// Adds a finding at the value at the end of `path`.
     pub(super) fn add(&mut self, path: &[Step<'_>], rule: Rule, message: impl Into<String>) {
         self.add_at(scan::locate(self.text, path), rule, message);
     }
 
-    /// A finding at a byte of the line.
+    /// Adds a finding at a byte of the line.
     pub(super) fn add_at(&mut self, byte: usize, rule: Rule, message: impl Into<String>) {
         self.findings.add(self.number, scan::column(self.text, byte), rule, message.into());
     }
@@ -90,17 +90,17 @@ impl LineContext<'_> {
     }
 }
 
-/// Foreign text for a sentence: on one line, printable, not long.
+/// Returns text of the stream for a message: on one line, printable, and at most 60 characters.
 pub(super) fn printable_excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut printable_excerpt: String = text.chars().take(MOST).flat_map(printable).collect();
-    if text.chars().nth(MOST).is_some() {
-        printable_excerpt.push('…');
+    const MAX_CHARS: usize = 60;
+    let mut excerpt: String = text.chars().take(MAX_CHARS).flat_map(printable).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        excerpt.push('…');
     }
-    printable_excerpt
+    excerpt
 }
 
-/// `escape_debug` escapes what steers or cannot be seen, and quotes too, which may stand.
+/// Escapes control characters and invisible ones. Quotes, which `escape_debug` escapes too, stay.
 fn printable(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '"' | '\'' => (Some(c), None),

@@ -1,10 +1,10 @@
-//! The check of a whole stream, line by line: bytes, then the event, then its place among the others.
+//! Checks a stream line by line: its bytes, then the event, then the order of the events.
 
 use serde_json::{Map, Value};
 
-use super::answer::{Place, Segments};
+use super::answer::{AnswerTracker, EventPlace};
 use super::call_payload::check_call;
-use super::call_tracker::Calls;
+use super::call_tracker::CallTracker;
 use super::finding::{Findings, LineContext, Report, printable_excerpt};
 use super::rule::Rule;
 use super::value::{check_object, type_name};
@@ -18,17 +18,17 @@ use crate::event::{
 use crate::lines::{Line, MAX_LINE_BYTES};
 use crate::scan::{self, Step};
 
-/// Where the stream stands.
+/// The part of the stream that the next event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Start,
-    /// `init` was there.
+    /// After `init`.
     Head,
     Running,
     Ended,
 }
 
-/// The events of the contract.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Init,
@@ -40,39 +40,36 @@ enum Kind {
     Unknown,
 }
 
-/// Judges a stream line by line.
+/// Checks a stream line by line.
 pub(super) struct Checker {
     findings: Findings,
     stage: Stage,
     init_seen: bool,
     user_seen: bool,
     session: Option<String>,
-    answer: Segments,
-    calls: Calls,
+    answer: AnswerTracker,
+    calls: CallTracker,
     last_line: u64,
-    /// The last line had its end.
-    ended: bool,
 }
 
 impl Checker {
-    pub(super) fn new(contract: Contract, most: usize) -> Self {
+    pub(super) fn new(contract: Contract, max: usize) -> Self {
         Self {
-            findings: Findings { report: Report { contract, ..Report::default() }, most },
+            findings: Findings { report: Report { contract, ..Report::default() }, max },
             stage: Stage::Start,
             init_seen: false,
             user_seen: false,
             session: None,
-            answer: Segments::default(),
-            calls: Calls::default(),
+            answer: AnswerTracker::default(),
+            calls: CallTracker::default(),
             last_line: 0,
-            ended: true,
         }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>) {
-        let Line { number, bytes, ended, cut } = line;
-        (self.last_line, self.ended) = (number, ended);
-        let event = if cut {
+    pub(super) fn check_line(&mut self, line: Line<'_>) {
+        let Line { number, bytes, has_end, is_cut } = line;
+        self.last_line = number;
+        let event = if is_cut {
             self.findings.add(
                 number,
                 1,
@@ -86,7 +83,7 @@ impl Checker {
                     let message = "the line is empty".to_owned();
                     return self.findings.add(number, 1, Rule::EmptyLine, message);
                 }
-                Ok(text) => self.parsed(number, text).map(|event| (text, event)),
+                Ok(text) => self.parse_line(number, text).map(|event| (text, event)),
                 Err(error) => {
                     let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
                     let column = String::from_utf8_lossy(valid).chars().count() + 1;
@@ -96,13 +93,13 @@ impl Checker {
             }
         };
         self.findings.report.events += 1;
-        if !ended {
+        if !has_end {
             let column = String::from_utf8_lossy(bytes).chars().count() + 1;
             self.findings.add(number, column, Rule::NoLineEnd, "the last line has no end".to_owned());
         }
         match event {
             Some((text, event)) => self.event(number, text, &event),
-            None => self.unreadable(),
+            None => self.skip_unreadable(),
         }
     }
 
@@ -121,8 +118,8 @@ impl Checker {
         report
     }
 
-    /// The object of a line, with findings on its bytes.
-    fn parsed(&mut self, number: u64, text: &str) -> Option<Map<String, Value>> {
+    /// Parses the object of a line and checks its bytes.
+    fn parse_line(&mut self, number: u64, text: &str) -> Option<Map<String, Value>> {
         let mut line = LineContext { findings: &mut self.findings, number, text };
         let mut text = text;
         if let Some(rest) = text.strip_prefix('\u{feff}') {
@@ -136,15 +133,15 @@ impl Checker {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| bare(*c)) {
             line.add_at(at, Rule::BareControl, format!("U+{:04X} is not escaped", u32::from(c)));
         }
-        if scan::depth(text) > scan::MOST_DEPTH {
-            line.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MOST_DEPTH));
+        if scan::depth(text) > scan::MAX_DEPTH {
+            line.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MAX_DEPTH));
             return None;
         }
         match scan::parse(text) {
             Ok(Value::Object(object)) => {
-                let mut doubles = Vec::new();
-                scan::doubles(text, scan::locate(text, &[]), 5, &mut doubles);
-                for (at, key) in doubles {
+                let mut duplicates = Vec::new();
+                scan::duplicate_keys(text, scan::locate(text, &[]), 5, &mut duplicates);
+                for (at, key) in duplicates {
                     line.add_at(
                         at,
                         Rule::DuplicateKey,
@@ -160,17 +157,17 @@ impl Checker {
             }
             Err(error) => {
                 let column = scan::column_of(text, &error);
-                let said = scan::without_place(&error);
-                self.findings.add(number, column, Rule::NotJson, format!("not JSON: {said}"));
+                let message = scan::message_without_position(&error);
+                self.findings.add(number, column, Rule::NotJson, format!("not JSON: {message}"));
                 None
             }
         }
     }
 
-    /// It counts as whatever should have stood there.
-    fn unreadable(&mut self) {
-        self.answer.lost();
-        self.calls.lost();
+    /// Continues after a line that could not be read, as if it had been the expected event.
+    fn skip_unreadable(&mut self) {
+        self.answer.mark_incomplete();
+        self.calls.mark_incomplete();
         self.stage = match self.stage {
             Stage::Start => Stage::Head,
             Stage::Head | Stage::Running => Stage::Running,
@@ -180,7 +177,7 @@ impl Checker {
     }
 
     fn event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
-        let kind = self.kind(number, text, event);
+        let kind = self.classify(number, text, event);
         if self.stage == Stage::Start {
             // The published page has no object of a failure.
             self.findings.report.is_from_ibeam = kind == Kind::Error
@@ -188,14 +185,14 @@ impl Checker {
             self.findings.report.is_single_object = matches!(kind, Kind::Result | Kind::Error);
         }
         if kind == Kind::Init && !self.init_seen {
-            let said = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
-            let known = said.and_then(Contract::from_name);
+            let declared = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
+            let known = declared.and_then(Contract::from_name);
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
         }
-        let late = self.stage == Stage::Ended;
+        let is_late = self.stage == Stage::Ended;
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
-            _ if late => {}
+            _ if is_late => {}
             Kind::Init => check_event(&mut line, InitEvent::<String>::object(), event),
             Kind::User => check_event(&mut line, UserEvent::<String>::object(), event),
             Kind::Assistant => match line.findings.report.contract {
@@ -217,39 +214,39 @@ impl Checker {
             }
             Kind::Unknown => {}
         }
-        self.order(number, text, kind);
-        if late {
+        self.check_order(number, text, kind);
+        if is_late {
             return;
         }
-        self.same_session(number, text, event);
+        self.check_session(number, text, event);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             Kind::Init | Kind::User | Kind::Unknown => {}
-            Kind::Assistant => self.answer.event(&mut line, event, Place::Assistant),
+            Kind::Assistant => self.answer.event(&mut line, event, EventPlace::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
-                    CallPhase::Started => Place::CallBegins,
-                    CallPhase::Completed => Place::CallEnds,
+                    CallPhase::Started => EventPlace::CallStart,
+                    CallPhase::Completed => EventPlace::CallEnd,
                 };
                 self.answer.event(&mut line, event, place);
                 match check_call(&mut line, event, phase) {
                     Some((tool, body)) => self.calls.event(&mut line, event, phase, tool, body),
-                    None => self.calls.lost(),
+                    None => self.calls.mark_incomplete(),
                 }
             }
             Kind::Result | Kind::Error => {
-                self.answer.event(&mut line, event, Place::End);
-                self.ending(number, text, event, kind);
+                self.answer.event(&mut line, event, EventPlace::RunEnd);
+                self.check_ending(number, text, event, kind);
                 self.calls.end(&mut self.findings);
             }
         }
     }
 
-    /// Which event it is; tells of one that is none.
-    fn kind(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> Kind {
-        let word = |key: &str| event.get(key).and_then(Value::as_str);
+    /// Returns the kind of an event and reports unknown ones.
+    fn classify(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> Kind {
+        let text_of = |key: &str| event.get(key).and_then(Value::as_str);
         let mut line = LineContext { findings: &mut self.findings, number, text };
-        let Some(name) = word("type") else {
+        let Some(name) = text_of("type") else {
             match event.get("type") {
                 None => line.add(&[], Rule::MissingKey, "`type` is missing"),
                 Some(value) => {
@@ -257,22 +254,22 @@ impl Checker {
                     line.add(&[Step::Key("type")], Rule::WrongType, message);
                 }
             }
-            self.answer.lost();
-            self.calls.lost();
+            self.answer.mark_incomplete();
+            self.calls.mark_incomplete();
             return Kind::Unknown;
         };
-        let thinks = |word: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&word);
+        let is_thinking = |word: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&word);
         let blocks =
             event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
         let block = blocks
             .into_iter()
             .flatten()
             .filter_map(|block| block.get("type")?.as_str())
-            .find(|kind| thinks(kind));
-        if thinks(name) || block.is_some() {
+            .find(|kind| is_thinking(kind));
+        if is_thinking(name) || block.is_some() {
             line.add(&[], Rule::Thinking, "the model's thinking is printed");
         }
-        match (name, word("subtype")) {
+        match (name, text_of("subtype")) {
             ("system", Some("init")) => Kind::Init,
             ("user", _) => Kind::User,
             ("assistant", _) => Kind::Assistant,
@@ -284,7 +281,7 @@ impl Checker {
                 line.add(&[], Rule::MissingKey, "`subtype` is missing");
                 Kind::Unknown
             }
-            (_, subtype) if !thinks(name) => {
+            (_, subtype) if !is_thinking(name) => {
                 let subtype =
                     subtype.map(|word| format!("`/`{}", printable_excerpt(word))).unwrap_or_default();
                 let message = format!("the event `{}{subtype}` is not known", printable_excerpt(name));
@@ -295,8 +292,8 @@ impl Checker {
         }
     }
 
-    /// `init`, `user`, anything, one end, nothing.
-    fn order(&mut self, number: u64, text: &str, kind: Kind) {
+    /// Checks the order: `init`, `user`, any events, one end.
+    fn check_order(&mut self, number: u64, text: &str, kind: Kind) {
         let ends = matches!(kind, Kind::Result | Kind::Error);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match self.stage {
@@ -322,13 +319,13 @@ impl Checker {
         self.stage = match (self.stage, kind) {
             _ if ends => Stage::Ended,
             (Stage::Start, Kind::Init) => Stage::Head,
-            // What is not known may come to stand between the two.
+            // Later versions may add events between the two.
             (Stage::Head, Kind::Unknown | Kind::Init) => Stage::Head,
             _ => Stage::Running,
         };
     }
 
-    fn same_session(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
+    fn check_session(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
         let Some(id) = event.get("session_id").and_then(Value::as_str) else { return };
         match &self.session {
             None => self.session = Some(id.to_owned()),
@@ -345,43 +342,43 @@ impl Checker {
         }
     }
 
-    /// What the last event says of those before it, and of itself.
-    fn ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: Kind) {
+    /// Checks the last event against the events before it.
+    fn check_ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: Kind) {
         let mut line = LineContext { findings: &mut self.findings, number, text };
         let result = event.get("result").and_then(Value::as_str);
-        let told = match kind {
+        let repeated = match kind {
             Kind::Error => Some(result.unwrap_or_default()),
             _ => result,
         };
         let stream = !line.findings.report.is_single_object;
-        let said = self.answer.said().filter(|_| stream);
-        if let (Some(told), Some(said)) = (told.map(TextDigest::from_text), said)
-            && told != said
+        let text = self.answer.text().filter(|_| stream);
+        if let (Some(repeated), Some(text)) = (repeated.map(TextDigest::from_text), text)
+            && repeated != text
         {
-            let message = match (told.chars, said.chars) {
-                (told, said) if told == said => {
+            let message = match (repeated.chars, text.chars) {
+                (repeated, expected) if repeated == expected => {
                     format!(
-                        "`result` is not the texts of the `assistant` events; both have {told} characters"
+                        "`result` is not the texts of the `assistant` events; both have {repeated} characters"
                     )
                 }
-                (told, said) => format!(
-                    "`result` is not the texts of the `assistant` events: it has {told} characters, they have {said}"
+                (repeated, expected) => format!(
+                    "`result` is not the texts of the `assistant` events: it has {repeated} characters, they have {expected}"
                 ),
             };
             line.add(&[Step::Key("result")], Rule::ResultDiffers, message);
         } else {
-            let after_last_call = self.answer.last().filter(|_| stream);
-            final_message(&mut line, event, after_last_call, kind == Kind::Error);
+            let after_last_call = self.answer.text_after_last_call().filter(|_| stream);
+            check_final_message(&mut line, event, after_last_call, kind == Kind::Error);
         }
-        let whole = |key: &str| event.get(key).and_then(Value::as_u64);
-        if let (Some(all), Some(api)) = (whole("duration_ms"), whole("duration_api_ms"))
+        let number = |key: &str| event.get(key).and_then(Value::as_u64);
+        if let (Some(all), Some(api)) = (number("duration_ms"), number("duration_api_ms"))
             && all != api
         {
             let message = format!("`duration_api_ms` is {api}, and `duration_ms` is {all}");
             line.add(&[Step::Key("duration_api_ms")], Rule::DurationsDiffer, message);
         }
         if kind == Kind::Error {
-            exit_code(&mut line, event);
+            check_exit_code(&mut line, event);
         }
     }
 }
@@ -401,8 +398,8 @@ fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
     }
 }
 
-/// Holds `ibeam.final` to the text after the last call, where that is known, and to the end of `result`.
-fn final_message(
+/// Checks `ibeam.final` against the text after the last call, where that is known, and against the end of `result`.
+fn check_final_message(
     line: &mut LineContext<'_>,
     event: &Map<String, Value>,
     after_last_call: Option<TextDigest>,
@@ -428,8 +425,8 @@ fn final_message(
     }
 }
 
-/// A class of failure has its exit code, and says whether to try again.
-fn exit_code(line: &mut LineContext<'_>, event: &Map<String, Value>) {
+/// Checks that exit code and `retryable` belong to the class of the failure.
+fn check_exit_code(line: &mut LineContext<'_>, event: &Map<String, Value>) {
     let Some(code) = event.get("code").and_then(Value::as_str) else { return };
     let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
         let message = format!("`code` is `{}`, a word that is not known", printable_excerpt(code));

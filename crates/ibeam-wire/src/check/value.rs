@@ -43,9 +43,9 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
                 value.as_str().is_some_and(is_absolute)
             });
         }
-        Shape::Word(words) => return check_word(line, path, words, value),
+        Shape::Enum(words) => return check_word(line, path, words, value),
         Shape::ContractName => return check_word(line, path, &Contract::ALL.map(Contract::as_str), value),
-        Shape::OpenWord(words) => match value.as_str() {
+        Shape::OpenEnum(words) => match value.as_str() {
             Some(word) if !words.contains(&word) => {
                 let message =
                     format!("{} is `{}`, a word that is not known", path_name(path), printable_excerpt(word));
@@ -58,7 +58,7 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
             Some(object) => return check_object(line, path, description(), object),
             None => Some("an object"),
         },
-        Shape::ObjectWithWord(description, key, word) => match value.as_object() {
+        Shape::ObjectWithConst(description, key, word) => match value.as_object() {
             Some(object) => return check_keys(line, path, description(), Some((key, word)), object),
             None => Some("an object"),
         },

@@ -38,7 +38,7 @@ pub enum ResultSubtype {
 }
 
 impl Describe for ResultSubtype {
-    const SHAPE: Shape = Shape::Word(&["success"]);
+    const SHAPE: Shape = Shape::Enum(&["success"]);
 }
 
 contract_object! {

@@ -10,7 +10,7 @@ contract_object! {
         /// Which line of its type this is.
         required subtype("subtype"): InitSubtype,
         /// Where the key of the provider comes from; `env` too where the model needs none, see `ibeam.api_key`.
-        required api_key_source("apiKeySource", shape: Shape::Word(&["env", "flag", "login"])): S,
+        required api_key_source("apiKeySource", shape: Shape::Enum(&["env", "flag", "login"])): S,
         /// The absolute path of the directory the run works in.
         required cwd("cwd", shape: Shape::AbsolutePath, pattern: "^(/|[A-Za-z]:)"): S,
         /// The session of the run: the same in every line, and what `--resume` takes.
@@ -18,7 +18,7 @@ contract_object! {
         /// The name of the model for people, e.g. `Claude 4 Sonnet`; not its id.
         required model("model"): S,
         /// What may be done without asking.
-        required permission_mode("permissionMode", shape: Shape::Word(&["default", "force", "plan", "ask"])): S,
+        required permission_mode("permissionMode", shape: Shape::Enum(&["default", "force", "plan", "ask"])): S,
         /// The names of the tools that the model is offered.
         added tools("tools"): Vec<S>,
         /// The MCP servers that are configured.
@@ -38,7 +38,7 @@ pub enum InitSubtype {
 }
 
 impl Describe for InitSubtype {
-    const SHAPE: Shape = Shape::Word(&["init"]);
+    const SHAPE: Shape = Shape::Enum(&["init"]);
 }
 
 contract_object! {
@@ -47,7 +47,7 @@ contract_object! {
         /// Its name in the configuration.
         required name("name"): S,
         /// Whether it answers, and if not, why.
-        required status("status", shape: Shape::OpenWord(&["connected", "failed", "untrusted", "unsupported", "disabled"])): S,
+        required status("status", shape: Shape::OpenEnum(&["connected", "failed", "untrusted", "unsupported", "disabled"])): S,
     }
 }
 
@@ -92,14 +92,14 @@ pub enum ApiKeySource {
 }
 
 impl Describe for ApiKeySource {
-    const SHAPE: Shape = Shape::Word(&["env", "flag", "login", "none"]);
+    const SHAPE: Shape = Shape::Enum(&["env", "flag", "login", "none"]);
 }
 
 contract_object! {
     /// What confines the commands of a run.
     pub struct SandboxEntry<S: Default = String> {
         /// How commands are confined.
-        expected mode("mode", shape: Shape::OpenWord(&["off", "namespaces", "landlock"])): S,
+        expected mode("mode", shape: Shape::OpenEnum(&["off", "namespaces", "landlock"])): S,
         /// The layers that stand, by name.
         expected layers("layers"): Vec<S>,
         /// Whether commands reach some of the network.

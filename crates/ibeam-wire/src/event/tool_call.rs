@@ -40,7 +40,7 @@ pub enum CallPhase {
 }
 
 impl Describe for CallPhase {
-    const SHAPE: Shape = Shape::Word(&["started", "completed"]);
+    const SHAPE: Shape = Shape::Enum(&["started", "completed"]);
 }
 
 /// The object `tool_call`: one key that names the tool, with its arguments and its result.

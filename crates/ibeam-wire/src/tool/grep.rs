@@ -31,7 +31,7 @@ contract_object! {
         /// A glob of the files to search.
         optional glob("glob"): Option<S>,
         /// What is told of the findings.
-        optional output_mode("outputMode", shape: Shape::OpenWord(OUTPUT_MODES)): Option<S>,
+        optional output_mode("outputMode", shape: Shape::OpenEnum(OUTPUT_MODES)): Option<S>,
         /// Whether upper and lower case are the same.
         optional case_insensitive("caseInsensitive"): Option<bool>,
         /// Whether the expression may span lines.
@@ -53,7 +53,7 @@ contract_object! {
         /// Where it was searched for.
         payload path("path"): S,
         /// What `workspaceResults` holds.
-        payload output_mode("outputMode", shape: Shape::OpenWord(OUTPUT_MODES)): S,
+        payload output_mode("outputMode", shape: Shape::OpenEnum(OUTPUT_MODES)): S,
         /// The findings; one key, the path searched.
         payload workspace_results("workspaceResults"): BTreeMap<String, GrepResults<S>>,
     }

@@ -39,7 +39,7 @@ contract_object! {
         /// What is to be done.
         optional content("content"): Option<S>,
         /// How far it is.
-        optional status("status", shape: Shape::OpenWord(STATUSES)): Option<S>,
+        optional status("status", shape: Shape::OpenEnum(STATUSES)): Option<S>,
     }
 }
 
@@ -59,6 +59,6 @@ contract_object! {
         /// What is to be done.
         payload content("content"): S,
         /// How far it is.
-        payload status("status", shape: Shape::OpenWord(STATUSES)): S,
+        payload status("status", shape: Shape::OpenEnum(STATUSES)): S,
     }
 }

@@ -1,5 +1,6 @@
 //! Streams as events.
 
+use ibeam_wire::tool::{self, CallResult};
 use ibeam_wire::{ApiKeySource, CallPhase, Event, ReadError, Reader, ResultEvent};
 
 use crate::samples::{ES, JA, documented};
@@ -124,4 +125,49 @@ fn arguments_may_be_nested_as_deep_as_a_session_keeps_them() {
     let deep = format!("{}{}", "[".repeat(190), "]".repeat(190));
     let stream = documented().replace(r#""README.md"}}"#, &format!("{deep}}}}}"));
     assert!(Reader::new(stream.as_bytes()).all(|event| event.is_ok()));
+}
+
+/// Both directions of the types: an event that was read is written with the same keys in the same order.
+#[test]
+fn every_event_is_written_as_it_was_read() {
+    let golden = [
+        include_str!("../../../ibeam-output/tests/golden/contract-1.ndjson"),
+        include_str!("../../../ibeam-output/tests/golden/contract-2-partial.ndjson"),
+        documented(),
+    ];
+    for line in golden.iter().flat_map(|stream| stream.lines()) {
+        let event = Event::from_line(line).unwrap();
+        assert!(!matches!(event, Event::Other(_)), "{line}");
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_string(&event).unwrap(), value.to_string());
+    }
+}
+
+#[track_caller]
+fn check_payload<T: serde::de::DeserializeOwned + serde::Serialize>(key: &str) {
+    let golden = include_str!("../../../ibeam-output/tests/golden/contract-1.ndjson");
+    let mut count = 0;
+    for line in golden.lines() {
+        let Event::ToolCall(event) = Event::from_line(line).unwrap() else { continue };
+        let Some(result) = event.tool_call.result.filter(|_| event.tool_call.key == key) else { continue };
+        let typed: CallResult<T> = serde_json::from_value(result.clone()).unwrap();
+        assert_eq!(serde_json::to_string(&typed).unwrap(), result.to_string());
+        count += 1;
+    }
+    assert!(count > 0, "{key}");
+}
+
+#[test]
+fn every_result_is_read_as_the_type_of_its_tool() {
+    check_payload::<tool::read::ReadSuccess>("readToolCall");
+    check_payload::<tool::write::WriteSuccess>("writeToolCall");
+    check_payload::<tool::edit::EditSuccess>("editToolCall");
+    check_payload::<tool::shell::ShellOutput>("shellToolCall");
+    check_payload::<tool::grep::GrepSuccess>("grepToolCall");
+    check_payload::<tool::glob::GlobSuccess>("globToolCall");
+    check_payload::<tool::ls::LsSuccess>("lsToolCall");
+    check_payload::<tool::delete::DeleteSuccess>("deleteToolCall");
+    check_payload::<tool::update_todos::TodosSuccess>("updateTodosToolCall");
+    check_payload::<tool::web_fetch::WebFetchSuccess>("webFetchToolCall");
+    check_payload::<tool::mcp::McpSuccess>("mcpToolCall");
 }
