@@ -138,5 +138,7 @@ fn reason_of(error: &SessionError) -> Reason {
         | SessionError::Cancelled
         | SessionError::Damaged { .. } => None,
     };
-    source.and_then(resource_exhaustion::from_io_error).unwrap_or_else(|| crate::run::unwritten(error))
+    source
+        .and_then(resource_exhaustion::from_io_error)
+        .unwrap_or_else(|| crate::run::journal_write_reason(error))
 }

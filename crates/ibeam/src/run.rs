@@ -32,7 +32,8 @@ pub(crate) use interactive::run_interactive;
 pub(crate) use prepare::permission_mode;
 pub(crate) use print::print;
 pub(crate) use session_opener::{
-    SessionTarget, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options, unwritten,
+    SessionTarget, damaged_session_reason, is_ephemeral, journal_write_reason, nth_newest,
+    session_error_reason, session_options, session_store_reason,
 };
 pub(crate) use watchdog::StartupWatchdog;
 

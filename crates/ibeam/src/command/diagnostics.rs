@@ -81,7 +81,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
 
 pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let pending = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
-    let sandbox = pending.and_then(PendingSandbox::join).map(|sandbox| sandbox.sandbox);
+    let sandbox = pending.and_then(PendingSandbox::join).map(|sandbox| sandbox.report);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
         return print_layers(stdout, sandbox);
     }

@@ -18,8 +18,8 @@ use crate::app::AppContext;
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
 use crate::cli_error::CliError;
 use crate::run::permission_mode;
-use crate::run::policy_rules::{SetRule, build_policy, rules};
-use crate::run::sandbox::is_wanted;
+use crate::run::policy_rules::{ActiveRule, build_policy, rules};
+use crate::run::sandbox::is_sandbox_enabled;
 
 /// Exit codes of `policy test`, docs/configuration.md; a failure has others.
 const EXIT_DENIED: u8 = 3;
@@ -48,7 +48,7 @@ fn test(
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
     let mut policy = build_policy(app, permission_mode(app))?;
-    policy.sandboxed = is_wanted(app);
+    policy.sandboxed = is_sandbox_enabled(app);
     let access = access(&policy, tested, cwd)?;
     let is_command = matches!(access, Access::Command { .. });
     let explained = policy.explain(&access);
@@ -103,7 +103,7 @@ fn resolve(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     resolved.map(|resolved| resolved.real)
 }
 
-fn as_text(app: &AppContext, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
+fn as_text(app: &AppContext, explained: &Explanation, rules: &[ActiveRule], has_bounds: bool) -> String {
     let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
@@ -152,7 +152,7 @@ fn as_text(app: &AppContext, explained: &Explanation, rules: &[SetRule], has_bou
     text
 }
 
-fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
+fn as_json(explained: &Explanation, rules: &[ActiveRule]) -> Value {
     let (verdict, rule, reason) = match &explained.verdict {
         Verdict::Allow { rule } => ("allow", rule, None),
         Verdict::Deny { rule, reason } => ("deny", rule, Some(reason)),
@@ -192,7 +192,10 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
 
 /// Returns the findings with the origin of each rule. A token that is set twice has two origins, in the order of the
 /// layers.
-fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a RuleFinding, Option<&'a str>)> {
+fn with_origins<'a>(
+    part: &'a AccessPart,
+    rules: &'a [ActiveRule],
+) -> Vec<(&'a RuleFinding, Option<&'a str>)> {
     let mut left: HashMap<(&str, String), VecDeque<&str>> = HashMap::new();
     for set in rules {
         left.entry((list_name(set.list), set.rule.to_string())).or_default().push_back(set.origin.as_str());
@@ -204,7 +207,7 @@ fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a Rule
 
 fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let rules = rules(app)?;
-    let shown = |set: &SetRule| escape_to_one_line(&set.rule.to_string());
+    let shown = |set: &ActiveRule| escape_to_one_line(&set.rule.to_string());
     let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for set in &rules {
@@ -230,7 +233,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
             "origin": setting.origin.to_string(),
         }));
     }
-    let rows = rules.iter().map(|SetRule { list, rule, origin }| {
+    let rows = rules.iter().map(|ActiveRule { list, rule, origin }| {
         json!({ "list": list_name(*list), "rule": rule.to_string(), "origin": origin })
     });
     report(stdout, format, &text, &json!({ "rules": rows.collect::<Vec<_>>(), "settings": settings }))

@@ -26,7 +26,7 @@ use crate::app::{BaseContext, resolve_workspace};
 use crate::cli::Format;
 use crate::cli_error::CliError;
 use crate::mode::{check_partial, default_format};
-use crate::run::{damaged, nth_newest, reason_of, session_io};
+use crate::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
 use crate::stderr;
 
 /// The options of a replay.
@@ -165,13 +165,13 @@ fn session(
         Ok(done) => done,
         Err(ReplayEnd::Enough) => return Ok(()),
         Err(ReplayEnd::Failed(reason)) => return Err(reason),
-        Err(ReplayEnd::Session(error)) => return Err(reason_of(&error, id).into()),
+        Err(ReplayEnd::Session(error)) => return Err(session_error_reason(&error, id).into()),
     };
     if torn_bytes > 0 {
         warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, said }) = damage {
-        return Err(damaged(id, &path, line, &said).into());
+        return Err(damaged_session_reason(id, &path, line, &said).into());
     }
     options.exists_among(runs, &id.to_string())
 }
@@ -192,7 +192,7 @@ fn stream(
         Ok(runs) => options.exists_among(runs, source),
         Err(ReplayEnd::Enough) => Ok(()),
         Err(ReplayEnd::Failed(reason)) => Err(reason),
-        Err(ReplayEnd::Session(error)) => Err(session_io(&error).into()),
+        Err(ReplayEnd::Session(error)) => Err(session_store_reason(&error).into()),
     }
 }
 

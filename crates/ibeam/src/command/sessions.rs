@@ -12,7 +12,9 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::cli_error::CliError;
-use crate::run::{damaged, is_ephemeral, reason_of, session_io, session_options};
+use crate::run::{
+    damaged_session_reason, is_ephemeral, session_error_reason, session_options, session_store_reason,
+};
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
@@ -24,7 +26,7 @@ pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Cli
     let id = SessionId::random();
     Session::create(&app.dirs.sessions(), id, &app.workspace, &session_options(app)?)
         .and_then(|mut session| session.settle())
-        .map_err(|error| reason_of(&error, id))?;
+        .map_err(|error| session_error_reason(&error, id))?;
     print_text(stdout, &format!("{id}\n"))
 }
 
@@ -38,7 +40,8 @@ pub(super) fn ls(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let cwd = (!all).then_some(app.workspace.as_path());
-    let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
+    let sessions =
+        ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_store_reason(&error))?;
     let mut text = String::new();
     for session in &sessions {
         let title: String =
@@ -85,7 +88,7 @@ fn check(
 ) -> Result<(), CliError> {
     let unknown = |_| Reason::UnknownSession { session: name.to_owned() };
     let id: SessionId = name.parse().map_err(unknown)?;
-    let failed = |error| reason_of(&error, id);
+    let failed = |error| session_error_reason(&error, id);
     let sessions = app.dirs.sessions();
     let repaired = match repair {
         true => Some(ibeam_session::repair(&sessions, id, &session_options(app)?).map_err(failed)?),
@@ -101,7 +104,7 @@ fn check(
     let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
     report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
     match found.and_then(|found| found.damage) {
-        Some(Damage { path, line, said }) => Err(damaged(id, &path, line, &said).into()),
+        Some(Damage { path, line, said }) => Err(damaged_session_reason(id, &path, line, &said).into()),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use crate::app::AppContext;
 
 /// A rule that is in force, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
-pub(crate) struct SetRule {
+pub(crate) struct ActiveRule {
     pub(crate) list: RuleList,
     pub(crate) rule: Rule,
     pub(crate) origin: String,
@@ -32,7 +32,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     policy.credential_files = named_credentials(&dirs.home, &app.workspace);
     // Where HOME names another directory, the user's keys are still where they were.
     policy.other_home = home_from_user_database().filter(|home| *home != dirs.home);
-    for SetRule { list, rule, .. } in rules(app)? {
+    for ActiveRule { list, rule, .. } in rules(app)? {
         match list {
             RuleList::Deny => policy.deny.push(rule),
             RuleList::Ask => policy.ask.push(rule),
@@ -62,18 +62,18 @@ fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// `Usage` or `BadConfig` for a token that is none.
-pub(crate) fn rules(app: &AppContext) -> Result<Vec<SetRule>, Reason> {
+pub(crate) fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
     let mut rules = Vec::new();
     for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {
         for (token, origin) in app.base.config.list(&["permissions", key]) {
             let rule = token.parse().map_err(|error: InvalidRule| origin.invalid(error.to_string()))?;
-            rules.push(SetRule { list, rule, origin: origin.to_string() });
+            rules.push(ActiveRule { list, rule, origin: origin.to_string() });
         }
     }
     if app.base.flags.approve_mcps
         && let Ok(rule) = "Mcp(*:*)".parse()
     {
-        rules.push(SetRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
+        rules.push(ActiveRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
     }
     Ok(rules)
 }

@@ -1,4 +1,4 @@
-//! The head of a run: its model, its limits, and the session that was opened for it.
+//! The head of a run: its model, its limits, and its session.
 
 use std::sync::Arc;
 
@@ -13,19 +13,22 @@ use crate::app::AppContext;
 use crate::cli::Mode;
 use crate::model::ModelChoice;
 
-/// A run about to begin.
+/// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
-    /// `None` for a run that keeps no session.
+    /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
     pub(super) past_contents: PastContents,
     pub(super) notices: Vec<Notice>,
 }
 
-/// Connects the model and resolves the head of a run of the session that was opened.
-pub(super) fn start(
+/// Connects the model and builds the head of a run in the opened session.
+///
+/// # Errors
+/// Those of [`ModelChoice::connect`].
+pub(super) fn prepare(
     app: &AppContext,
     opened: OpenedSession,
     choice: ModelChoice,
@@ -43,7 +46,7 @@ pub(super) fn start(
     Ok(PreparedRun { head, provider, session, past, past_contents, notices })
 }
 
-/// The head of a run on this session, as far as flags and configuration say it.
+/// Returns the head of a run in the session `id`, as far as flags and configuration define it.
 fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStarted {
     SessionStarted {
         session_id: id,
@@ -81,18 +84,17 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
     }
 }
 
-/// The head of a run that is about to start, as far as it is known before its session is there; `None` where the
-/// session has to be found first.
-pub(super) fn preview(
+/// Returns the head of a run whose session is not open yet; `None` where the session has to be found first.
+pub(super) fn expected_head(
     app: &AppContext,
-    opening: &SessionOpener,
+    opener: &SessionOpener,
     choice: &ModelChoice,
 ) -> Option<SessionStarted> {
-    let id = opening.expected_id()?;
-    Some(SessionStarted { resumed: opening.is_of_stored(), ..head_of(app, id, choice) })
+    let id = opener.expected_id()?;
+    Some(SessionStarted { resumed: opener.resumes(), ..head_of(app, id, choice) })
 }
 
-/// The mode of the flags; plan and ask beat force.
+/// Returns the permission mode of the flags. Plan and ask mode take precedence over `--force`.
 pub(crate) fn permission_mode(app: &AppContext) -> PermissionMode {
     match (app.base.flags.mode, app.base.flags.plan, app.base.flags.force) {
         (Some(Mode::Plan), _, _) | (_, true, _) => PermissionMode::Plan,

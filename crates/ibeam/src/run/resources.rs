@@ -59,7 +59,7 @@ pub(super) fn build(
         extra_instructions,
         past_contents,
     } = inputs;
-    let RunSandbox { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = sandbox;
+    let RunSandbox { mut policy, workspace, path_policy, background, report: _, web, notices: _ } = sandbox;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();

@@ -232,7 +232,7 @@ impl<'a> RunSession<'a> {
         let (app, runtime) = (process.app, process.runtime);
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
-            && let Some(head) = prepare::preview(app, &opener, &model)
+            && let Some(head) = prepare::expected_head(app, &opener, &model)
         {
             exit::set_expected_run(head, first.blocks.clone());
         }
@@ -240,11 +240,11 @@ impl<'a> RunSession<'a> {
         let configured_hooks = hooks::load(app)?;
         let sandbox = sandbox.join()?;
         let stop = process.new_stop();
-        let opened = runtime.block_on(process.with_limits(&stop, opener.open_unless_stopped(&stop)));
+        let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
         let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
         let PreparedRun { mut head, provider, session, past, past_contents, mut notices } =
-            prepare::start(app, opened, model)?;
-        head.sandbox.clone_from(&sandbox.sandbox);
+            prepare::prepare(app, opened, model)?;
+        head.sandbox.clone_from(&sandbox.report);
         notices.extend(sandbox.notices.iter().cloned());
         notices.extend(first.notice.clone());
         let servers = runtime.block_on(async {

@@ -1,7 +1,6 @@
-//! The sandbox of a run: begun beside the rest of the start, joined before the first event.
+//! The sandbox of a run: started in parallel to the rest of the start, joined before the first event.
 //!
-//! Refuses to let a run begin without the sandbox that it should have: there is no weaker second choice that
-//! nobody asked for.
+//! A run whose sandbox cannot be set up does not start. It never continues with a weaker sandbox.
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -15,56 +14,56 @@ use super::web::Web;
 use super::{no_thread, policy_rules, resources, writable_dirs};
 use crate::app::AppContext;
 
-/// No file of a command grows larger, where nobody says otherwise.
-const LARGEST_FILE: u64 = 8 << 30;
+/// The default limit for the size of a file that a command writes.
+const MAX_FILE_SIZE: u64 = 8 << 30;
 
-/// What holds the calls of a run: rules, the held workspace, and where commands come from.
+/// What restricts the tool calls of a run: the policy, the open workspace, and the launcher of commands.
 pub(crate) struct RunSandbox {
     pub(super) policy: Policy,
     pub(super) workspace: Workspace,
     pub(super) path_policy: PathPolicy,
     pub(super) background: BackgroundProcesses,
-    /// What `init` tells of them.
-    pub(crate) sandbox: Sandbox,
+    /// The description in the head of the run.
+    pub(crate) report: Sandbox,
     pub(super) web: Web,
-    /// What people should know of them.
+    /// Notices about the sandbox.
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Directories for temporary files hold no more, where nobody says otherwise: builds write some GB there.
-const LARGEST_SCRATCH: u64 = 4 << 30;
-/// And no less, however little memory there is.
-const SMALLEST_SCRATCH: u64 = 64 << 20;
-/// The most memory that a container may have.
-const MEMORY_LIMIT: &str = "/sys/fs/cgroup/memory.max";
+/// The largest default size of the private directories for temporary files. Builds write some GB there.
+const MAX_SCRATCH: u64 = 4 << 30;
+/// The smallest default size, however little memory there is.
+const MIN_SCRATCH: u64 = 64 << 20;
+/// The file with the memory limit of a container.
+const MEMORY_LIMIT_FILE: &str = "/sys/fs/cgroup/memory.max";
 
-/// RunSandbox on their way.
+/// A sandbox that is being set up.
 pub(crate) struct PendingSandbox {
-    guards: RunSandbox,
-    making: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
+    sandbox: RunSandbox,
+    thread: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
 }
 
 impl RunSandbox {
-    /// Begins to make them; the sandbox, where one is wanted, on a thread of its own.
+    /// Starts to set up the sandbox, on another thread where commands are confined.
     ///
     /// # Errors
-    /// `NoInput` for a directory, `Usage` or `BadConfig` for a rule or a word that is none.
-    pub(crate) fn spawn(app: &AppContext, printing: bool) -> Result<PendingSandbox, Failure> {
+    /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
+    pub(crate) fn spawn(app: &AppContext, is_print: bool) -> Result<PendingSandbox, Failure> {
         let mode = super::prepare::permission_mode(app);
         let policy = policy_rules::build_policy(app, mode)?;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;
         let path_policy = policy.path_policy();
-        let web = Web::new(app, &policy, printing)?;
+        let web = Web::new(app, &policy, is_print)?;
         let processes = app.base.config.process_limit();
         let mut notices = Vec::new();
-        let (sandbox, launcher) = match wanted(app, mode, printing) {
-            Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
-            Wanted::On => {
-                // No directory that is granted holds one of ours.
+        let (report, launcher) = match sandbox_choice(app, mode, is_print) {
+            SandboxChoice::Off(reason) => (off(reason), Launcher::new(processes)),
+            SandboxChoice::On => {
+                // A granted directory may contain directories of this program, which commands must not change.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
-                let kept = app.dirs.protect_from_commands(&roots)?;
+                let protected = app.dirs.protect_from_commands(&roots)?;
                 let ConfinementPlan { mut confinement, notes, hidden_objects, .. } =
                     plan_confinement(&workspace, &path_policy);
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
@@ -72,81 +71,86 @@ impl RunSandbox {
                     rule: objects.rule,
                 }));
                 writable_dirs::add(app, &path_policy, &mut confinement)?;
-                confinement.read_only.extend(kept);
+                confinement.read_only.extend(protected);
                 confinement.sockets = paths(app, "sockets");
-                confinement.max_file_size = Some(largest_file(app));
+                confinement.max_file_size = Some(max_file_size(app));
                 confinement.max_scratch_size = Some(scratch_size(app));
                 confinement.has_proxy = web.is_granted();
                 let outside = confinement.writable.iter().filter(|path| !workspace.contains(path));
                 let writable = outside.map(|path| path.display().to_string()).collect();
-                // What holds is known later, and the beginning of the reason with it.
-                let sandbox = Sandbox { writable, reason: notes.join("; "), ..Sandbox::default() };
-                (sandbox, Launcher::confined(processes, confinement))
+                // The layers, and the start of the reason with them, are known once the sandbox is set up.
+                let report = Sandbox { writable, reason: notes.join("; "), ..Sandbox::default() };
+                (report, Launcher::confined(processes, confinement))
             }
         };
-        let wanted = launcher.is_confined();
+        let is_confined = launcher.is_confined();
         let background = BackgroundProcesses::new(resources::command_timeouts(app)?, launcher);
-        let making = if wanted {
+        let thread = if is_confined {
             let background = background.clone();
-            let thread = std::thread::Builder::new().name("sandbox".to_owned());
-            Some(thread.spawn(move || background.launcher().start()).map_err(no_thread)?)
+            let builder = std::thread::Builder::new().name("sandbox".to_owned());
+            Some(builder.spawn(move || background.launcher().start()).map_err(no_thread)?)
         } else {
             None
         };
         Ok(PendingSandbox {
-            guards: Self { policy, workspace, path_policy, background, sandbox, web, notices },
-            making,
+            sandbox: Self { policy, workspace, path_policy, background, report, web, notices },
+            thread,
         })
     }
 }
 
 impl PendingSandbox {
-    /// Waits until they stand.
+    /// Waits until the sandbox is set up.
     ///
     /// # Errors
-    /// `NoSandbox` with what the system refuses.
+    /// `NoSandbox` with the reason of the system.
     pub(crate) fn join(mut self) -> Result<RunSandbox, Reason> {
-        if let Some(making) = self.making {
-            let none = |detail: String| Reason::NoSandbox { detail };
-            let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
-            let layers = made.map_err(|refused| none(refused.to_string()))?;
-            let Sandbox { writable, reason: notes, .. } = self.guards.sandbox;
-            let mut sandbox = Sandbox { writable, ..report(&layers, self.guards.web.is_granted())? };
+        if let Some(thread) = self.thread {
+            let failed = |detail: String| Reason::NoSandbox { detail };
+            let layers = thread.join().map_err(|_| failed("its thread was lost".to_owned()))?;
+            let layers = layers.map_err(|error| failed(error.to_string()))?;
+            let Sandbox { writable, reason: notes, .. } = self.sandbox.report;
+            let mut report = Sandbox { writable, ..describe(&layers, self.sandbox.web.is_granted())? };
             if !notes.is_empty() {
-                sandbox.reason = format!("{}; {notes}", sandbox.reason);
+                report.reason = format!("{}; {notes}", report.reason);
             }
-            self.guards.sandbox = sandbox;
-            self.guards.policy.sandboxed = true;
+            self.sandbox.report = report;
+            self.sandbox.policy.sandboxed = true;
         }
-        Ok(self.guards)
+        Ok(self.sandbox)
     }
 }
 
-/// Whether a run that prints would hold its commands.
-pub(crate) fn is_wanted(app: &AppContext) -> bool {
-    matches!(wanted(app, super::prepare::permission_mode(app), true), Wanted::On)
+/// Whether a run in print mode would confine its commands.
+pub(crate) fn is_sandbox_enabled(app: &AppContext) -> bool {
+    matches!(sandbox_choice(app, super::prepare::permission_mode(app), true), SandboxChoice::On)
 }
 
-enum Wanted {
+enum SandboxChoice {
     On,
     Off(&'static str),
 }
 
-/// What flags, configuration and the kind of run ask for.
-fn wanted(app: &AppContext, mode: PermissionMode, printing: bool) -> Wanted {
+/// Returns whether flags, configuration and the mode of the run ask for a sandbox.
+fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_print: bool) -> SandboxChoice {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
-        return Wanted::Off("no command runs in this mode");
+        return SandboxChoice::Off("no command runs in this mode");
     }
     match app.base.config.text(&["sandbox", "mode"]) {
-        Some("disabled") => Wanted::Off("switched off; commands are confined by permission rules only"),
-        Some(_) => Wanted::On,
-        None if printing || mode == PermissionMode::Force => Wanted::On,
-        None => Wanted::Off("a person is asked before each command that no rule allows"),
+        Some("disabled") => {
+            SandboxChoice::Off("switched off; commands are confined by permission rules only")
+        }
+        Some(_) => SandboxChoice::On,
+        None if is_print || mode == PermissionMode::Force => SandboxChoice::On,
+        None => SandboxChoice::Off("a person is asked before each command that no rule allows"),
     }
 }
 
-/// What `init` tells of these layers.
-fn report(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
+/// Returns the description of these layers for the head of the run.
+///
+/// # Errors
+/// `NoSandbox` for supervision alone.
+fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
     let mode = match layers.tier {
         Tier::Namespaces => SandboxMode::Namespaces,
         Tier::Landlock => SandboxMode::Landlock,
@@ -180,24 +184,25 @@ fn paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
     entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
 }
 
-/// The most bytes a file of a command may grow to: as configured, else half of what is free, within reason.
-fn largest_file(app: &AppContext) -> u64 {
-    let usual = || free_at(&app.workspace).map_or(LARGEST_FILE, |free| (free / 2).min(LARGEST_FILE));
-    app.base.config.number(&["limits", "file_size"]).unwrap_or_else(usual)
+/// Returns the limit for the size of a file that a command writes, in bytes: as configured, else half of the free space
+/// up to a limit.
+fn max_file_size(app: &AppContext) -> u64 {
+    let default = || free_at(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
+    app.base.config.number(&["limits", "file_size"]).unwrap_or_else(default)
 }
 
-/// The most bytes in the private directories for temporary files: as configured, else a quarter of the memory, within
-/// reason.
+/// Returns the size of the private directories for temporary files, in bytes: as configured, else a quarter of the
+/// memory within limits.
 fn scratch_size(app: &AppContext) -> u64 {
-    let usual = || (memory() / 4).clamp(SMALLEST_SCRATCH, LARGEST_SCRATCH);
-    app.base.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(usual)
+    let default = || (memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
+    app.base.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(default)
 }
 
-/// The bytes of memory that this process and its commands may have.
+/// Returns the bytes of memory that this process and its commands may use.
 fn memory() -> u64 {
     let system = rustix::system::sysinfo();
     let all = system.totalram.saturating_mul(system.mem_unit.into());
-    let limit = std::fs::read_to_string(MEMORY_LIMIT).ok().and_then(|text| text.trim().parse().ok());
+    let limit = std::fs::read_to_string(MEMORY_LIMIT_FILE).ok().and_then(|text| text.trim().parse().ok());
     limit.map_or(all, |limit: u64| limit.min(all))
 }
 

@@ -1,6 +1,6 @@
-//! The session of a run: which one it is, and how it is opened, made, forked or only read.
+//! The session of a run: its selection, and how it is opened, created, forked or only read.
 //!
-//! A run that keeps no session (`session.ephemeral`) reads what it resumes, and writes nothing.
+//! An ephemeral run (`session.ephemeral`) reads the session that it resumes, and writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -17,16 +17,16 @@ use crate::app::AppContext;
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionTarget {
-    /// A new one.
+    /// A new session.
     New,
-    /// The newest of the workspace.
+    /// The newest session of the workspace.
     Newest,
-    /// This one: a UUID, or `-1`, `-2` … for the newest, the one before.
+    /// A session by its UUID, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),
 }
 
 impl SessionTarget {
-    /// What the flags say.
+    /// Returns the session that the flags name.
     pub(crate) fn from_flags(flags: &crate::cli::Flags) -> Self {
         match (&flags.resume, flags.continue_) {
             (Some(name), _) if name == "-1" => Self::Newest,
@@ -37,38 +37,38 @@ impl SessionTarget {
     }
 }
 
-/// A session that can be opened without the rest of the program.
+/// Everything that opening a session needs, so that another thread can do it.
 pub(super) struct SessionOpener {
     dirs: Dirs,
     workspace: PathBuf,
     target: SessionTarget,
-    /// The id of a session that is made.
+    /// The id of a session that is created.
     new_id: SessionId,
     forks: bool,
-    /// How the session is kept; `None` for a run that keeps none.
+    /// How the session is stored; `None` for an ephemeral run.
     options: Option<Options>,
     cancel: Cancel,
 }
 
-/// The session of a run, and what it held before.
+/// The session of a run, and its content before the run.
 pub(super) struct OpenedSession {
     pub(super) id: SessionId,
-    /// `None` for a run that keeps no session.
+    /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
     pub(super) past_contents: PastContents,
 }
 
-/// What a stored session held before this run.
+/// The content of a stored session before this run.
 #[derive(Default)]
-struct Stored {
+struct StoredContent {
     past: ResumedState,
     past_contents: PastContents,
-    /// The workspace it last worked in.
+    /// The workspace of its last run.
     cwd: Option<PathBuf>,
 }
 
-impl Stored {
+impl StoredContent {
     fn fold(&mut self, event: Event) {
         self.past.fold(&event);
         self.past_contents.fold(&event);
@@ -79,10 +79,10 @@ impl Stored {
 }
 
 impl SessionOpener {
-    /// Takes what the flags and the configuration say of the session.
+    /// Returns an opener of the session that `target`, the flags and the configuration describe.
     ///
     /// # Errors
-    /// `BadConfig` for a durability that does not exist.
+    /// `BadConfig` for an unknown durability.
     pub(super) fn new(app: &AppContext, target: &SessionTarget) -> Result<Self, Reason> {
         let cancel = Cancel::default();
         let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
@@ -97,7 +97,7 @@ impl SessionOpener {
         })
     }
 
-    /// The id of the session, where it is known before any is looked for.
+    /// Returns the id of the session, where it is known before the session is found.
     pub(super) fn expected_id(&self) -> Option<SessionId> {
         match &self.target {
             SessionTarget::New => Some(self.new_id),
@@ -106,21 +106,20 @@ impl SessionOpener {
         }
     }
 
-    /// Whether the run resumes a session that should be there already.
-    pub(super) fn is_of_stored(&self) -> bool {
+    /// Whether the run resumes a session that should exist already.
+    pub(super) fn resumes(&self) -> bool {
         self.target != SessionTarget::New && !self.forks
     }
 
-    /// Opens the session on a thread of its own. A stop ends the wait for the lease and the reading at once; a disk that
-    /// does not answer is not waited for.
+    /// Opens the session on another thread. A stop ends the wait for the lease and for the disk at once.
     ///
     /// # Errors
     /// The reason of the stop; `System` when no thread can be started; as `open`.
-    pub(super) async fn open_unless_stopped(self, stop: &Stop) -> Result<OpenedSession, Failure> {
+    pub(super) async fn open_cancellable(self, stop: &Stop) -> Result<OpenedSession, Failure> {
         let cancel = self.cancel.clone();
         let (sender, opened) = oneshot::channel();
         let work = move || {
-            // After a stop nobody receives it.
+            // After a stop the receiver is gone.
             let _ = sender.send(self.open());
         };
         std::thread::Builder::new().name("session".to_owned()).spawn(work).map_err(no_thread)?;
@@ -136,12 +135,12 @@ impl SessionOpener {
         }
     }
 
-    /// Opens, makes or forks the session. Without `options` it is only read.
+    /// Opens, creates or forks the session. Without `options` it is only read.
     ///
     /// # Errors
     /// `UnknownSession`, `NoSessionToContinue`, `SessionElsewhere`, `SessionBusy`, `SessionDamaged`, `CannotCreate`,
     /// `Io`.
-    pub(super) fn open(self) -> Result<OpenedSession, Failure> {
+    fn open(self) -> Result<OpenedSession, Failure> {
         let sessions = self.dirs.sessions();
         match self.options {
             Some(_) => self.dirs.create_sessions_dir()?,
@@ -150,13 +149,13 @@ impl SessionOpener {
         let (id, is_stored) = match &self.target {
             SessionTarget::New => (self.new_id, false),
             SessionTarget::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
-            SessionTarget::Named(name) => self.named(name)?,
+            SessionTarget::Named(name) => self.resolve_name(name)?,
         };
         if self.forks && !is_stored {
             return Err(Reason::UnknownSession { session: id.to_string() }.into());
         }
-        let failed = |error| Failure::from(reason_of(&error, id));
-        let mut stored = Stored::default();
+        let failed = |error| Failure::from(session_error_reason(&error, id));
+        let mut stored = StoredContent::default();
         let mut each = |event| stored.fold(event);
         let run_id = if self.forks { SessionId::random() } else { id };
         let session = match (&self.options, is_stored) {
@@ -176,7 +175,7 @@ impl SessionOpener {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
-        let Stored { past, past_contents, cwd } = stored;
+        let StoredContent { past, past_contents, cwd } = stored;
         if !self.forks
             && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
         {
@@ -186,8 +185,8 @@ impl SessionOpener {
         Ok(OpenedSession { id: run_id, session, past, past_contents })
     }
 
-    /// The session of that name; a UUID not seen before is claimed.
-    fn named(&self, name: &str) -> Result<(SessionId, bool), Failure> {
+    /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session.
+    fn resolve_name(&self, name: &str) -> Result<(SessionId, bool), Failure> {
         let sessions = self.dirs.sessions();
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
             return Ok((nth_newest(&sessions, &self.workspace, position)?, true));
@@ -197,14 +196,14 @@ impl SessionOpener {
         Ok((id, ibeam_session::exists(&sessions, id)))
     }
 
-    /// Whether the session last worked in another directory that still exists: its files are not meant.
+    /// Whether the last run of the session was in another directory that still exists. Its files have other contents.
     fn is_other_workspace(&self, cwd: &Path) -> bool {
-        let ours = self.workspace.to_string_lossy();
-        cwd != self.workspace && cwd != Path::new(&*ours) && cwd.is_dir()
+        let own = self.workspace.to_string_lossy();
+        cwd != self.workspace && cwd != Path::new(&*own) && cwd.is_dir()
     }
 }
 
-/// Reads a stored session and leaves it as it is.
+/// Reads a stored session without changing it.
 ///
 /// # Errors
 /// As `SessionOpener::open`.
@@ -215,21 +214,21 @@ fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Ev
         Ok(())
     };
     let recorded = ibeam_session::read::<SessionError>(sessions, id, &mut each);
-    match recorded.map_err(|error| reason_of(&error, id))?.damage {
-        Some(Damage { path, line, said }) => Err(damaged(id, &path, line, &said).into()),
+    match recorded.map_err(|error| session_error_reason(&error, id))?.damage {
+        Some(Damage { path, line, said }) => Err(damaged_session_reason(id, &path, line, &said).into()),
         None => Ok(()),
     }
 }
 
-/// Whether the run keeps no session.
+/// Whether runs store no session.
 pub(crate) fn is_ephemeral(app: &AppContext) -> bool {
     app.base.config.is_enabled(&["session", "ephemeral"])
 }
 
-/// How sessions are kept here.
+/// Returns the configured options of stored sessions.
 ///
 /// # Errors
-/// `BadConfig` for a durability that there is not.
+/// `BadConfig` for an unknown durability.
 pub(crate) fn session_options(app: &AppContext) -> Result<Options, Reason> {
     let durability = match app.base.config.text(&["session", "durability"]) {
         None | Some("default") => Durability::Written,
@@ -250,12 +249,13 @@ pub(crate) fn session_options(app: &AppContext) -> Result<Options, Reason> {
     Ok(Options { durability, wait, ..Options::default() })
 }
 
-/// The session of `workspace` in that position, 1 for the newest.
+/// Returns the session of `workspace` at `position`, where 1 is the newest.
 ///
 /// # Errors
-/// `NoSessionToContinue` when there is none, `UnknownSession` when there are not so many; `Io`.
+/// `NoSessionToContinue` when there is no session, `UnknownSession` when there are fewer than `position`; `Io`.
 pub(crate) fn nth_newest(sessions: &Path, workspace: &Path, position: usize) -> Result<SessionId, Failure> {
-    let sessions = ibeam_session::list(sessions, Some(workspace)).map_err(|error| session_io(&error))?;
+    let sessions =
+        ibeam_session::list(sessions, Some(workspace)).map_err(|error| session_store_reason(&error))?;
     let found = position.checked_sub(1).and_then(|index| sessions.get(index));
     let none = || match position {
         1 => Reason::NoSessionToContinue { cwd: workspace.display().to_string() },
@@ -264,8 +264,8 @@ pub(crate) fn nth_newest(sessions: &Path, workspace: &Path, position: usize) -> 
     Ok(found.ok_or_else(none)?.id)
 }
 
-/// What a failure of the store means for a run.
-pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
+/// Returns the reason for a run that fails with an error of the session store.
+pub(crate) fn session_error_reason(error: &SessionError, id: SessionId) -> Reason {
     let session = id.to_string();
     match error {
         SessionError::Unknown { .. } => Reason::UnknownSession { session },
@@ -273,17 +273,19 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
         SessionError::Leased { holder, path } => {
             Reason::SessionLeased { session, holder: holder.clone(), path: path.display().to_string() }
         }
-        SessionError::Damaged { path, line, said } => damaged(id, path, *line, said),
+        SessionError::Damaged { path, line, said } => damaged_session_reason(id, path, *line, said),
         SessionError::Create { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), detail: source.to_string() }
         }
-        SessionError::Low { .. } | SessionError::Io { .. } | SessionError::Cancelled => session_io(error),
-        SessionError::Removed { .. } => unwritten(error),
+        SessionError::Low { .. } | SessionError::Io { .. } | SessionError::Cancelled => {
+            session_store_reason(error)
+        }
+        SessionError::Removed { .. } => journal_write_reason(error),
     }
 }
 
-/// Damage, with the file where it is not the first of the journal.
-pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, detail: &str) -> Reason {
+/// Returns the reason for a damaged session. Names the file unless it is the first one of the journal.
+pub(crate) fn damaged_session_reason(id: SessionId, path: &Path, line: u64, detail: &str) -> Reason {
     let detail = match path.file_name().and_then(|name| name.to_str()) {
         Some("events.jsonl") | None => detail.to_owned(),
         Some(name) => format!("{detail} (in `{name}`)"),
@@ -291,15 +293,15 @@ pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, detail: &str) -> Re
     Reason::SessionDamaged { session: id.to_string(), line, detail }
 }
 
-/// What it means for a run that its session cannot be written.
-pub(crate) fn unwritten(error: &SessionError) -> Reason {
+/// Returns the reason for a run whose journal cannot be written.
+pub(crate) fn journal_write_reason(error: &SessionError) -> Reason {
     match error {
         SessionError::Removed { path } => Reason::SessionRemoved { path: path.display().to_string() },
         error => Reason::Io { what: "session".to_owned(), detail: error.to_string() },
     }
 }
 
-/// The same where no session is named.
-pub(crate) fn session_io(error: &SessionError) -> Reason {
+/// Returns the reason for a failure with all sessions instead of a certain one.
+pub(crate) fn session_store_reason(error: &SessionError) -> Reason {
     Reason::Io { what: "sessions".to_owned(), detail: error.to_string() }
 }
