@@ -1,12 +1,12 @@
-//! Turns a stream of one agent into that of another, line by line, and says what was lost on the way.
+//! Converts the streams of agents into each other, line by line, and reports what was lost.
 //!
-//! Contract 1 is the form in the middle. A decoder makes [`step`]s of the lines of the source, an encoder writes them
-//! as the target does. What stands in a head, a call or an end goes as a *card*, a value in the source's own form;
-//! `form` turns cards into contract 1 and back. What is lost is found by trying: a card that was said in the target is
-//! brought back, and whatever is not there again is in [`Losses`]. So a gap in a table is a loss that is told.
+//! Contract 1 is the common form. A decoder turns the lines of the source into [`Step`]s, and an encoder writes the steps
+//! as lines of the target. The data of a head, a call or an end is a [`Payload`] in the form of its dialect, which the
+//! dialect converts into contract 1 and back. Losses are found by a conversion back: a part of a payload that does not
+//! return is in [`Losses`]. So a gap in a table is a reported loss.
 //!
-//! State is what a stream needs: the text of a segment, the calls that are open, and the answer where the target
-//! repeats it. Does no I/O, knows no clock and makes up no random ids: the same lines give the same bytes.
+//! A stream needs state: the text of a segment, the open calls, and the answer where the target repeats it. The crate
+//! does no I/O, reads no clock and invents no random ids: the same lines give the same bytes.
 //!
 //! ```
 //! use ibeam_dialects::{Converter, DialectName};

@@ -69,32 +69,32 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     if call.key == MCP {
         let result = call.result.take().map(mcp_result_from_contract);
         let (server, tool, input) = tool_table::mcp_from_contract(&mut call.args);
-        return whole(&format!("mcp__{server}__{tool}"), input, result);
+        return payload_of(&format!("mcp__{server}__{tool}"), input, result);
     }
     if let Some(tool) = tool_table::find_by_key(TOOLS, &call.key, &call.args) {
         let result = call.result.is_some().then(|| tool_results::from_contract(&call));
         let name = tool.names.first().copied().unwrap_or_default();
-        return whole(name, Value::Object(tool.args_from_contract(call.args)), result);
+        return payload_of(name, Value::Object(tool.args_from_contract(call.args)), result);
     }
     let result = call.result.take();
     if !tool_table::is_function(&call.key) {
-        return whole(&call.key, Value::Object(call.args), result.map(untyped_result));
+        return payload_of(&call.key, Value::Object(call.args), result.map(untyped_result));
     }
     let (name, arguments) = call.function_parts();
-    whole(&name, Value::Object(arguments), result.map(untyped_result))
+    payload_of(&name, Value::Object(arguments), result.map(untyped_result))
 }
 
-fn whole(name: &str, input: Value, result: Option<Value>) -> Payload {
+fn payload_of(name: &str, input: Value, result: Option<Value>) -> Payload {
     object([(USE, json!({ "name": name, "input": input })), (RESULT, result.into())])
 }
 
-/// The result of a tool that contract 1 does not know: what a stream of theirs had, or an arm of ours.
+/// Converts the result of a tool without a key in contract 1: a result of Claude Code, or an arm of contract 1.
 pub(super) fn untyped_result(result: Value) -> Value {
     match result {
         Value::Object(result) if result.contains_key("content") => Value::Object(result),
         Value::Object(result) => {
             match result.iter().find(|(arm, payload)| arm.as_str() != "success" && payload.is_object()) {
-                Some((arm, payload)) => failed(arm, payload),
+                Some((arm, payload)) => failure_from_contract(arm, payload),
                 None => {
                     let result = Value::Object(result);
                     json!({ "content": result.to_string(), "tool_use_result": result })
@@ -105,18 +105,18 @@ pub(super) fn untyped_result(result: Value) -> Value {
     }
 }
 
-pub(super) fn failed(arm: &str, payload: &Value) -> Value {
-    let words = contract::failure_text(arm, payload);
-    let only_words = payload.as_object().is_some_and(|payload| payload.len() == 1);
+pub(super) fn failure_from_contract(arm: &str, payload: &Value) -> Value {
+    let text = contract::failure_text(arm, payload);
+    let is_message_only = payload.as_object().is_some_and(|payload| payload.len() == 1);
     let structured = match arm {
-        "error" if only_words => format!("Error: {words}").into(),
+        "error" if is_message_only => format!("Error: {text}").into(),
         _ => json!({ arm: payload }),
     };
-    let words = match (arm, payload.get("exitCode").and_then(Value::as_i64)) {
-        ("failure", Some(code)) => format!("Exit code {code}\n{words}"),
-        _ => words,
+    let text = match (arm, payload.get("exitCode").and_then(Value::as_i64)) {
+        ("failure", Some(code)) => format!("Exit code {code}\n{text}"),
+        _ => text,
     };
-    json!({ "content": words, "is_error": true, "tool_use_result": structured })
+    json!({ "content": text, "is_error": true, "tool_use_result": structured })
 }
 
 fn mcp_result_to_contract(mut result: Object) -> Value {
@@ -146,8 +146,8 @@ fn mcp_result_from_contract(result: Value) -> Value {
         result.as_object().and_then(|arms| arms.iter().find(|(name, _)| ARMS.contains(&name.as_str())));
     let Some((arm, payload)) = arms else { return untyped_result(result) };
     if arm != "success" {
-        let words = contract::failure_text(arm, payload);
-        return json!({ "content": words, "is_error": true, "tool_use_result": { arm: payload } });
+        let text = contract::failure_text(arm, payload);
+        return json!({ "content": text, "is_error": true, "tool_use_result": { arm: payload } });
     }
     let mut success = into_object(payload.clone());
     let content = tool_table::blocks_from_contract(take_list(&mut success, "content").unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Lines of Claude Code as steps.
 //!
-//! With partial messages a text comes twice, in `stream_event`s and whole; the whole one is passed over.
+//! With partial messages a text comes twice, in `stream_event`s and complete; the complete one is skipped.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use crate::iso_time;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 
-/// Calls that may wait for their result.
+/// The most calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
-/// What it has to remember.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    begun: bool,
+    has_started: bool,
     session: String,
     model: String,
-    /// The calls whose result is to come.
+    /// The answer and the payload of each call without a result, by id.
     open: HashMap<String, (Option<String>, Payload)>,
-    /// The text that came in pieces and has not come whole.
+    /// The text that came in pieces and not yet complete.
     pieces: TextDigest,
-    /// The text of the last whole message.
+    /// The text of the last complete message.
     last: TextDigest,
 }
 
@@ -41,23 +41,23 @@ impl StepDecoder for Decoder {
             return false;
         }
         let session = take_text(&mut event, "session_id").unwrap_or_default();
-        if !self.begun && kind != "system" && !session.is_empty() {
-            self.begun = true;
+        if !self.has_started && kind != "system" && !session.is_empty() {
+            self.has_started = true;
             self.session.clone_from(&session);
             sink.push(Step::Init { session: session.clone(), payload: json!({ "system/init": {} }) });
         }
-        if self.begun && session != self.session && !session.is_empty() {
+        if self.has_started && session != self.session && !session.is_empty() {
             sink.lose("session_id");
         }
         match kind.as_str() {
             "system" => {
                 event.shift_remove("subtype");
                 drop_uuid("system/init", &mut event, sink);
-                if self.begun {
+                if self.has_started {
                     sink.lose("system/init");
                     return true;
                 }
-                self.begun = true;
+                self.has_started = true;
                 self.session.clone_from(&session);
                 text(&event, "model").unwrap_or_default().clone_into(&mut self.model);
                 sink.push(Step::Init { session, payload: json!({ "system/init": event }) });
@@ -67,7 +67,7 @@ impl StepDecoder for Decoder {
             "stream_event" => self.partial(event, sink),
             _ => {
                 drop_uuid("result", &mut event, sink);
-                // The answer again.
+                // The end repeats the answer.
                 if text(&event, "subtype") == Some("success")
                     && !event.get("is_error").and_then(Value::as_bool).unwrap_or_default()
                     && text(&event, "result").is_some_and(|result| self.last.matches(result))
@@ -95,7 +95,7 @@ impl Decoder {
         }
         sink.lose_rest("assistant.message", &message);
         drop_uuid("assistant", &mut event, sink);
-        // What a sub-agent says is not the answer; what it calls is done.
+        // Texts of sub-agents are not part of the answer, but their calls are executed.
         let own = is_own(&event);
         sink.lose_rest("assistant", &event);
         for block in blocks {
@@ -141,7 +141,7 @@ impl Decoder {
         let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("user") };
         let structured = take(&mut event, "tool_use_result");
         drop_uuid("user", &mut event, sink);
-        // The mark of a prompt that is repeated; nothing follows from it.
+        // The flag of a repeated prompt has no meaning here.
         event.shift_remove("isReplay");
         let blocks = match take(&mut message, "content") {
             Value::String(text) => vec![json!({ "type": "text", "text": text })],
@@ -204,7 +204,7 @@ impl Decoder {
         let inner = take_object(&mut event, "event").unwrap_or_default();
         let kind = text(&inner, "type").unwrap_or_default();
         if own && kind == "content_block_start" {
-            // What came before it and never whole was given up.
+            // A text that was not completed is abandoned.
             self.pieces = TextDigest::default();
         }
         let delta =
@@ -223,12 +223,12 @@ impl Decoder {
     }
 }
 
-/// It is of the run itself, not of a sub-agent.
+/// Whether the event belongs to the run itself, not to a sub-agent.
 fn is_own(event: &Object) -> bool {
     event.get("parent_tool_use_id").is_none_or(Value::is_null)
 }
 
-/// Ids of lines; no other dialect has them, so they are a loss of every event.
+/// Removes the id of a line, which no other dialect has.
 fn drop_uuid(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
     if event.shift_remove("uuid").is_some() {
         sink.lose(&format!("{name}.uuid"));

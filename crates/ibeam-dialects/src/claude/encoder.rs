@@ -1,4 +1,4 @@
-//! Steps as lines of Claude Code. One block a message, as it prints them.
+//! Steps as lines of Claude Code, with one block in each message.
 
 use std::collections::HashMap;
 
@@ -8,26 +8,26 @@ use crate::json::{Object, into_object, object, take, take_object, text};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 use crate::{ids, iso_time};
 
-/// The most bytes of inputs that are kept for the end.
-const MAX_KEPT_BYTES: usize = 1 << 20;
+/// The most bytes of inputs that are stored for the end.
+const MAX_STORED_BYTES: usize = 1 << 20;
 
-/// What it has to remember.
+/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
-    /// What ids are made of: the session and, where it goes on, the run.
+    /// The source of derived ids: the run, if it is in progress, and the session.
     seed: String,
     model: String,
-    /// Lines so far; their ids come of it.
+    /// The number of lines so far, for their ids.
     lines: u64,
-    /// Answers of the model without an id.
+    /// The number of answers without an id.
     answers: u64,
     /// The text of the last segment, which the end repeats.
     last: String,
-    /// The inputs of calls that failed, by id: the end repeats those that were refused.
+    /// The inputs of failed calls by id; the end repeats the inputs of refused calls.
     failed: HashMap<String, Value>,
-    /// The bytes of these inputs.
-    kept: usize,
+    /// The size of these inputs in bytes.
+    stored_bytes: usize,
 }
 
 impl StepEncoder for Encoder {
@@ -79,18 +79,18 @@ impl StepEncoder for Encoder {
                 let mut result = result.unwrap_or_default();
                 let structured = take(&mut result, "tool_use_result");
                 if result.get("is_error").is_some_and(|failed| *failed == true) {
-                    self.keep_input(&id, payload.pointer("/assistant~1tool_use/input"));
+                    self.store_input(&id, payload.pointer("/assistant~1tool_use/input"));
                 }
                 let mut block = into_object(json!({ "type": "tool_result", "tool_use_id": id }));
                 block.extend(result);
                 let mut event = self.head("user");
                 event.insert("message".to_owned(), json!({ "role": "user", "content": [block] }));
                 event.insert("parent_tool_use_id".to_owned(), Value::Null);
-                let further = object([
+                let optional = object([
                     ("timestamp", at_ms.and_then(iso_time::to_iso).into()),
                     ("tool_use_result", structured),
                 ]);
-                event.extend(into_object(further));
+                event.extend(into_object(optional));
                 self.write(event, out);
             }
             Step::End(mut payload) => {
@@ -121,11 +121,11 @@ impl Encoder {
         into_object(json!({ "type": kind, "session_id": self.session }))
     }
 
-    fn keep_input(&mut self, id: &str, input: Option<&Value>) {
+    fn store_input(&mut self, id: &str, input: Option<&Value>) {
         let Some(input) = input else { return };
-        let bytes = self.kept.saturating_add(input.to_string().len());
-        if bytes <= MAX_KEPT_BYTES {
-            self.kept = bytes;
+        let bytes = self.stored_bytes.saturating_add(input.to_string().len());
+        if bytes <= MAX_STORED_BYTES {
+            self.stored_bytes = bytes;
             self.failed.insert(id.to_owned(), input.clone());
         }
     }

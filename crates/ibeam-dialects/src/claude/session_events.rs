@@ -12,7 +12,7 @@ use crate::tool_table;
 const INIT: &str = "system/init";
 const RESULT: &str = "result";
 
-/// What may be done: ours, theirs. Of equal ones the first is written.
+/// Permission modes: in contract 1, in Claude Code. The first match is written.
 const MODES: &[(&str, &str)] = &[
     ("default", "default"),
     ("force", "bypassPermissions"),
@@ -23,8 +23,8 @@ const MODES: &[(&str, &str)] = &[
     ("default", "auto"),
 ];
 
-/// Where the key comes from: ours, theirs.
-const KEYS: &[(&str, &str)] = &[
+/// Sources of the key: in contract 1, in Claude Code.
+const KEY_SOURCES: &[(&str, &str)] = &[
     ("env", "ANTHROPIC_API_KEY"),
     ("login", "/login managed key"),
     ("flag", "temporary"),
@@ -36,18 +36,18 @@ const KEYS: &[(&str, &str)] = &[
     ("login", "org"),
 ];
 
-fn ours_of(table: &[(&'static str, &'static str)], word: &str) -> Option<&'static str> {
-    table.iter().find(|(_, theirs)| *theirs == word).map(|(ours, _)| *ours)
+fn find_in_contract(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(_, claude)| *claude == name).map(|(contract, _)| *contract)
 }
 
-fn theirs_of(table: &[(&'static str, &'static str)], word: &str) -> Option<&'static str> {
-    table.iter().find(|(ours, _)| *ours == word).map(|(_, theirs)| *theirs)
+fn find_in_claude(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(contract, _)| *contract == name).map(|(_, claude)| *claude)
 }
 
 pub(super) fn init_to_contract(payload: Payload) -> Payload {
     let mut init = into_object(payload).shift_remove(INIT).map(into_object).unwrap_or_default();
-    let key = text(&init, "apiKeySource").and_then(|word| ours_of(KEYS, word));
-    let mode = text(&init, "permissionMode").and_then(|word| ours_of(MODES, word));
+    let key = text(&init, "apiKeySource").and_then(|name| find_in_contract(KEY_SOURCES, name));
+    let mode = text(&init, "permissionMode").and_then(|name| find_in_contract(MODES, name));
     let names = |names: Vec<Value>| -> Value {
         names.iter().filter_map(Value::as_str).map(|name| tool_table::name_to_contract(TOOLS, name)).collect()
     };
@@ -65,9 +65,11 @@ pub(super) fn init_to_contract(payload: Payload) -> Payload {
 pub(super) fn init_from_contract(payload: Payload) -> Payload {
     let mut init = into_object(payload).shift_remove(INIT).map(into_object).unwrap_or_default();
     let needs_none = init.get("ibeam").is_some_and(|ibeam| text_at(ibeam, "/api_key") == "none");
-    let key =
-        text(&init, "apiKeySource").and_then(|word| theirs_of(KEYS, word)).unwrap_or("ANTHROPIC_API_KEY");
-    let mode = text(&init, "permissionMode").and_then(|word| theirs_of(MODES, word)).unwrap_or("default");
+    let key = text(&init, "apiKeySource")
+        .and_then(|name| find_in_claude(KEY_SOURCES, name))
+        .unwrap_or("ANTHROPIC_API_KEY");
+    let mode =
+        text(&init, "permissionMode").and_then(|name| find_in_claude(MODES, name)).unwrap_or("default");
     let names = take_list(&mut init, "tools").unwrap_or_default();
     let names =
         names.iter().filter_map(Value::as_str).map(|name| tool_table::name_from_contract(TOOLS, name));

@@ -1,6 +1,6 @@
-//! Results of the tools that contract 1 has too: `tool_result`, and the structured result beside it, `tool_use_result`.
+//! Results of the tools that contract 1 has too: `tool_result`, and the structured `tool_use_result`.
 //!
-//! `tool_use_result` is any JSON, so what contract 1 has beyond Claude Code's own keys stands there too.
+//! `tool_use_result` is any JSON, so it also carries the keys that only contract 1 has.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::json::{Object, add_missing, into_object, object, take, take_list, tak
 use crate::text_results::absolute;
 use crate::tool_table;
 
-/// How a refusal begins; nothing else tells it from a failure.
+/// The starts of refusals; nothing else distinguishes a refusal from a failure.
 const REFUSALS: &[&str] = &[
     "Claude requested permissions",
     "Permission to use ",
@@ -18,7 +18,7 @@ const REFUSALS: &[&str] = &[
     "The user doesn't want to proceed with this tool use",
 ];
 
-/// The result of a tool that contract 1 has a key for.
+/// Converts the result of a tool into contract 1.
 pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &str) -> Value {
     let content = content_text(&result);
     let mut structured = take(&mut result, "tool_use_result");
@@ -89,13 +89,13 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
             success = into_object(
                 json!({ "command": args.get("command").cloned().unwrap_or_default(), "exitCode": 0 }),
             );
-            let printed = match &structured {
+            let output = match &structured {
                 Value::Object(_) => (text_of(&structured, "stdout"), text_of(&structured, "stderr")),
                 _ => (content.as_str(), ""),
             };
-            success.insert("stdout".to_owned(), printed.0.into());
-            success.insert("stderr".to_owned(), printed.1.into());
-            success.insert("interleavedOutput".to_owned(), [printed.0, printed.1].concat().into());
+            success.insert("stdout".to_owned(), output.0.into());
+            success.insert("stderr".to_owned(), output.1.into());
+            success.insert("interleavedOutput".to_owned(), [output.0, output.1].concat().into());
         }
         "updateTodosToolCall" => {
             let todos = structured.as_object_mut().and_then(|object| take_list(object, "newTodos"));
@@ -117,7 +117,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
         _ => drop(success.insert("message".to_owned(), content.into())),
     }
     match structured {
-        // What the structured result says itself beats what was guessed.
+        // Keys of the structured result replace derived ones.
         Value::Object(structured) => {
             let fixed = ["exitCode", "path", "content"];
             for (name, value) in structured {
@@ -133,13 +133,13 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
     json!({ "success": contract::in_contract_order(key, success) })
 }
 
-/// The same as content, mark of failure and structured result.
+/// Converts a result of contract 1 into content, failure flag and structured result.
 pub(super) fn from_contract(our: &ContractCall) -> Value {
     let Some((arm, payload)) = our.arm() else {
         return calls::untyped_result(our.result.clone().unwrap_or_default());
     };
     if arm != "success" {
-        return calls::failed(arm, payload);
+        return calls::failure_from_contract(arm, payload);
     }
     let mut success = into_object(payload.clone());
     let args = &our.args;
@@ -188,7 +188,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             json!({ "content": message, "tool_use_result": structured })
         }
         "shellToolCall" => {
-            let printed = contract::command_output(&Value::Object(success.clone()));
+            let output = contract::command_output(&Value::Object(success.clone()));
             drop_if_is(&mut success, "command", args.get("command"));
             if success.get("exitCode") == Some(&json!(0)) {
                 success.shift_remove("exitCode");
@@ -203,7 +203,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             let both = [structured.get("stdout"), structured.get("stderr")];
             let both: String = both.into_iter().flatten().filter_map(Value::as_str).collect();
             drop_if_is(&mut structured, "interleavedOutput", Some(&both.into()));
-            json!({ "content": printed, "is_error": false, "tool_use_result": structured })
+            json!({ "content": output, "is_error": false, "tool_use_result": structured })
         }
         "updateTodosToolCall" => {
             let message = message_of(&mut success, "Todos have been modified.");
@@ -239,7 +239,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
     }
 }
 
-/// What stands in `content` as text.
+/// Returns the texts in `content`.
 fn content_text(result: &Object) -> String {
     match result.get("content") {
         Some(Value::String(text)) => text.clone(),
@@ -250,19 +250,19 @@ fn content_text(result: &Object) -> String {
     }
 }
 
-/// `Exit code 1`, then what was printed.
+/// Parses `Exit code 1`, followed by the output.
 fn exit_code(content: &str) -> Option<(i64, &str)> {
     let rest = content.strip_prefix("Exit code ")?;
     let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
     Some((code.parse().ok()?, output))
 }
 
-/// Lines as Claude Code numbers them for the model; a line end begins a further one.
+/// Numbers lines as Claude Code does for the model; a line end at the end starts another line.
 fn numbered(text: &str, start: u64) -> String {
     if text.is_empty() {
         return String::new();
     }
-    // A stranger's offset may be as great as numbers are.
+    // An offset of a foreign stream may be the largest number.
     let number = |at: usize| start.saturating_add(at as u64);
     let lines = text.split('\n').enumerate().map(|(at, line)| format!("{}\t{line}", number(at)));
     lines.collect::<Vec<_>>().join("\n")
@@ -272,7 +272,7 @@ fn lines_of(text: &str) -> usize {
     text.split('\n').count()
 }
 
-/// The message that stands for the result; some words where there is none.
+/// Removes and returns the message of a result, or a default message.
 fn message_of(success: &mut Object, otherwise: &str) -> String {
     take_text(success, "message").unwrap_or_else(|| otherwise.to_owned())
 }
@@ -281,7 +281,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Takes out what is said elsewhere already.
+/// Removes a key whose value is known from elsewhere.
 fn drop_if(value: &mut Value, key: &str, known: &str) {
     if let Some(object) = value.as_object_mut() {
         drop_if_is(object, key, Some(&known.into()));

@@ -1,8 +1,8 @@
-//! Calls: items with a state of their own.
+//! Calls: items with a state.
 //!
-//! Codex reads and searches by commands, so such calls become commands. Any other call that contract 1 has a tool for and
-//! Codex has no item for is said as the tool of a server named `ibeam`, with our own result as its structured content; a
-//! tool that is no key of contract 1 as one of a server named `function`.
+//! Codex reads and searches with commands, so calls of such tools become commands. Other tools of contract 1 that Codex
+//! has no item for become tools of a server named `ibeam`, with the result of contract 1 as structured content. Tools
+//! without a key in contract 1 become tools of a server named `function`.
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,12 @@ use crate::step::Payload;
 use crate::text_results;
 use crate::tool_table::{self, MCP};
 
-const OURS: &str = "ibeam";
-const FUNCTION: &str = "function";
+/// The server of tools that contract 1 has a key for.
+const CONTRACT_SERVER: &str = "ibeam";
+/// The server of tools that contract 1 has no key for.
+const FUNCTION_SERVER: &str = "function";
 
-/// Files by what becomes of them: our tool, their kind.
+/// The tools that change files, and the kinds of their changes.
 const CHANGES: &[(&str, &str)] =
     &[("writeToolCall", "add"), ("editToolCall", "update"), ("deleteToolCall", "delete")];
 
@@ -33,7 +35,7 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
             let result = Some(json!({ "success": { "todos": todos } }));
             ContractCall { key: "updateTodosToolCall".to_owned(), args: into_object(args), result }
         }
-        // A search of the web, a call of another agent, and whatever comes to be: the item itself as arguments.
+        // A web search, a call of another agent, or an unknown item: the item itself as arguments.
         _ => {
             let result = match take_text(&mut item, "status").as_deref() {
                 Some("in_progress") => None,
@@ -148,15 +150,15 @@ fn change_to_contract(mut item: Object, cwd: &str) -> ContractCall {
         );
     };
     let path = text_at(change, "/path");
-    let whole =
+    let absolute =
         if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", cwd.trim_end_matches('/')) };
     let (args, success) = match key {
         "writeToolCall" => (
             json!({ "path": path, "fileText": "" }),
-            json!({ "path": whole, "linesCreated": 0, "fileSize": 0 }),
+            json!({ "path": absolute, "linesCreated": 0, "fileSize": 0 }),
         ),
-        "deleteToolCall" => (json!({ "path": path }), json!({ "path": whole, "fileSize": 0 })),
-        _ => (json!({ "path": path }), json!({ "path": whole })),
+        "deleteToolCall" => (json!({ "path": path }), json!({ "path": absolute, "fileSize": 0 })),
+        _ => (json!({ "path": path }), json!({ "path": absolute })),
     };
     ContractCall { key: key.to_owned(), args: into_object(args), result: ended(success) }
 }
@@ -182,15 +184,15 @@ fn server_to_contract(mut item: Object) -> ContractCall {
     let mut result = take_object(&mut item, "result").unwrap_or_default();
     let structured = take(&mut result, "structured_content");
     let mut call = match (server.as_str(), arguments) {
-        (OURS, Value::Object(args)) => ContractCall { key: tool, args, result: None },
-        (FUNCTION, arguments) => ContractCall::function(&tool, &arguments, None),
+        (CONTRACT_SERVER, Value::Object(args)) => ContractCall { key: tool, args, result: None },
+        (FUNCTION_SERVER, arguments) => ContractCall::function(&tool, &arguments, None),
         (server, arguments) => tool_table::mcp_to_contract(server, &tool, arguments),
     };
-    let own = server == OURS || server == FUNCTION;
+    let is_own_server = server == CONTRACT_SERVER || server == FUNCTION_SERVER;
     call.result = match (state.as_str(), error) {
         ("in_progress", _) => None,
         (_, Some(message)) => Some(json!({ "error": { "errorMessage": message } })),
-        _ if own && structured.is_object() => Some(structured),
+        _ if is_own_server && structured.is_object() => Some(structured),
         (state, None) => {
             let blocks =
                 tool_table::blocks_to_contract(take_list(&mut result, "content").unwrap_or_default());
@@ -208,14 +210,19 @@ fn server_to_contract(mut item: Object) -> ContractCall {
 fn server_from_contract(call: &mut ContractCall) -> Value {
     let result = call.result.take();
     if call.key != MCP {
-        return own(OURS, &call.key, Value::Object(std::mem::take(&mut call.args)), result);
+        return item_of_server(
+            CONTRACT_SERVER,
+            &call.key,
+            Value::Object(std::mem::take(&mut call.args)),
+            result,
+        );
     }
     let (server, tool, arguments) = tool_table::mcp_from_contract(&mut call.args);
     let Some(result) = result else {
         return item(&server, &tool, arguments, Value::Null, None, "in_progress");
     };
-    let whole = ContractCall { key: MCP.to_owned(), args: Object::new(), result: Some(result) };
-    match whole.arm() {
+    let call = ContractCall { key: MCP.to_owned(), args: Object::new(), result: Some(result) };
+    match call.arm() {
         Some(("success", payload)) => {
             let mut success = into_object(payload.clone());
             let blocks =
@@ -227,8 +234,8 @@ fn server_from_contract(call: &mut ContractCall) -> Value {
             item(&server, &tool, arguments, result.into(), None, if failed { "failed" } else { "completed" })
         }
         Some((arm, payload)) => {
-            let words = contract::failure_text(arm, payload);
-            item(&server, &tool, arguments, Value::Null, Some(words), "failed")
+            let message = contract::failure_text(arm, payload);
+            item(&server, &tool, arguments, Value::Null, Some(message), "failed")
         }
         None => item(&server, &tool, arguments, Value::Null, None, "completed"),
     }
@@ -249,14 +256,14 @@ fn function_from_contract(call: &mut ContractCall) -> Value {
         return Value::Object(item);
     }
     let result = call.result.take();
-    own(FUNCTION, &name, Value::Object(arguments), result)
+    item_of_server(FUNCTION_SERVER, &name, Value::Object(arguments), result)
 }
 
-/// A call as that of a server of ours.
-fn own(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Value {
+/// Returns a call of a tool that Codex does not have as a call of a server's tool.
+fn item_of_server(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Value {
     let Some(result) = result else { return item(server, tool, arguments, Value::Null, None, "in_progress") };
-    let whole = ContractCall { key: tool.to_owned(), args: Object::new(), result: Some(result.clone()) };
-    match whole.arm() {
+    let call = ContractCall { key: tool.to_owned(), args: Object::new(), result: Some(result.clone()) };
+    match call.arm() {
         Some(("error", payload)) if payload.as_object().is_some_and(|payload| payload.len() == 1) => item(
             server,
             tool,
@@ -266,14 +273,14 @@ fn own(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Val
             "failed",
         ),
         arm => {
-            let (words, state) = match arm {
+            let (text, state) = match arm {
                 Some(("success", payload)) => {
                     (payload.get("content").and_then(Value::as_str).map(str::to_owned), "completed")
                 }
                 Some((arm, payload)) => (Some(contract::failure_text(arm, payload)), "failed"),
                 None => (None, "completed"),
             };
-            let content = json!([{ "type": "text", "text": words.unwrap_or_else(|| result.to_string()) }]);
+            let content = json!([{ "type": "text", "text": text.unwrap_or_else(|| result.to_string()) }]);
             let result = json!({ "content": content, "structured_content": result });
             item(server, tool, arguments, result, None, state)
         }

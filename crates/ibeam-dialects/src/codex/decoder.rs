@@ -1,18 +1,18 @@
 //! Lines of Codex as steps.
 //!
-//! A to-do list is one item that is told again whenever it changes; each telling becomes a call of its own.
+//! A to-do list is one item that is repeated with each change; each repetition becomes a separate call.
 
 use serde_json::{Value, json};
 
 use crate::json::{Object, take_object, take_text, text};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// What it has to remember.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The to-do list as it was told last, and how often it was.
+    /// The last state of the to-do list, and the number of its states.
     todos: Option<(Object, u64)>,
-    /// An error that may turn out to be the end.
+    /// An error, which is the end if nothing follows.
     error: Option<Value>,
 }
 
@@ -20,7 +20,7 @@ impl StepDecoder for Decoder {
     fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         if kind != "error"
-            && let Some(_passed) = self.error.take()
+            && let Some(_) = self.error.take()
         {
             sink.lose("error");
         }
@@ -65,12 +65,12 @@ impl Decoder {
                 if event != "item.completed" {
                     return sink.lose(&format!("{event}/{kind}"));
                 }
-                let said = take_text(&mut item, "text").unwrap_or_default();
+                let content = take_text(&mut item, "text").unwrap_or_default();
                 item.shift_remove("type");
                 sink.lose_rest(&format!("item/{kind}"), &item);
                 sink.push(match kind.as_str() {
-                    "reasoning" => Step::Thought(said),
-                    _ => Step::Text(TextStep { text: said, at_ms: None, answer_id: None }),
+                    "reasoning" => Step::Thought(content),
+                    _ => Step::Text(TextStep { text: content, at_ms: None, answer_id: None }),
                 });
             }
             "todo_list" => self.todo_list(event, item, sink),
@@ -78,7 +78,7 @@ impl Decoder {
                 let id = take_text(&mut item, "id").unwrap_or_default();
                 let call = CallStep { id, answer_id: None, at_ms: None, payload: json!({ "item": item }) };
                 match event {
-                    // It does not know yet what it looks for.
+                    // The query is not known yet.
                     "item.started" if kind == "web_search" => sink.lose("item.started/web_search"),
                     "item.started" => sink.push(Step::CallStarted(call)),
                     "item.completed" => sink.push(Step::CallEnded(call)),
@@ -92,7 +92,7 @@ impl Decoder {
     fn todo_list(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
         let id = take_text(&mut item, "id").unwrap_or_default();
         let known = self.todos.as_ref().is_some_and(|(last, _)| *last == item);
-        // Its completion says that the turn is over, and nothing of the list.
+        // An unchanged list is completed because the turn has ended.
         if event == "item.completed" && known {
             return;
         }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::json::{into_object, take_object, text};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 
-/// What it has to remember.
+/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
-    /// Items so far; those without an id of their own are named by it.
+    /// The number of items so far, for the ids of items without one.
     items: u64,
-    /// The to-do list: its id, and how it was told last.
+    /// The id and the last state of the to-do list.
     todos: Option<(String, Value)>,
 }
 
@@ -23,21 +23,21 @@ impl StepEncoder for Encoder {
             }
             Step::Prompt(_) => {}
             Step::Text(TextStep { text, .. }) => {
-                let id = self.next();
+                let id = self.next_item_id();
                 self.item("item.completed", id, json!({ "type": "agent_message", "text": text }), out);
             }
             Step::Thought(text) => {
-                let id = self.next();
+                let id = self.next_item_id();
                 self.item("item.completed", id, json!({ "type": "reasoning", "text": text }), out);
             }
             Step::CallStarted(call) => {
                 self.items += 1;
-                let (id, item, todos) = parts(call);
+                let (id, item, todos) = item_of_call(call);
                 if !todos {
                     self.item("item.started", id, item, out);
                 }
             }
-            Step::CallEnded(call) => match parts(call) {
+            Step::CallEnded(call) => match item_of_call(call) {
                 (id, item, false) => self.item("item.completed", id, item, out),
                 (id, item, true) => {
                     let event = if self.todos.is_some() { "item.updated" } else { "item.started" };
@@ -61,20 +61,20 @@ impl StepEncoder for Encoder {
 }
 
 impl Encoder {
-    fn next(&mut self) -> String {
+    fn next_item_id(&mut self) -> String {
         self.items += 1;
         format!("item_{}", self.items - 1)
     }
 
     fn item(&self, event: &str, id: String, item: Value, out: &mut Vec<Value>) {
-        let mut whole = into_object(json!({ "id": id }));
-        whole.extend(into_object(item));
-        out.push(json!({ "type": event, "item": whole }));
+        let mut full_item = into_object(json!({ "id": id }));
+        full_item.extend(into_object(item));
+        out.push(json!({ "type": event, "item": full_item }));
     }
 }
 
-/// The id of a call, its item, and whether that is a to-do list.
-fn parts(call: CallStep) -> (String, Value, bool) {
+/// Returns the id of a call, its item, and whether the item is a to-do list.
+fn item_of_call(call: CallStep) -> (String, Value, bool) {
     let CallStep { id, mut payload, .. } = call;
     let item = payload.as_object_mut().and_then(|payload| take_object(payload, "item")).unwrap_or_default();
     let todos = text(&item, "type") == Some("todo_list");

@@ -1,16 +1,16 @@
-//! Reads, searches and lists as commands, which is how Codex does them.
+//! Reads, searches and lists as commands, which Codex uses for them.
 //!
-//! The command is an equivalent one: it says what was looked up, and was not run. The output is that of the tool in the
-//! form in which such a command prints.
+//! The command is equivalent to the call and was not run. The output has the data of the tool in the form of the
+//! command's output.
 
 use serde_json::Value;
 
 use crate::contract::{self, ContractCall};
 use crate::json::{Object, text};
 
-/// Returns the command that looks up the same; `None` for a tool that does something else.
+/// Returns the command with the same result; `None` for a tool that does something else.
 pub(super) fn command(key: &str, args: &Object) -> Option<String> {
-    let words: Vec<String> = match key {
+    let args: Vec<String> = match key {
         "readToolCall" => read_command(args),
         "grepToolCall" => grep_command(args),
         "globToolCall" => {
@@ -30,7 +30,7 @@ pub(super) fn command(key: &str, args: &Object) -> Option<String> {
         }
         _ => return None,
     };
-    Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    Some(args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the output, the exit code and the status that the command has.
@@ -124,18 +124,18 @@ fn found_lines(result: &Value, lines: &mut Vec<String>) {
     let list = |value: &'_ Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    let word =
+    let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     for file in list(result, "/content/matches") {
         for line in list(&file, "/matches") {
             let number = line.get("lineNumber").and_then(Value::as_u64).unwrap_or_default();
-            lines.push(format!("{}:{number}:{}", word(&file, "file"), word(&line, "content")));
+            lines.push(format!("{}:{number}:{}", text(&file, "file"), text(&line, "content")));
         }
     }
     lines.extend(names(result.pointer("/files/files")));
     for file in list(result, "/count/counts") {
         let count = file.get("count").and_then(Value::as_u64).unwrap_or_default();
-        lines.push(format!("{}:{count}", word(&file, "file")));
+        lines.push(format!("{}:{count}", text(&file, "file")));
     }
 }
 
@@ -153,12 +153,12 @@ fn tree_lines(directory: &Value, prefix: &str, lines: &mut Vec<String>) {
     lines.extend(children("childrenFiles").map(|file| format!("{prefix}{}", name(file, "name"))));
 }
 
-/// Returns a word as a shell reads it.
-fn quoted(word: &str) -> String {
+/// Quotes an argument for a shell.
+fn quoted(arg: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:=,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    match !arg.is_empty() && arg.chars().all(is_plain) {
+        true => arg.to_owned(),
+        false => format!("'{}'", arg.replace('\'', r"'\''")),
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_is_the_command_that_looks_up_the_same() {
+    fn a_lookup_is_the_command_with_the_same_result() {
         let read = "readToolCall";
         check(read, json!({ "path": "a b" }), "cat 'a b'", json!({ "content": "x\n" }), "x\n");
         check(read, json!({ "path": "a", "offset": 3 }), "tail -n +3 a", json!({ "content": "" }), "");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_that_failed_was_refused_or_goes_on_says_so() {
+    fn a_failed_refused_or_open_lookup_has_its_status() {
         for (result, expect) in [
             (None, ("", Value::Null, "in_progress")),
             (Some(json!({ "fileNotFound": { "path": "a" } })), ("no such file: a", 1.into(), "failed")),

@@ -1,6 +1,6 @@
 //! Events of contract 1 and 2, and of the original, as steps.
 //!
-//! Contract 2 repeats a segment after its deltas; the repetition is passed over.
+//! Contract 2 repeats a segment after its deltas; the repetition is skipped.
 
 use ibeam_wire::digest::TextDigest;
 use serde_json::{Value, json};
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// What it has to remember.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     session: Option<String>,
-    /// Every text so far, to tell whether the end repeats it.
-    said: TextDigest,
-    /// The text since the last call began, which the end repeats too.
-    last: TextDigest,
-    /// The texts of the segment so far, and whether they are deltas of contract 2 or might be.
+    /// All texts so far, which the end repeats.
+    all_text: TextDigest,
+    /// The text since the start of the last call, which the end repeats too.
+    last_text: TextDigest,
+    /// The texts of the segment so far, where they may be deltas of contract 2.
     segment: TextDigest,
 }
 
@@ -44,7 +44,7 @@ impl StepDecoder for Decoder {
             ("tool_call", "started" | "completed") => {
                 self.segment = TextDigest::default();
                 if subtype == "started" {
-                    self.last = TextDigest::default();
+                    self.last_text = TextDigest::default();
                 }
                 event.shift_remove("subtype");
                 tool_call(event, subtype == "completed", sink);
@@ -85,18 +85,18 @@ impl Decoder {
             true => self.segment.push(&text),
             false => self.segment = TextDigest::default(),
         }
-        self.said.push(&text);
-        self.last.push(&text);
+        self.all_text.push(&text);
+        self.last_text.push(&text);
         sink.push(Step::Text(TextStep { text, at_ms: at, answer_id: None }));
     }
 
-    /// The end repeats every text, and the last one by itself; that needs no place of its own.
+    /// Removes the repeated texts from an end.
     fn end(&mut self, name: &str, mut event: Object, sink: &mut StepSink<'_>) {
-        if text(&event, "result").is_some_and(|result| self.said.matches(result)) {
+        if text(&event, "result").is_some_and(|result| self.all_text.matches(result)) {
             event.shift_remove("result");
         }
         if let Some(summary) = event.get_mut("ibeam").and_then(Value::as_object_mut)
-            && text(summary, "final").is_some_and(|message| self.last.matches(message))
+            && text(summary, "final").is_some_and(|message| self.last_text.matches(message))
         {
             summary.shift_remove("final");
         }
@@ -104,7 +104,7 @@ impl Decoder {
     }
 }
 
-/// The texts of a message; takes it out.
+/// Removes the message of an event and returns its texts.
 fn texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<String> {
     let Some(mut message) = take_object(event, "message") else { return Vec::new() };
     let mut texts = Vec::new();

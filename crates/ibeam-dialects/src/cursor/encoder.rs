@@ -1,4 +1,4 @@
-//! Steps as events of contract 1. What the contract demands and a source does not say has a value that says nothing.
+//! Steps as events of contract 1. Required keys that a source does not have get a neutral value.
 
 use serde_json::{Value, json};
 
@@ -6,23 +6,23 @@ use crate::contract::{self, CALL_ID, TOOLS_WITH_CALL_ID};
 use crate::json::{Object, into_object, object, take, take_object, text};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 
-/// What it has to remember.
+/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
-    /// The end repeats every text.
-    said: String,
-    /// The byte of `said` where the text after the last call begins.
-    last: usize,
-    prompted: bool,
-    open: Vec<CallStep>,
+    /// All texts, which the end repeats.
+    text: String,
+    /// The byte offset in `text` of the text after the last call.
+    last_text_start: usize,
+    has_prompt: bool,
+    open_calls: Vec<CallStep>,
     calls: u64,
     failed: u64,
 }
 
 impl StepEncoder for Encoder {
     fn step(&mut self, step: Step, out: &mut Vec<Value>) {
-        if !self.prompted && !matches!(step, Step::Init { .. } | Step::Prompt(_)) {
+        if !self.has_prompt && !matches!(step, Step::Init { .. } | Step::Prompt(_)) {
             self.user(vec![String::new()], out);
         }
         match step {
@@ -32,7 +32,7 @@ impl StepEncoder for Encoder {
             }
             Step::Prompt(blocks) => self.user(blocks, out),
             Step::Text(TextStep { text, at_ms, .. }) => {
-                self.said.push_str(&text);
+                self.text.push_str(&text);
                 let event = object([
                     ("type", "assistant".into()),
                     ("message", message("assistant", vec![text])),
@@ -44,17 +44,17 @@ impl StepEncoder for Encoder {
             Step::Thought(_) => {}
             Step::CallStarted(call) => {
                 self.calls += 1;
-                self.last = self.said.len();
+                self.last_text_start = self.text.len();
                 self.call("started", call.clone(), out);
-                self.open.push(call);
+                self.open_calls.push(call);
             }
             Step::CallEnded(call) => {
-                self.open.retain(|open| open.id != call.id);
+                self.open_calls.retain(|open| open.id != call.id);
                 self.failed += u64::from(contract::is_failed_call(&call.payload));
                 self.call("completed", call, out);
             }
             Step::End(payload) => {
-                for mut call in std::mem::take(&mut self.open) {
+                for mut call in std::mem::take(&mut self.open_calls) {
                     contract::set_result(
                         &mut call.payload,
                         json!({ "error": { "errorMessage": "the run ended before the call" } }),
@@ -93,10 +93,10 @@ impl Encoder {
     }
 
     fn user(&mut self, blocks: Vec<String>, out: &mut Vec<Value>) {
-        if self.prompted {
+        if self.has_prompt {
             return;
         }
-        self.prompted = true;
+        self.has_prompt = true;
         let event = json!({ "type": "user", "message": message("user", blocks), "session_id": self.session });
         out.push(event);
     }
@@ -140,7 +140,7 @@ impl Encoder {
         }
         let mut summary = self.summary(&mut end);
         if let Some(summary) = summary.as_object_mut() {
-            let message = self.said.get(self.last..).unwrap_or_default();
+            let message = self.text.get(self.last_text_start..).unwrap_or_default();
             summary.insert("final".to_owned(), message.into());
         }
         let event = object([
@@ -149,7 +149,7 @@ impl Encoder {
             ("duration_ms", duration.into()),
             ("duration_api_ms", duration.into()),
             ("is_error", false.into()),
-            ("result", std::mem::take(&mut self.said).into()),
+            ("result", std::mem::take(&mut self.text).into()),
             ("session_id", self.session.as_str().into()),
             ("request_id", take(&mut end, "request_id")),
             ("usage", take(&mut end, "usage")),
@@ -164,7 +164,7 @@ impl Encoder {
         end.shift_remove("result");
         let class = contract::class_from_code(text(&end, "code").unwrap_or_default());
         let summary = self.summary(&mut end);
-        let said = std::mem::take(&mut self.said);
+        let result = std::mem::take(&mut self.text);
         let mut or = |key: &str, value: Value| match take(&mut end, key) {
             Value::Null => value,
             there => there,
@@ -181,14 +181,14 @@ impl Encoder {
             ("session_id", self.session.as_str().into()),
             ("ibeam", summary),
             ("resumable", or("resumable", false.into())),
-            ("result", if said.is_empty() { Value::Null } else { said.into() }),
+            ("result", if result.is_empty() { Value::Null } else { result.into() }),
         ]);
         let mut event = into_object(event);
         event.extend(end);
         Value::Object(event)
     }
 
-    /// The contract has it whole or not at all.
+    /// Returns the summary with all required keys.
     fn summary(&self, end: &mut Object) -> Value {
         let mut known = take_object(end, "ibeam").unwrap_or_default();
         let mut or = |key: &str, value: Value| match take(&mut known, key) {
@@ -215,7 +215,7 @@ impl Encoder {
     }
 }
 
-/// A message of at least one block.
+/// Returns a message with at least one block.
 fn message(role: &str, mut texts: Vec<String>) -> Value {
     if texts.is_empty() {
         texts.push(String::new());

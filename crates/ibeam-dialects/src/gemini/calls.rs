@@ -1,4 +1,4 @@
-//! Calls: `tool_use` with its `tool_result`, which has text alone.
+//! Calls: `tool_use` with its `tool_result`, which has only text.
 
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
         let result = Value::Object(result);
         let output = text_at(&result, "/output");
         match failure(&result) {
-            Some((word, said)) => text_results::failure_to_contract(word, said, &args, output),
+            Some((kind, message)) => text_results::failure_to_contract(kind, message, &args, output),
             None => text_results::success_from_text(tool.key, &args, output, Object::new(), cwd),
         }
     });
@@ -85,14 +85,14 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     let result = call.result.as_ref().map(|result| match call.arm() {
         Some(("success", payload)) if call.key == MCP => mcp_result_from_contract(payload),
         Some(("success", payload)) if !tool_table::is_function(&call.key) => {
-            let (said, _) = text_results::text_from_success(&call.key, &call.args, payload);
-            json!({ "status": "success", "output": said })
+            let (text, _) = text_results::text_from_success(&call.key, &call.args, payload);
+            json!({ "status": "success", "output": text })
         }
         Some((arm, payload)) if arm != "success" => {
-            let (word, said) = text_results::failure_to_text(arm, payload);
-            let printed =
-                if arm == "failure" { crate::contract::command_output(payload) } else { said.clone() };
-            json!({ "status": "error", "output": printed, "error": { "type": word, "message": said } })
+            let (kind, message) = text_results::failure_to_text(arm, payload);
+            let output =
+                if arm == "failure" { crate::contract::command_output(payload) } else { message.clone() };
+            json!({ "status": "error", "output": output, "error": { "type": kind, "message": message } })
         }
         _ => json!({ "status": "success", "output": text_results::function_text(result) }),
     });
@@ -105,7 +105,7 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     object([(USE, json!({ "tool_name": name, "parameters": parameters })), (RESULT, result.into())])
 }
 
-/// The kind and the sentence of a failure.
+/// Returns the kind and the message of a failure.
 fn failure(result: &Value) -> Option<(&str, &str)> {
     if text_at(result, "/status") != "error" {
         return None;
@@ -118,8 +118,8 @@ fn failure(result: &Value) -> Option<(&str, &str)> {
 
 fn function_to_contract(result: &Value) -> Value {
     match failure(result) {
-        Some((word, said)) => {
-            text_results::failure_to_contract(word, said, &Object::new(), text_at(result, "/output"))
+        Some((kind, message)) => {
+            text_results::failure_to_contract(kind, message, &Object::new(), text_at(result, "/output"))
         }
         None => text_results::function_to_contract(text_at(result, "/output")),
     }
@@ -127,8 +127,8 @@ fn function_to_contract(result: &Value) -> Value {
 
 fn mcp_result_to_contract(result: &Value) -> Value {
     match failure(result) {
-        Some((word, said)) => {
-            text_results::failure_to_contract(word, said, &Object::new(), text_at(result, "/output"))
+        Some((kind, message)) => {
+            text_results::failure_to_contract(kind, message, &Object::new(), text_at(result, "/output"))
         }
         None => {
             let content = json!([{ "text": { "text": text_at(result, "/output") } }]);
@@ -140,10 +140,10 @@ fn mcp_result_to_contract(result: &Value) -> Value {
 fn mcp_result_from_contract(payload: &Value) -> Value {
     let mut payload = into_object(payload.clone());
     let blocks = take_list(&mut payload, "content").unwrap_or_default();
-    let said: Vec<&str> = blocks.iter().map(|block| text_at(block, "/text/text")).collect();
-    let said = said.join("\n");
+    let texts: Vec<&str> = blocks.iter().map(|block| text_at(block, "/text/text")).collect();
+    let text = texts.join("\n");
     match payload.get("isError").and_then(Value::as_bool).unwrap_or_default() {
-        true => json!({ "status": "error", "output": said, "error": { "type": "error", "message": said } }),
-        false => json!({ "status": "success", "output": said }),
+        true => json!({ "status": "error", "output": text, "error": { "type": "error", "message": text } }),
+        false => json!({ "status": "success", "output": text }),
     }
 }

@@ -8,15 +8,15 @@ use crate::iso_time;
 use crate::json::{Object, take_text, text};
 use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 
-/// Calls that may wait for their result.
+/// The most calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
-/// What it has to remember.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The calls whose result is to come.
+    /// The payloads of the calls without a result, by id.
     open: HashMap<String, Payload>,
-    /// What the last error said; the end does not always say it again.
+    /// The message of the last error, which the end does not always repeat.
     error: Option<String>,
 }
 
@@ -93,14 +93,14 @@ fn message(mut event: Object, sink: &mut StepSink<'_>) {
     }
 }
 
-/// The time of an event; the first moment of 1970 says that it is not known.
+/// Returns the time of an event. The first millisecond of 1970 stands for an unknown time.
 fn time_of(event: &mut Object) -> Option<u64> {
     let at = text(event, "timestamp").and_then(iso_time::from_iso)?;
     event.shift_remove("timestamp");
     Some(at).filter(|at| *at > 0)
 }
 
-/// The times of heads and ends have no place.
+/// Removes the time of a head or an end, which no step can carry.
 fn drop_time(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
     if event.shift_remove("timestamp").is_some() {
         sink.lose(&format!("{name}.timestamp"));

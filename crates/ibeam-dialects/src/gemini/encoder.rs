@@ -1,7 +1,7 @@
-//! Steps as lines of Gemini CLI. Every line has a time; one that is not known is the first moment of 1970.
+//! Steps as lines of Gemini CLI. Every line has a time; an unknown time is the first millisecond of 1970.
 //!
-//! Heads and prompts have the time of what comes behind them, and wait for it where the run does not go on now; the
-//! end has that of what came last.
+//! Heads and prompts have the time of the next line, and wait for it unless the run is in progress. The end has the time of
+//! the last line.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::iso_time;
 use crate::json::{into_object, take_object};
 use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
-/// What it has to remember.
+/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
-    /// The last time that is known.
+    /// The last known time.
     last: Option<u64>,
-    /// Something was said behind the head, or needs not be waited for.
+    /// Whether the time of the head is known.
     timed: bool,
-    /// The lines that wait: their kind and what is in them.
+    /// The type and the body of each line that waits for a time.
     held: Vec<(&'static str, Value)>,
 }
 

@@ -1,4 +1,4 @@
-//! Calls: a part with a state, whose `metadata` is any JSON, so what contract 1 has beyond the text stands there.
+//! Calls: a part with a state. `metadata` is any JSON, so it carries the keys that only contract 1 has.
 
 use serde_json::{Value, json};
 
@@ -86,20 +86,20 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let result = ended.then(|| match failure(&status, &state, &metadata, &args) {
         Some(failure) => failure,
         None => {
-            let said = text(&state, "output").unwrap_or_default();
+            let output = text(&state, "output").unwrap_or_default();
             let code = metadata.shift_remove("exit");
             let arm = if code.as_ref().and_then(Value::as_i64).unwrap_or_default() == 0 {
                 "success"
             } else {
                 "failure"
             };
-            let success = text_results::success_from_text(tool.key, &args, said, metadata, cwd);
+            let success = text_results::success_from_text(tool.key, &args, output, metadata, cwd);
             match (arm, code) {
                 ("failure", Some(code)) => {
-                    let mut printed =
+                    let mut failure =
                         into_object(success).shift_remove("success").map(into_object).unwrap_or_default();
-                    printed.insert("exitCode".to_owned(), code);
-                    json!({ "failure": printed })
+                    failure.insert("exitCode".to_owned(), code);
+                    json!({ "failure": failure })
                 }
                 _ => success,
             }
@@ -126,25 +126,25 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     if let Some(server) = server {
         metadata.insert("server".to_owned(), server.into());
     }
-    let mut whole = into_object(object([("status", take(&mut state, "status")), ("input", input)]));
-    if text(&whole, "status") == Some("completed") {
-        whole.insert("output".to_owned(), take(&mut state, "output"));
-        whole.insert("title".to_owned(), title.into());
+    let mut full_state = into_object(object([("status", take(&mut state, "status")), ("input", input)]));
+    if text(&full_state, "status") == Some("completed") {
+        full_state.insert("output".to_owned(), take(&mut state, "output"));
+        full_state.insert("title".to_owned(), title.into());
     } else if let Some(error) = state.shift_remove("error") {
-        whole.insert("error".to_owned(), error);
+        full_state.insert("error".to_owned(), error);
     }
-    whole.insert("metadata".to_owned(), metadata.into());
-    json!({ PART: { "tool": name, "state": whole } })
+    full_state.insert("metadata".to_owned(), metadata.into());
+    json!({ PART: { "tool": name, "state": full_state } })
 }
 
-/// Status, output or error, and metadata.
+/// Returns status, output or error, and metadata.
 fn state_of(call: &ContractCall) -> Value {
     let Some(result) = &call.result else { return json!({ "status": "running" }) };
     match call.arm() {
         Some(("success", payload)) if call.key == MCP => {
             let mut payload = into_object(payload.clone());
             let blocks = take_list(&mut payload, "content").unwrap_or_default();
-            let said: Vec<&str> = blocks.iter().map(|block| text_at(block, "/text/text")).collect();
+            let texts: Vec<&str> = blocks.iter().map(|block| text_at(block, "/text/text")).collect();
             if blocks.len() != 1 || blocks.first().is_some_and(|block| block.pointer("/text/text").is_none())
             {
                 payload.insert("content".to_owned(), blocks.clone().into());
@@ -152,24 +152,27 @@ fn state_of(call: &ContractCall) -> Value {
             if payload.get("isError") == Some(&false.into()) {
                 payload.shift_remove("isError");
             }
-            json!({ "status": "completed", "output": said.join("\n"), "metadata": payload })
+            json!({ "status": "completed", "output": texts.join("\n"), "metadata": payload })
         }
         Some((arm @ ("success" | "failure"), payload)) if !tool_table::is_function(&call.key) => {
-            let (said, mut rest) = text_results::text_from_success(&call.key, &call.args, payload);
+            let (output, mut rest) = text_results::text_from_success(&call.key, &call.args, payload);
             if call.key == "shellToolCall" {
                 rest.shift_remove("exitCode");
                 let code =
                     payload.get("exitCode").cloned().unwrap_or_else(|| i32::from(arm == "failure").into());
                 rest.insert("exit".to_owned(), code);
             }
-            json!({ "status": "completed", "output": said, "metadata": rest })
+            json!({ "status": "completed", "output": output, "metadata": rest })
         }
         Some((arm, payload)) if arm != "success" => {
-            let words = contract::failure_text(arm, payload);
-            let only_words = payload.as_object().is_some_and(|payload| payload.len() == 1);
-            let metadata =
-                if arm == "error" && only_words { json!({}) } else { json!({ "arm": { arm: payload } }) };
-            json!({ "status": "error", "error": words, "metadata": metadata })
+            let message = contract::failure_text(arm, payload);
+            let is_message_only = payload.as_object().is_some_and(|payload| payload.len() == 1);
+            let metadata = if arm == "error" && is_message_only {
+                json!({})
+            } else {
+                json!({ "arm": { arm: payload } })
+            };
+            json!({ "status": "error", "error": message, "metadata": metadata })
         }
         _ => {
             let mut result = result.clone();
@@ -193,14 +196,14 @@ fn failure(status: &str, state: &Object, metadata: &Object, args: &Object) -> Op
     Some(text_results::with_extra(failure, "error", rest))
 }
 
-/// Server and tool of a name, where it says that it is of a server.
+/// Returns server and tool of a name, where the metadata name a server.
 fn server_of(name: &str, metadata: &Object) -> Option<(String, String)> {
     let server = text(metadata, "server")?;
     let tool = name.strip_prefix(server)?.strip_prefix('_')?;
     Some((server.to_owned(), tool.to_owned()))
 }
 
-/// What people see of a call.
+/// Returns the title of a call for people.
 fn title_of(input: &Value) -> String {
     let keys = ["description", "filePath", "command", "pattern", "path", "url"];
     keys.iter().find_map(|key| input.get(key)?.as_str()).unwrap_or_default().to_owned()

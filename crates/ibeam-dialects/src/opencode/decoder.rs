@@ -1,34 +1,35 @@
 //! Lines of opencode as steps.
 //!
-//! It has neither head nor end: the end is that of the source, if the last step was finished and called nothing.
+//! The stream has neither head nor end. The run ends with the source, if the last step has finished without a call.
 
 use serde_json::{Map, Value, json};
 
 use crate::json::{Object, count_at, take_object, take_text, text, text_at};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// What it has to remember.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    begun: bool,
+    has_started: bool,
     session: String,
-    /// All steps together, and how many they are.
-    used: Option<(Used, u64)>,
-    /// A failure; nothing else is the end then.
+    /// The sums and the number of all steps.
+    used: Option<(StepSums, u64)>,
+    /// A failure, which is the end.
     error: Option<Value>,
 }
 
-/// What steps used.
+/// The sums of steps.
 #[derive(Debug, Default)]
-struct Used {
+struct StepSums {
     reason: String,
     cost: f64,
-    /// In the order of `TOKENS`.
+    /// In the order of `TOKEN_POINTERS`.
     tokens: [u64; 6],
 }
 
-/// Where a step says them.
-const TOKENS: [&str; 6] = ["/total", "/input", "/output", "/reasoning", "/cache/read", "/cache/write"];
+/// Where a step has its tokens.
+const TOKEN_POINTERS: [&str; 6] =
+    ["/total", "/input", "/output", "/reasoning", "/cache/read", "/cache/write"];
 
 impl StepDecoder for Decoder {
     fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
@@ -37,8 +38,8 @@ impl StepDecoder for Decoder {
             return false;
         }
         let session = take_text(&mut event, "sessionID").unwrap_or_default();
-        if !self.begun {
-            self.begun = true;
+        if !self.has_started {
+            self.has_started = true;
             self.session.clone_from(&session);
             sink.push(Step::Init { session: session.clone(), payload: json!({}) });
         }
@@ -80,13 +81,15 @@ impl StepDecoder for Decoder {
         }
         match kind.as_str() {
             "text" | "reasoning" => {
-                let said = take_text(&mut part, "text").unwrap_or_default();
+                let content = take_text(&mut part, "text").unwrap_or_default();
                 sink.lose_rest(&format!("{kind}.part"), &part);
                 sink.push(match kind.as_str() {
-                    "text" => {
-                        Step::Text(TextStep { text: said, at_ms: at.filter(|at| *at > 0), answer_id: answer })
-                    }
-                    _ => Step::Thought(said),
+                    "text" => Step::Text(TextStep {
+                        text: content,
+                        at_ms: at.filter(|at| *at > 0),
+                        answer_id: answer,
+                    }),
+                    _ => Step::Thought(content),
                 });
             }
             "tool_use" => tool_use(answer, at, part, sink),
@@ -101,8 +104,10 @@ impl StepDecoder for Decoder {
             self.used.take().is_some().then(|| sink.lose("step_finish"));
             return sink.push(Step::End(error));
         }
-        let Some((Used { reason, cost, tokens: [total, input, output, reasoning, read, written] }, steps)) =
-            self.used.take()
+        let Some((
+            StepSums { reason, cost, tokens: [total, input, output, reasoning, read, written] },
+            steps,
+        )) = self.used.take()
         else {
             return;
         };
@@ -125,15 +130,15 @@ impl Decoder {
         *steps += 1;
         if *steps > 1 {
             sink.join("step_finish.part.tokens");
-            // Between steps the reason is that something was called; any other is gone.
+            // Between steps the reason is a call; any other reason is lost.
             (used.reason != "tool-calls").then(|| sink.lose("step_finish.part.reason"));
         }
         used.reason = take_text(&mut part, "reason").unwrap_or_default();
         used.cost += part.shift_remove("cost").and_then(|cost| cost.as_f64()).unwrap_or_default();
         let mut tokens = take_object(&mut part, "tokens").unwrap_or_default();
-        let whole = Value::Object(tokens.clone());
-        for (sum, pointer) in used.tokens.iter_mut().zip(TOKENS) {
-            *sum = sum.saturating_add(count_at(&whole, pointer));
+        let all_tokens = Value::Object(tokens.clone());
+        for (sum, pointer) in used.tokens.iter_mut().zip(TOKEN_POINTERS) {
+            *sum = sum.saturating_add(count_at(&all_tokens, pointer));
         }
         if let Some(mut cache) = take_object(&mut tokens, "cache") {
             cache.retain(|key, _| key != "read" && key != "write");

@@ -1,4 +1,4 @@
-//! Steps as lines of opencode. A call is told when it has ended; a step ends where the model is asked again.
+//! Steps as lines of opencode. A call is written when it has ended; a step ends with the next model request.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use crate::ids;
 use crate::json::{Object, into_object, take_object};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 
-/// What it has to remember.
+/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
-    /// What ids are made of: the session and, where it goes on, the run.
+    /// The source of derived ids: the run, if it is in progress, and the session.
     seed: String,
-    /// Parts so far; their ids come of it.
+    /// The number of parts so far, for their ids.
     parts: u64,
-    /// The answer whose step is open.
+    /// The id of the answer whose step is open.
     answer: Option<String>,
     answers: u64,
-    /// A call of the open step has ended.
-    called: bool,
-    /// When the open calls began.
+    /// Whether a call of the open step has ended.
+    has_ended_call: bool,
+    /// The start times of the open calls.
     starts: HashMap<String, Option<u64>>,
-    /// The present time of a run that goes on; 0 in any other, which stands for a time that is not known.
+    /// The present time of a run in progress; otherwise 0, which stands for an unknown time.
     now: u64,
 }
 
@@ -45,7 +45,7 @@ impl StepEncoder for Encoder {
             }
             Step::Prompt(_) => {}
             Step::Text(TextStep { text, at_ms, answer_id }) => {
-                self.enter(answer_id, out);
+                self.enter_step(answer_id, out);
                 let at = at_ms.unwrap_or(self.now);
                 self.part(
                     "text",
@@ -55,7 +55,7 @@ impl StepEncoder for Encoder {
                 );
             }
             Step::Thought(text) => {
-                self.enter(None, out);
+                self.enter_step(None, out);
                 self.part(
                     "reasoning",
                     self.now,
@@ -64,58 +64,58 @@ impl StepEncoder for Encoder {
                 );
             }
             Step::CallStarted(CallStep { id, answer_id, at_ms, .. }) => {
-                self.enter(answer_id, out);
+                self.enter_step(answer_id, out);
                 self.starts.insert(id, at_ms);
             }
             Step::CallEnded(CallStep { id, at_ms: at, payload, .. }) => {
-                self.called = true;
+                self.has_ended_call = true;
                 let start = self.starts.remove(&id).flatten().unwrap_or(self.now);
                 let end = at.unwrap_or(self.now);
                 let mut part = take_object(&mut into_object(payload), "tool_use.part").unwrap_or_default();
                 if let Some(state) = part.get_mut("state").and_then(Value::as_object_mut) {
                     state.insert("time".to_owned(), json!({ "start": start, "end": end }));
                 }
-                let mut whole = into_object(json!({ "type": "tool", "callID": id }));
-                whole.extend(part);
-                self.part("tool_use", end, Value::Object(whole), out);
+                let mut full_part = into_object(json!({ "type": "tool", "callID": id }));
+                full_part.extend(part);
+                self.part("tool_use", end, Value::Object(full_part), out);
             }
             Step::End(payload) => {
                 let mut payload = into_object(payload);
                 if let Some(error) = take_object(&mut payload, "error") {
                     return self.line("error", self.now, error, out);
                 }
-                self.enter(self.answer.clone(), out);
-                self.leave(take_object(&mut payload, "step_finish.part").unwrap_or_default(), out);
+                self.enter_step(self.answer.clone(), out);
+                self.leave_step(take_object(&mut payload, "step_finish.part").unwrap_or_default(), out);
             }
         }
     }
 }
 
 impl Encoder {
-    /// Begins the step of an answer, and ends the one before it.
-    fn enter(&mut self, answer: Option<String>, out: &mut Vec<Value>) {
+    /// Starts the step of an answer and ends the previous step.
+    fn enter_step(&mut self, answer: Option<String>, out: &mut Vec<Value>) {
         let same = match (&self.answer, &answer) {
             (Some(open), Some(answer)) => open == answer,
-            (Some(_), None) => !self.called,
+            (Some(_), None) => !self.has_ended_call,
             (None, _) => false,
         };
         if same {
             return;
         }
         if self.answer.is_some() {
-            let nothing = json!({
+            let no_usage = json!({
                 "reason": "tool-calls", "cost": 0,
                 "tokens": { "total": 0, "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } },
             });
-            self.leave(into_object(nothing), out);
+            self.leave_step(into_object(no_usage), out);
         }
         self.answers += 1;
-        self.called = false;
+        self.has_ended_call = false;
         self.answer = Some(answer.unwrap_or_else(|| ids::message_id(&self.seed, self.answers)));
         self.part("step_start", self.now, json!({ "type": "step-start" }), out);
     }
 
-    fn leave(&mut self, used: Object, out: &mut Vec<Value>) {
+    fn leave_step(&mut self, used: Object, out: &mut Vec<Value>) {
         let mut part = into_object(json!({ "type": "step-finish" }));
         part.extend(used);
         self.part("step_finish", self.now, Value::Object(part), out);
@@ -125,17 +125,17 @@ impl Encoder {
     fn part(&mut self, kind: &str, at: u64, part: Value, out: &mut Vec<Value>) {
         let id = ids::derived_uuid(&self.seed, self.parts).replace('-', "");
         self.parts += 1;
-        let mut whole = into_object(json!({
+        let mut full_part = into_object(json!({
             "id": format!("prt_{id}"),
             "sessionID": self.session,
             "messageID": self.answer,
         }));
-        whole.extend(into_object(part));
-        self.line(kind, at, into_object(json!({ "part": whole })), out);
+        full_part.extend(into_object(part));
+        self.line(kind, at, into_object(json!({ "part": full_part })), out);
     }
 
     fn line(&self, kind: &str, at: u64, rest: Object, out: &mut Vec<Value>) {
-        // A line that is told now has the time of its telling.
+        // A line of a run in progress has the present time.
         let at = if self.now > 0 { self.now } else { at };
         let mut event = into_object(json!({ "type": kind, "timestamp": at, "sessionID": self.session }));
         event.extend(rest);

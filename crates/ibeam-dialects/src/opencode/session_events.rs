@@ -1,4 +1,4 @@
-//! Ends: what all steps used together, or `error`.
+//! Ends: the sums of all steps, or `error`.
 
 use serde_json::{Value, json};
 
@@ -20,9 +20,9 @@ pub(super) fn end_to_contract(payload: &Payload) -> Payload {
             (_, Some(status)) => contract::code_from_status(status),
             (_, None) => "failed",
         };
-        // Some have a name and nothing else.
-        let said = error.pointer("/data/message").and_then(Value::as_str);
-        let message = said.unwrap_or_else(|| text_at(error, "/name"));
+        // Some errors have only a name.
+        let message = error.pointer("/data/message").and_then(Value::as_str);
+        let message = message.unwrap_or_else(|| text_at(error, "/name"));
         let extra = object([("http_status", status.into())]);
         return contract::error_payload(code, message, crate::json::into_object(extra));
     }
