@@ -1,7 +1,7 @@
-//! `convert`: the stream of one agent as that of another, line by line, and what was lost on the way.
+//! `convert`: converts the stream of one agent into that of another, line by line, and reports the losses.
 //!
-//! A filter: what a line becomes is written before the next one is waited for. Losses are told on stderr, so stdout has
-//! lines of the target and nothing else.
+//! A filter: each line is converted and written before the next one is read. Losses are reported on stderr, so stdout has
+//! only lines of the target.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,14 +19,14 @@ use crate::cli::FailOnArg;
 use crate::cli_error::CliError;
 use crate::stderr;
 
-/// What is written in one act while more of the source is there already.
-const BATCH: usize = 64 << 10;
+/// The output is written beyond this size while more of the source is available.
+const BATCH_BYTES: usize = 64 << 10;
 
-/// Losses that are told; the file has all.
-const MOST_TOLD: usize = 40;
+/// The most losses on stderr; the report file has all.
+const MAX_REPORTED: usize = 40;
 
 /// The exit code of losses with `--fail-on loss`.
-const LOSSY: u8 = 3;
+const LOSSY_EXIT_CODE: u8 = 3;
 
 pub(super) fn convert(
     base: &BaseContext,
@@ -57,9 +57,9 @@ pub(super) fn convert(
         file.write_all(format!("{object}\n").as_bytes())
             .map_err(|error| Reason::Io { what: path.display().to_string(), detail: error.to_string() })?;
     }
-    tell(base, &name, to, &losses);
+    print_losses(base, &name, to, &losses);
     let fails = !losses.is_empty() && base.flags.fail_on.contains(&FailOnArg::Loss);
-    Ok(if fails { ExitCode::from(LOSSY) } else { ExitCode::SUCCESS })
+    Ok(if fails { ExitCode::from(LOSSY_EXIT_CODE) } else { ExitCode::SUCCESS })
 }
 
 /// Everything of the source. What was converted before something is wrong is written.
@@ -92,7 +92,7 @@ fn stream(
             }
             false => converter.convert_line(&line, &mut out).map_err(|error| wrong(&error)),
         };
-        if converted.is_err() || source.buffer().is_empty() || out.len() >= BATCH {
+        if converted.is_err() || source.buffer().is_empty() || out.len() >= BATCH_BYTES {
             write_text(stdout, &mut out)?;
         }
         converted?;
@@ -115,14 +115,14 @@ fn no_input(name: &str, error: &io::Error) -> Reason {
     Reason::NoInput { path: name.to_owned(), detail: error.to_string() }
 }
 
-/// What was lost, for people.
-fn tell(base: &BaseContext, file: &str, to: DialectName, losses: &Losses) {
+/// Reports the losses on stderr.
+fn print_losses(base: &BaseContext, file: &str, to: DialectName, losses: &Losses) {
     if losses.is_empty() {
         return;
     }
     let line = |line: &ConvertLine<'_>| stderr::write_line(&base.catalogue.line(line));
     line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
-    for Loss { key, tool, kind, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
+    for Loss { key, tool, kind, count, first_line, .. } in losses.iter().take(MAX_REPORTED) {
         let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));
         let key = key.as_str();
         line(&match kind {
@@ -131,7 +131,7 @@ fn tell(base: &BaseContext, file: &str, to: DialectName, losses: &Losses) {
             LossKind::Joined => ConvertLine::Joined { key, count, line: first_line },
         });
     }
-    let more = losses.len().saturating_sub(MOST_TOLD);
+    let more = losses.len().saturating_sub(MAX_REPORTED);
     if more > 0 {
         line(&ConvertLine::MoreLosses { count: more as u64 });
     }

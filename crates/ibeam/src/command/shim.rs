@@ -21,16 +21,16 @@ use crate::cli::ScriptedDialect;
 use crate::cli_error::CliError;
 use crate::stderr;
 
-/// What clients start: the name since 2026, and the one before.
+/// The names that clients start: the present one since 2026, and the earlier one.
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
-/// How a file of this program is usually called: a link to one, here or gone, is a link of ours.
-const OURS: &str = "ibeam";
+/// The usual file name of this program. A link to a file of this name was made by `shim`.
+const PROGRAM_NAME: &str = "ibeam";
 
-/// How a script of ours begins.
-const HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n";
+/// The start of every script that `shim` makes.
+const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n";
 
-/// A path, and some words; anything longer is none of ours.
+/// The size limit of a script in bytes; a longer file was not made by `shim`.
 const LARGEST_SCRIPT: u64 = 64 * 1024;
 
 pub(super) fn shim(
@@ -43,7 +43,7 @@ pub(super) fn shim(
     let directory = std::path::absolute(directory)
         .map_err(|_| Reason::Usage { detail: "the name of the directory is empty".to_owned() })?;
     fs::create_dir_all(&directory).map_err(|error| match error.kind() {
-        // It says so of whatever stands there and is no directory.
+        // The system reports any file that is not a directory in this way.
         io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),
         _ => cannot_create(&directory, &error),
     })?;
@@ -64,8 +64,8 @@ pub(super) fn shim(
     for (shim, found) in &shims {
         let shown = shim.path.display().to_string();
         let line = match found {
-            Found::Standing => ShimLine::Unchanged { link: &shown },
-            Found::Nothing | Found::Ours => {
+            Found::UpToDate => ShimLine::Unchanged { link: &shown },
+            Found::Nothing | Found::Replaceable => {
                 shim.make(*found).map_err(|error| cannot_create(&shim.path, &error))?;
                 ShimLine::Created { link: &shown, program: &program.to_string_lossy() }
             }
@@ -75,7 +75,7 @@ pub(super) fn shim(
         print_text(stdout, &format!("{}\n", base.catalogue.line(&line)))?;
     }
     let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
-    tell_who_finds_them(base, &directory, &made);
+    report_path_lookup(base, &directory, &made);
     Ok(())
 }
 
@@ -97,7 +97,7 @@ fn name_of(dialect: ScriptedDialect) -> &'static str {
 /// A link would not do: the dialect is an argument.
 fn script(program: &Path, dialect: ScriptedDialect) -> Vec<u8> {
     let program = quoted(program.as_os_str());
-    [HEAD, b"exec ", &program, b" --dialect ", name_of(dialect).as_bytes(), b" \"$@\"\n"].concat()
+    [SCRIPT_HEAD, b"exec ", &program, b" --dialect ", name_of(dialect).as_bytes(), b" \"$@\"\n"].concat()
 }
 
 /// A name that is to start this program.
@@ -112,14 +112,14 @@ enum Content {
     Script(Vec<u8>),
 }
 
-/// What has the name already.
+/// The file that already has the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// What is to stand there.
-    Standing,
-    /// What we made for another file of this program.
-    Ours,
+    /// The right link or script.
+    UpToDate,
+    /// A link or script that `shim` made for another file of this program.
+    Replaceable,
     Foreign,
 }
 
@@ -132,18 +132,19 @@ impl Shim {
         };
         Ok(match &self.content {
             Content::Link(program) => {
-                let is_ours = |name: &OsStr| name == OURS || Some(name) == program.file_name();
+                let is_program_name =
+                    |name: &OsStr| name == PROGRAM_NAME || Some(name) == program.file_name();
                 let target = fs::read_link(&self.path).ok();
                 match target.as_deref().and_then(Path::file_name) {
-                    _ if fs::canonicalize(&self.path).is_ok_and(|real| real == *program) => Found::Standing,
-                    Some(name) if is_ours(name) => Found::Ours,
+                    _ if fs::canonicalize(&self.path).is_ok_and(|real| real == *program) => Found::UpToDate,
+                    Some(name) if is_program_name(name) => Found::Replaceable,
                     Some(_) | None => Found::Foreign,
                 }
             }
             Content::Script(script) if kind.is_file() => {
                 match regular_file::read(&self.path, LARGEST_SCRIPT) {
-                    Ok(text) if text == *script => Found::Standing,
-                    Ok(text) if text.starts_with(HEAD) => Found::Ours,
+                    Ok(text) if text == *script => Found::UpToDate,
+                    Ok(text) if text.starts_with(SCRIPT_HEAD) => Found::Replaceable,
                     Ok(_) | Err(_) => Found::Foreign,
                 }
             }
@@ -164,7 +165,7 @@ impl Shim {
         }
         let put = match found {
             Found::Nothing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
-            Found::Standing | Found::Ours | Found::Foreign => fs::rename(&new, &self.path),
+            Found::UpToDate | Found::Replaceable | Found::Foreign => fs::rename(&new, &self.path),
         };
         put.inspect_err(|_| drop(fs::remove_file(&new)))
     }
@@ -174,8 +175,8 @@ impl Shim {
     }
 }
 
-/// Says on stderr whether clients that look in `PATH` find these.
-fn tell_who_finds_them(base: &BaseContext, directory: &Path, made: &[&Path]) {
+/// Reports on stderr whether clients find the links and scripts through `PATH`.
+fn report_path_lookup(base: &BaseContext, directory: &Path, made: &[&Path]) {
     let shown = directory.display().to_string();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let real = directory.canonicalize();
@@ -202,9 +203,9 @@ fn tell_who_finds_them(base: &BaseContext, directory: &Path, made: &[&Path]) {
     }
 }
 
-/// As a word of a shell.
-fn quoted(word: &OsStr) -> Vec<u8> {
-    let bytes = word.as_bytes();
+/// Quotes an argument for a shell.
+fn quoted(arg: &OsStr) -> Vec<u8> {
+    let bytes = arg.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@%".contains(byte);
     if bytes.iter().all(plain) {
         return bytes.to_vec();

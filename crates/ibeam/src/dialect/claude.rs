@@ -1,6 +1,6 @@
 //! The command line of Claude Code, as people and its SDKs write it.
 //!
-//! Only runs that print: there is no interactive one here, and none of its sub-commands.
+//! Only printing runs and `auth status` are supported: no interactive mode and no other sub-commands.
 
 mod auth_status;
 mod flag_list;
@@ -23,14 +23,14 @@ use super::flag_table::{help, read, usage_error};
 use super::{DialectOptions, Env, Input, Output, Translated, print_args};
 use crate::cli::ParseExit;
 
-/// The first words that are no prompt.
-const COMMANDS: &[&str] =
+/// The sub-commands of Claude Code, which are not prompts.
+const SUBCOMMANDS: &[&str] =
     &["agents", "auth", "config", "doctor", "install", "mcp", "plugin", "setup-token", "update", "upgrade"];
 
 /// The parts of a command line of Claude Code that its stream repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClaudeOptions {
-    /// The permission mode in its own words.
+    /// The permission mode by its name in Claude Code.
     pub(super) mode: String,
     /// The id of the session, where the arguments name one.
     pub(super) session: Option<String>,
@@ -64,7 +64,7 @@ impl ClaudeOptions {
     }
 }
 
-/// What the flags say.
+/// The flags of one command line, before they are translated.
 #[derive(Default)]
 struct Draft {
     output: Option<Output>,
@@ -75,7 +75,7 @@ struct Draft {
     partial_messages: bool,
     mode: Option<String>,
     bypass: bool,
-    /// Settings say that there is to be no bypass.
+    /// Whether the settings forbid the bypass.
     no_bypass: bool,
     ask_host: bool,
     allow: Vec<String>,
@@ -84,13 +84,13 @@ struct Draft {
     tools: Option<Vec<String>>,
     directories: Vec<String>,
     model: Option<String>,
-    /// Given as they are, `--flag=value`.
+    /// Flags of ibeam, `--flag=value`.
     flags: Vec<String>,
     session: Option<String>,
     resumed: Option<String>,
     resumes: bool,
     forks: bool,
-    /// Files whose text goes to the model.
+    /// Files with instructions for the model.
     texts: Vec<String>,
     servers: Vec<String>,
     /// The names of MCP servers that the host runs.
@@ -111,9 +111,9 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         };
         return Ok(Translated { args: vec!["status".into()], options: Some(options) });
     }
-    if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
+    if let Some(command) = args.first().and_then(|arg| arg.to_str()).filter(|arg| SUBCOMMANDS.contains(arg)) {
         return Err(ParseExit::from(usage_error(format!(
-            "`claude {word}` has no counterpart; see `ibeam --help`"
+            "`claude {command}` has no counterpart; see `ibeam --help`"
         ))));
     }
     let mut draft = Draft::default();
@@ -188,7 +188,7 @@ impl Draft {
     fn prompt_tool(&mut self, value: &str) -> Result<(), Reason> {
         self.ask_host = value == "stdio";
         if !self.ask_host {
-            // Nobody is asked then, and so what would be asked is refused.
+            // Another tool cannot be asked, so calls that need an answer are refused.
             self.ignored_arguments.push("--permission-prompt-tool".to_owned());
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Draft {
 
     fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
         // SDKs write an empty argument behind a flag that takes no value.
-        words.retain(|word| !word.is_empty());
+        words.retain(|arg| !arg.is_empty());
         for settings in std::mem::take(&mut self.settings) {
             self.settings(&settings, env)?;
         }
@@ -214,7 +214,7 @@ impl Draft {
             (Some(id), false, false) if id.parse::<SessionId>().is_err() => {
                 return Err(usage_error(format!("`--session-id {id}` should be a UUID")));
             }
-            // An id that was not seen before begins a session.
+            // An unknown id names a new session.
             (Some(id), false, false) => self.flags.push(format!("--resume={id}")),
             (None, true, true) => self.flags.push("--fork".to_owned()),
             (None, _, _) => {}

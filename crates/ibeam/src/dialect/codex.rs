@@ -1,7 +1,7 @@
 //! The command line of Codex, as people and its SDK write it: `codex exec`, alone or with `resume`.
 //!
-//! Nobody can be asked in `codex exec`, here neither. Its sandbox that only reads has no counterpart; what it may do
-//! is held by rules, which are narrower: nothing is written, and no command runs that no rule allows.
+//! `codex exec` never asks about calls. Its read-only sandbox has no counterpart; rules replace it, which are stricter:
+//! nothing is written, and only commands that a rule allows are run.
 
 mod config_settings;
 mod options;
@@ -19,13 +19,13 @@ use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Nothing, Value, Values};
 pub(crate) use options::CodexOptions;
 
-/// What `--version` says: the version whose forms are spoken.
+/// The version that `--version` prints.
 const VERSION: &str = "0.163.0";
 
-/// Where the key is that only this program takes.
-const KEY: &str = "CODEX_API_KEY";
+/// The variable with the key of Codex.
+const KEY_VARIABLE: &str = "CODEX_API_KEY";
 
-/// What the flags say.
+/// The flags of one command line, before they are translated.
 #[derive(Default)]
 struct Draft {
     lines: bool,
@@ -33,14 +33,14 @@ struct Draft {
     version: bool,
     sandbox: Option<String>,
     approval: Option<String>,
-    /// What the configuration says of these; the flags come before it.
+    /// The same from `--config`; the flags take precedence.
     configured_sandbox: Option<String>,
     configured_approval: Option<String>,
     bypass: bool,
     model: Option<String>,
     endpoint: Option<String>,
     newest: bool,
-    /// Where it should work, if not in the current directory.
+    /// The working directory; `None` is the current directory.
     directory: Option<String>,
     skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should keep.
@@ -49,7 +49,7 @@ struct Draft {
     instructions: Option<String>,
     /// The file that receives the last message.
     last_message: Option<PathBuf>,
-    /// Given as they are, `--flag=value`.
+    /// Flags of ibeam, `--flag=value`.
     flags: Vec<String>,
     ignored_arguments: Vec<String>,
 }
@@ -99,7 +99,7 @@ const FLAGS: &[Flag<Draft>] = &[
         Ok(())
     }),
     flag(&["--enable"], Value, Ignore),
-    apply(&["--disable"], Value, |draft, value| draft.disabled(value, || format!("--disable {value}"))),
+    apply(&["--disable"], Value, |draft, value| draft.disable(value, || format!("--disable {value}"))),
     flag(&["--include-plan-tool"], Nothing, Ignore),
     flag(&["--search"], Nothing, Ignore),
     flag(&["--ignore-user-config"], Nothing, Ignore),
@@ -128,7 +128,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
     draft.finish(rest.words, env).map_err(ParseExit::from)
 }
 
-/// The command of ours that answers `codex login status`.
+/// Returns the command for `codex login status`.
 fn login_status() -> Translated {
     let codex = CodexOptions { wants_login_status: true, ..CodexOptions::default() };
     let options =
@@ -152,17 +152,19 @@ impl Draft {
         match words.next().as_deref() {
             Some("exec" | "e") => {}
             Some("login") if words.as_slice() == ["status"] => return Ok(login_status()),
-            Some(word) => {
-                return Err(usage_error(format!("`codex {word}` has no counterpart; there is `codex exec`")));
+            Some(command) => {
+                return Err(usage_error(format!(
+                    "`codex {command}` has no counterpart; there is `codex exec`"
+                )));
             }
             None => {
                 return Err(usage_error("there is no prompt loop in this dialect; there is `codex exec`"));
             }
         }
         let mut words: Vec<String> = words.collect();
-        if let Some(word @ ("help" | "review")) = words.first().map(String::as_str) {
+        if let Some(command @ ("help" | "review")) = words.first().map(String::as_str) {
             return Err(usage_error(format!(
-                "`codex exec {word}` has no counterpart; there is `codex exec resume`"
+                "`codex exec {command}` has no counterpart; there is `codex exec resume`"
             )));
         }
         if words.first().is_some_and(|word| word == "resume") {
@@ -219,20 +221,21 @@ impl Draft {
         }
     }
 
-    /// What may be done: never more than they say.
+    /// Translates sandbox and approval policy into flags that never allow more.
     fn permissions(&mut self) -> Result<(), Reason> {
-        let said = |flag: &Option<String>, setting: &Option<String>| flag.clone().or_else(|| setting.clone());
-        let sandbox = match said(&self.sandbox, &self.configured_sandbox) {
+        let flag_or =
+            |flag: &Option<String>, setting: &Option<String>| flag.clone().or_else(|| setting.clone());
+        let sandbox = match flag_or(&self.sandbox, &self.configured_sandbox) {
             _ if self.bypass => "danger-full-access".to_owned(),
-            said => said.unwrap_or_else(|| "read-only".to_owned()),
+            sandbox => sandbox.unwrap_or_else(|| "read-only".to_owned()),
         };
-        let untrusting = match said(&self.approval, &self.configured_approval).as_deref() {
+        let untrusting = match flag_or(&self.approval, &self.configured_approval).as_deref() {
             None | Some("never" | "on-request" | "on-failure") => false,
             Some("untrusted") => true,
             Some(other) => return Err(usage_error(format!("there is no approval policy `{other}`"))),
         };
         let flags: &[&str] = match (sandbox.as_str(), untrusting) {
-            // Where they would ask for an edit too, and there is nobody to ask.
+            // Codex would ask about edits too, and `exec` cannot ask.
             ("read-only", _) | ("workspace-write" | "danger-full-access", true) => {
                 &["--approval=strict", "--sandbox=enabled"]
             }
@@ -244,21 +247,21 @@ impl Draft {
         Ok(())
     }
 
-    /// Arity a feature away; of those that a run is as good without, people are told.
-    fn disabled(&mut self, feature: &str, said: impl FnOnce() -> String) -> Result<(), Reason> {
+    /// Removes a feature. A feature that ibeam does not have is reported under the name of `argument`.
+    fn disable(&mut self, feature: &str, argument: impl FnOnce() -> String) -> Result<(), Reason> {
         match feature {
             "shell_tool" => self.flags.push("--without=shell".to_owned()),
-            _ => self.ignored_arguments.push(said()),
+            _ => self.ignored_arguments.push(argument()),
         }
         Ok(())
     }
 
-    /// Model, key and address: where they name none, a model is OpenAI's.
+    /// Translates model, key and endpoint. A model without a provider is a model of OpenAI.
     fn provider(&mut self, env: &Env<'_>) -> Result<(), Reason> {
-        let key = (env.variable)(KEY);
-        let is_theirs = key.is_some() || self.endpoint.is_some();
+        let key = (env.variable)(KEY_VARIABLE);
+        let is_openai = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {
-            let model = ibeam_providers::default_model("openai").filter(|_| is_theirs)?;
+            let model = ibeam_providers::default_model("openai").filter(|_| is_openai)?;
             Some(model.to_owned())
         });
         if let Some(model) = model {

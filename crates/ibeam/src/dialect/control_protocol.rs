@@ -1,45 +1,45 @@
 //! The control protocol of Claude Code's SDKs: a JSON object on each line of stdin.
 //!
-//! Understands prompts, requests and answers; what is asked and not to be had is refused with a reason, for an SDK
-//! waits for each answer. Refuses a line that is no such object.
+//! Reads prompts, requests and responses. An unsupported request is refused with a reason, because an SDK waits for each
+//! response. Any other line is a usage error.
 
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
 use super::flag_table::usage_error;
-use super::host_hooks::{HostHook, registered};
+use super::host_hooks::{HostHook, read_registration};
 
-/// What a line says.
+/// A message of the host.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Received {
     /// A prompt, in text blocks.
     Prompt(Vec<String>),
-    /// A request that wants an answer under its id.
+    /// A request that needs a response under its id.
     Request(String, Control),
-    /// The answer to a request of ours; an error is the host's own sentence.
-    Answer(String, Result<Value, String>),
+    /// The response to a request to the host; an error is the message of the host.
+    Response(String, Result<Value, String>),
     /// A message of an MCP server that the host runs, under the id of its request.
     Mcp { id: String, server: String, message: Value },
-    /// Nothing that concerns a run.
-    Nothing,
+    /// A message without a meaning for runs.
+    Other,
 }
 
-/// What is asked.
+/// A request of the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// To say what there is; what the host adds to runs comes with it.
+    /// Describes ibeam; carries the additions of the host to runs.
     Initialize(Additions),
-    /// To end the run that goes on.
+    /// Ends the run in progress.
     Interrupt,
-    /// To use another model from the next run on; the usual one where none is named.
+    /// Selects another model for later prompts; `None` is the default model.
     SetModel(Option<String>),
-    /// To change the permission mode.
+    /// Changes the permission mode.
     SetMode(String),
-    /// To say what became of the MCP servers.
+    /// Asks for the status of the MCP servers.
     McpStatus,
-    /// Something that a run is as good without.
+    /// A request that has no effect.
     NoOp,
-    /// Something that cannot be had: why.
+    /// An unsupported request, with the reason.
     Reject(String),
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Additions {
     pub(crate) servers: Vec<String>,
     /// The hooks of the host.
     pub(crate) hooks: Vec<HostHook>,
-    /// The events of hooks that are never called, since none of them can refuse anything.
+    /// The events whose hooks are never called; such hooks cannot refuse anything.
     pub(crate) uncalled_hooks: Vec<String>,
 }
 
@@ -61,12 +61,12 @@ impl Additions {
         self.instructions.is_empty() && self.servers.is_empty() && self.hooks.is_empty()
     }
 
-    /// Whether the additions come before the first run.
+    /// Checks that the additions come before the first run.
     ///
     /// # Errors
-    /// The sentence that refuses them where a run has begun.
-    pub(crate) fn check_time(&self, has_begun: bool) -> Result<(), &'static str> {
-        match has_begun && !self.is_empty() {
+    /// The reason for the refusal.
+    pub(crate) fn check_time(&self, has_started: bool) -> Result<(), &'static str> {
+        match has_started && !self.is_empty() {
             true => Err("instructions, servers and hooks are taken before the first message"),
             false => Ok(()),
         }
@@ -76,14 +76,14 @@ impl Additions {
 /// Reads one line.
 ///
 /// # Errors
-/// `Usage` for what is no message, and for a prompt that is empty or not text.
+/// `Usage` for an invalid message, and for a prompt that is empty or not text.
 pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     if line.trim().is_empty() {
-        return Ok(Received::Nothing);
+        return Ok(Received::Other);
     }
     let message: Value = serde_json::from_str(line).map_err(|error| {
-        let said = error.to_string().replace(" at line 1 column ", " at column ");
-        usage_error(format!("a line of stdin is no JSON: {said}"))
+        let message = error.to_string().replace(" at line 1 column ", " at column ");
+        usage_error(format!("a line of stdin is no JSON: {message}"))
     })?;
     let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match at(&message, "/type").as_str() {
@@ -101,9 +101,9 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
                 Some("success") => Ok(at(&message, "/response/response").clone()),
                 Some(_) | None => Err(text("/response/error")),
             };
-            Ok(Received::Answer(text("/response/request_id"), result))
+            Ok(Received::Response(text("/response/request_id"), result))
         }
-        Some(_) => Ok(Received::Nothing),
+        Some(_) => Ok(Received::Other),
         None => Err(usage_error("a line of stdin is no message: it has no `type`")),
     }
 }
@@ -138,11 +138,11 @@ fn control(request: &Value) -> Control {
         _ => false,
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
-        "initialize" => match NARROWING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
+        "initialize" => match RESTRICTING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
             Some(key) => Control::Reject(format!("`{key}` is not taken with `initialize`; give it at start")),
-            None => match (narrowed_tool(request), registered(request)) {
-                // A hook may guard; to go on without it would allow more.
-                (Some(said), _) | (None, Err(said)) => Control::Reject(said),
+            None => match (narrowed_tool(request), read_registration(request)) {
+                // A run without a hook might allow more.
+                (Some(reason), _) | (None, Err(reason)) => Control::Reject(reason),
                 (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
                     instructions: instructions(request),
                     servers: names(at(request, "/sdkMcpServers")),
@@ -162,7 +162,7 @@ fn control(request: &Value) -> Control {
     }
 }
 
-/// Returns the sentence for a tool of a server of the host that may not be called freely: rules name no such tools.
+/// Returns the refusal of a policy for a tool of the host's server: rules cannot name such tools.
 fn narrowed_tool(request: &Value) -> Option<String> {
     let servers = at(request, "/sdkMcpServerConfigs").as_object()?;
     let narrowed = |server: &Value| {
@@ -180,10 +180,10 @@ fn names(list: &Value) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What could narrow a run if it were taken.
-const NARROWING: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
+/// Keys that would restrict a run.
+const RESTRICTING: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
 
-/// The system prompts of the host. Ours stays before them.
+/// Returns the system prompts of the host, which follow the system prompt of ibeam.
 fn instructions(request: &Value) -> Vec<String> {
     let given = ["/systemPrompt", "/appendSystemPrompt"].map(|pointer| at(request, pointer));
     let texts = given.iter().flat_map(|given| match given {
@@ -193,13 +193,13 @@ fn instructions(request: &Value) -> Vec<String> {
     texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
-/// What stands there; null where nothing does.
+/// Returns the value at a JSON pointer; null where there is none.
 pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
-/// What `initialize` is answered.
-pub(crate) fn introduction(models: &[Value]) -> Value {
+/// Returns the response to `initialize`.
+pub(crate) fn initialize_response(models: &[Value]) -> Value {
     json!({
         "commands": [],
         "agents": [],
@@ -211,14 +211,14 @@ pub(crate) fn introduction(models: &[Value]) -> Value {
     })
 }
 
-/// The answer that grants a request.
-pub(crate) fn granted(id: &str, response: &Value) -> Value {
+/// Returns the response to a granted request.
+pub(crate) fn success_response(id: &str, response: &Value) -> Value {
     let response = json!({ "subtype": "success", "request_id": id, "response": response });
     json!({ "type": "control_response", "response": response })
 }
 
-/// The answer that refuses one.
-pub(crate) fn refused(id: &str, why: &str) -> Value {
+/// Returns the response to a refused request.
+pub(crate) fn error_response(id: &str, why: &str) -> Value {
     let response = json!({ "subtype": "error", "request_id": id, "error": why });
     json!({ "type": "control_response", "response": response })
 }
@@ -238,31 +238,31 @@ mod tests {
 
     #[test]
     fn prompts_are_text_or_blocks_of_text() {
-        let said = |texts: &[&str]| Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect());
-        check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), said(&["do"]));
+        let prompt = |texts: &[&str]| Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect());
+        check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), prompt(&["do"]));
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
-        check(&json!({ "type": "user", "message": { "content": blocks } }), said(&["a", "b"]));
+        check(&json!({ "type": "user", "message": { "content": blocks } }), prompt(&["a", "b"]));
     }
 
     #[test]
-    fn requests_are_known_or_refused() {
-        let asked = |control| Received::Request("r1".to_owned(), control);
+    fn requests_are_supported_or_refused() {
+        let received = |control| Received::Request("r1".to_owned(), control);
         check(
             &request(json!({ "subtype": "initialize", "hooks": null })),
-            asked(Control::Initialize(Additions::default())),
+            received(Control::Initialize(Additions::default())),
         );
         let prompts =
             json!({ "subtype": "initialize", "systemPrompt": ["a", ""], "appendSystemPrompt": "b" });
         let instructions = vec!["a".to_owned(), "b".to_owned()];
         let added = Additions { instructions, ..Additions::default() };
-        check(&request(prompts), asked(Control::Initialize(added)));
+        check(&request(prompts), received(Control::Initialize(added)));
         let hooks = json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "PreToolUse": [] } });
         let added = Additions { uncalled_hooks: vec!["SessionStart".to_owned()], ..Additions::default() };
-        check(&request(hooks), asked(Control::Initialize(added)));
+        check(&request(hooks), received(Control::Initialize(added)));
         let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
         let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };
-        check(&request(servers), asked(Control::Initialize(added)));
-        check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
+        check(&request(servers), received(Control::Initialize(added)));
+        check(&request(json!({ "subtype": "interrupt" })), received(Control::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
             json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "NewlyInvented": [{}] } }),
@@ -281,23 +281,24 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_back_under_their_id() {
+    fn responses_are_read_with_their_id() {
         let good = json!({ "subtype": "success", "request_id": "a", "response": { "behavior": "allow" } });
         let bad = json!({ "subtype": "error", "request_id": "b", "error": "no" });
-        let answer = |id: &str, result| Received::Answer(id.to_owned(), result);
+        let answer = |id: &str, result| Received::Response(id.to_owned(), result);
         let behavior = json!({ "behavior": "allow" });
         check(&json!({ "type": "control_response", "response": good }), answer("a", Ok(behavior)));
         check(&json!({ "type": "control_response", "response": bad }), answer("b", Err("no".to_owned())));
     }
 
     #[test]
-    fn what_is_no_message_is_refused_and_what_is_new_is_passed_over() {
-        check(&json!({ "type": "keep_alive" }), Received::Nothing);
-        assert_eq!(read("  ").unwrap(), Received::Nothing);
+    fn invalid_messages_are_refused_and_unknown_ones_ignored() {
+        check(&json!({ "type": "keep_alive" }), Received::Other);
+        assert_eq!(read("  ").unwrap(), Received::Other);
         let image = json!({ "type": "user", "message": { "content": [{ "type": "image" }] } }).to_string();
-        let said = |content: Value| json!({ "type": "user", "message": { "content": content } }).to_string();
+        let prompt =
+            |content: Value| json!({ "type": "user", "message": { "content": content } }).to_string();
         let empty = [json!(null), json!(" \n"), json!([]), json!([{ "type": "text", "text": "" }])];
-        let empty: Vec<String> = empty.into_iter().chain([json!("a\0b")]).map(said).collect();
+        let empty: Vec<String> = empty.into_iter().chain([json!("a\0b")]).map(prompt).collect();
         for line in ["{", "[]", "{\"a\":1}", &image].into_iter().chain(empty.iter().map(String::as_str)) {
             assert!(matches!(read(line), Err(Reason::Usage { .. })), "{line}");
         }

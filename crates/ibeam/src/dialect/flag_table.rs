@@ -1,17 +1,17 @@
 //! The command line of another program, read by a table of its flags.
 //!
-//! Knows how flags are spelled and how many values they take, not what they mean. Refuses a flag that is not in the
-//! table: whether it takes a value, and what leaving it out would allow, cannot be known.
+//! The table has the names, the values and the effect of each flag. A flag that is not in the table is refused: neither
+//! its number of values nor its effect is known.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
 use ibeam_protocol::Reason;
 
-/// What stands behind a flag.
+/// The values of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arity {
-    /// Nothing.
+    /// No value.
     Nothing,
     /// The next argument, whatever it is.
     Value,
@@ -21,15 +21,15 @@ pub(super) enum Arity {
     Values,
 }
 
-/// What becomes of a flag.
+/// The effect of a flag.
 pub(super) enum Action<D> {
-    /// It says what holds here anyway.
+    /// The flag requests what ibeam always does.
     NoOp,
-    /// A run is as good without it; people are told.
+    /// The flag is left out with a notice.
     Ignore,
-    /// It must not be left out, and there is nothing like it here: why.
+    /// The flag must not be left out and has no counterpart; with the reason.
     Reject(&'static str),
-    /// It changes the draft; once for each value, with an empty text where it has none.
+    /// The flag changes the draft: once for each value, or once with an empty text.
     Apply(fn(&mut D, &str) -> Result<(), Reason>),
 }
 
@@ -40,20 +40,19 @@ pub(super) struct Flag<D> {
     pub(super) action: Action<D>,
 }
 
-/// What is left when the flags have been taken.
+/// The arguments that are not part of the draft.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rest {
-    /// The arguments that are no flags, in their order.
+    /// The arguments that are not flags, in order.
     pub(super) words: Vec<String>,
-    /// The flags that were passed over, as they were written.
+    /// The flags that were left out, as they were written.
     pub(super) ignored: Vec<String>,
 }
 
 /// Reads `args` by `table` into `draft`.
 ///
 /// # Errors
-/// `Usage` for a flag that is not in the table, that is refused, or that lacks its value; `NotText`; what a flag says
-/// of its value.
+/// `Usage` for a flag that is unknown, refused or lacks its value; `NotText`; the error of a flag about its value.
 pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
     let mut rest = Rest::default();
     let mut args = VecDeque::from(texts(args)?);
@@ -66,7 +65,7 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
             rest.words.push(arg);
             continue;
         }
-        if let Some((first, second)) = apart(table, &arg) {
+        if let Some((first, second)) = split_short_flags(table, &arg) {
             args.push_front(second);
             args.push_front(first);
             continue;
@@ -107,7 +106,7 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
     Ok(rest)
 }
 
-/// What becomes of each flag, behind `usage`.
+/// Returns the help: `usage`, then the flags by their effect.
 pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
     let mut groups =
         [("Apply", String::new()), ("Left out with a warning", String::new()), ("Refused", String::new())];
@@ -130,7 +129,7 @@ pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
     format!("Usage: {usage}\n\n{groups}What they mean here: docs/dialects.md\n")
 }
 
-/// A usage error.
+/// Returns a usage error.
 pub(super) fn usage_error(detail: impl Into<String>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
@@ -143,8 +142,8 @@ fn texts(args: &[OsString]) -> Result<Vec<String>, Reason> {
     args.iter().enumerate().map(text).collect()
 }
 
-/// Letters that were written together, `-pc` or `-mMODEL`: the first, and what is behind it; `None` for anything else.
-fn apart<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)> {
+/// Splits short flags that are written together, `-pc` or `-mMODEL`, after the first; `None` for other arguments.
+fn split_short_flags<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)> {
     let letters = arg.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     let (letter, behind) = letters.split_at_checked(1).filter(|(_, behind)| !behind.is_empty())?;
     let name = format!("-{letter}");
@@ -166,7 +165,7 @@ mod tests {
         Flag { names: &["--resume"], arity: Arity::Maybe, action: Action::Apply(take) },
         Flag { names: &["--dirs"], arity: Arity::Values, action: Action::Apply(take) },
         Flag { names: &["--ide"], arity: Arity::Nothing, action: Action::Ignore },
-        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Reject("nobody guards") },
+        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Reject("no guards") },
     ];
 
     fn take(draft: &mut Vec<String>, value: &str) -> Result<(), Reason> {
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_behind_flags_as_each_takes_them() {
+    fn each_flag_has_its_number_of_values() {
         check(&["-p", "do", "it"], Ok((&["do", "it"], &[])));
         check(&["--model", "--odd", "x"], Ok((&["x"], &["--odd"])));
         check(&["--model=a=b", "x"], Ok((&["x"], &["a=b"])));
@@ -204,16 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn unreadable_arguments_are_errors() {
         check(&["--unheard-of"], Err("there is no `--unheard-of`"));
         check(&["-x"], Err("there is no `-x`"));
         check(&["--model"], Err("needs a value"));
         check(&["--print=yes"], Err("arity no value"));
-        check(&["--guard", "x"], Err("not supported: nobody guards"));
+        check(&["--guard", "x"], Err("not supported: no guards"));
     }
 
     #[test]
-    fn what_is_passed_over_is_kept_to_be_told() {
+    fn ignored_flags_are_returned() {
         let args: Vec<OsString> = ["--ide", "x"].iter().map(Into::into).collect();
         let rest = read(TABLE, &args, &mut Vec::new()).unwrap();
         assert_eq!(rest, Rest { words: vec!["x".to_owned()], ignored: vec!["--ide".to_owned()] });

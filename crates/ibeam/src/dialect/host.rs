@@ -1,7 +1,7 @@
-//! The host at the other end of stdin: its prompts, its requests, and its leave for calls that no rule decides.
+//! The host at the other end of stdin: its prompts, its requests, and its decisions about calls that no rule covers.
 //!
-//! One thread reads; requests are answered at once, also while a run goes on. Leave is given for a call as it
-//! stands: a host that answers with another input gets a refusal.
+//! One thread reads. Requests are answered at once, also during a run. A host approves a call only unchanged: a response
+//! with another input refuses the call.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
@@ -19,16 +19,16 @@ use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
 
 /// The longest line that is read, in bytes; as in `convert`.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// What comes until the end of stdin, or an error.
+/// The prompts until the end of stdin, or an error.
 pub(crate) type PromptReceiver = mpsc::UnboundedReceiver<Result<HostPrompt, Reason>>;
 /// The stops of prompts whose runs have not ended, in their order.
 type Runs = Arc<Mutex<VecDeque<Stop>>>;
-/// Who waits for which answer; `None` once nobody answers any more.
-type Asking = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
+/// The waiting requests by id; `None` once stdin has ended.
+type WaitingRequests = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
 
-/// A prompt, which can be stopped before its run new_session.
+/// A prompt, which can be stopped before its run starts.
 pub(crate) struct HostPrompt {
     pub(crate) blocks: Vec<String>,
     pub(crate) stop: Stop,
@@ -38,40 +38,40 @@ pub(crate) struct HostPrompt {
 pub(crate) struct SetModelRequest {
     /// The id of the request.
     pub(crate) id: String,
-    /// The model; the usual one where none is named.
+    /// The name of the model; `None` is the default model.
     pub(crate) model: Option<String>,
-    /// How many prompts came before the request; it holds for those behind it.
+    /// The number of prompts before the request, which applies to later prompts.
     pub(crate) after: u64,
 }
 
 /// Requests for another model, in their order.
 pub(crate) type SetModelReceiver = mpsc::UnboundedReceiver<SetModelRequest>;
 
-/// What the reader of stdin and the conversation share.
+/// The state that the reader of stdin and the runs share.
 #[derive(Clone, Default)]
 struct Shared {
     runs: Runs,
-    waiting: Arc<Mutex<Asking>>,
+    waiting: Arc<Mutex<WaitingRequests>>,
     additions: Arc<Mutex<Additions>>,
-    /// Where messages of the host's MCP servers go, by the name of the server.
+    /// The receivers of messages from the host's MCP servers, by name.
     servers: Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Value>>>>,
-    /// What became of each MCP server.
+    /// The status of each MCP server.
     statuses: Arc<Mutex<Vec<Value>>>,
 }
 
-/// Asks the host, where it wants to be asked.
+/// The connection to the host.
 pub(crate) struct Host {
     pub(super) writer: DialectWriter,
     shared: Shared,
-    /// Requests of ours so far.
+    /// The number of requests to the host so far.
     requests: AtomicU64,
 }
 
 impl Host {
-    /// Begins to read stdin; `models` is what `initialize` lists.
+    /// Starts to read stdin; `models` is the list in the response to `initialize`.
     ///
     /// # Errors
-    /// The system's error when no thread can be had.
+    /// The thread cannot be started.
     pub(crate) fn start(
         writer: DialectWriter,
         models: Vec<Value>,
@@ -100,17 +100,17 @@ impl Host {
         Ok((host, prompts, model_requests))
     }
 
-    /// The first of the prompts that are open has had its run.
+    /// Records the end of the run of the first open prompt.
     pub(crate) fn finish_run(&self) {
         lock(&self.shared.runs).pop_front();
     }
 
-    /// Returns what the host has added to runs so far.
+    /// Returns the additions of the host so far.
     pub(crate) fn additions(&self) -> Additions {
         lock(&self.shared.additions).clone()
     }
 
-    /// Sets what became of the MCP servers.
+    /// Sets the status of each MCP server.
     pub(crate) fn set_server_statuses(&self, servers: &[McpServer]) {
         let status = |server: &McpServer| json!({ "name": server.name, "status": server.status });
         *lock(&self.shared.statuses) = servers.iter().map(status).collect();
@@ -124,34 +124,34 @@ impl Host {
     /// Answers a request of the host.
     pub(crate) fn respond(&self, id: &str, answer: Result<Value, String>) {
         let answer = match answer {
-            Ok(response) => control_protocol::granted(id, &response),
-            Err(why) => control_protocol::refused(id, &why),
+            Ok(response) => control_protocol::success_response(id, &response),
+            Err(why) => control_protocol::error_response(id, &why),
         };
         // A host that is gone ends the run in another way.
         drop(self.writer.write_line(&answer));
     }
 
-    /// Ends the run that goes on, as the host's own request does.
+    /// Ends the run in progress, like a request of the host.
     pub(super) fn interrupt_run(&self) {
         interrupt(&self.shared.runs);
     }
 
-    /// Returns an id for a request that no call has an id for.
+    /// Returns an id for a request that is not about a call.
     pub(super) fn request_id(&self, kind: &str) -> String {
         format!("{kind}-{}", self.requests.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Puts a request to the host and waits for its answer; an error is the host's own sentence. `None` where nobody
-    /// answers. Dropping the future tells the host that nobody waits.
+    /// Sends a request to the host and waits for the response; an error is the message of the host. `None` where the host
+    /// is gone. Dropping the future cancels the request at the host.
     pub(super) async fn request(&self, id: String, request: Value) -> Option<Result<Value, String>> {
         let (sender, answer) = oneshot::channel();
         lock(&self.shared.waiting).as_mut()?.insert(id.clone(), sender);
         let request = json!({ "type": "control_request", "request_id": &id, "request": request });
-        let question = Question { host: self, id };
+        let pending = PendingRequest { host: self, id };
         self.writer.write_line(&request).ok()?;
-        let answered = answer.await;
-        drop(question);
-        answered.ok()
+        let response = answer.await;
+        drop(pending);
+        response.ok()
     }
 }
 
@@ -162,7 +162,7 @@ struct Reader {
     models: Vec<Value>,
     prompts: mpsc::UnboundedSender<Result<HostPrompt, Reason>>,
     model_requests: mpsc::UnboundedSender<SetModelRequest>,
-    /// The prompts so far.
+    /// The number of prompts so far.
     count: u64,
 }
 
@@ -180,8 +180,8 @@ impl Reader {
             }
             Received::Request(id, control) => {
                 let answer = match self.decide(control) {
-                    Ok(response) => control_protocol::granted(&id, &response),
-                    Err(why) => control_protocol::refused(&id, &why),
+                    Ok(response) => control_protocol::success_response(&id, &response),
+                    Err(why) => control_protocol::error_response(&id, &why),
                 };
                 // A host that is gone ends the run in another way.
                 drop(self.writer.write_line(&answer));
@@ -190,20 +190,20 @@ impl Reader {
                 let answer = match lock(&self.shared.servers).get(&server) {
                     Some(receiver) => {
                         drop(receiver.send(message));
-                        control_protocol::granted(&id, &json!({}))
+                        control_protocol::success_response(&id, &json!({}))
                     }
-                    None => control_protocol::refused(
+                    None => control_protocol::error_response(
                         &id,
                         &format!("there is no MCP server `{server}` of the host"),
                     ),
                 };
                 drop(self.writer.write_line(&answer));
             }
-            Received::Answer(id, result) => {
+            Received::Response(id, result) => {
                 let asker = lock(&self.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&id));
                 drop(asker.map(|asker| asker.send(result)));
             }
-            Received::Nothing => {}
+            Received::Other => {}
         }
     }
 
@@ -218,7 +218,7 @@ impl Reader {
                 additions.hooks.extend(added.hooks);
                 additions.servers.sort_unstable();
                 additions.servers.dedup();
-                Ok(control_protocol::introduction(&self.models))
+                Ok(control_protocol::initialize_response(&self.models))
             }
             Control::Interrupt => {
                 interrupt(&self.shared.runs);
@@ -243,11 +243,11 @@ impl Approver for Host {
         &'a self,
         call: &'a ToolCall,
         access: &'a Access,
-        asked: ApprovalRequest<'a>,
+        request: ApprovalRequest<'a>,
     ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let mut reason = asked.reason.to_owned();
-            // Not every dialect has a field for the directory.
+            let mut reason = request.reason.to_owned();
+            // Not every dialect has a key for the directory.
             if let Access::Command { directory: Some(directory), .. } = access
                 && !reason.contains(&*directory.to_string_lossy())
             {
@@ -279,44 +279,44 @@ impl Approver for Host {
     }
 }
 
-/// A question that may be given up: then the host is told that nobody waits for its answer.
-struct Question<'a> {
+/// A request that waits for its response. When dropped before, it is cancelled at the host.
+struct PendingRequest<'a> {
     host: &'a Host,
     id: String,
 }
 
-impl Drop for Question<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let open = lock(&self.host.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&self.id));
         if open.is_some() {
             let cancel = json!({ "type": "control_cancel_request", "request_id": &self.id });
-            // A host that is gone does not wait.
+            // A host that is gone does not wait for the cancellation.
             drop(self.host.writer.write_line(&cancel));
         }
     }
 }
 
-/// The next line without its end; `None` behind the last.
+/// Reads a line without its end; `None` after the last.
 fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     let mut line = Vec::new();
-    let read = stdin.take(MOST_BYTES).read_until(b'\n', &mut line);
+    let read = stdin.take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
     let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() })?;
     let ends = line.pop_if(|last| *last == b'\n').is_some();
-    if read as u64 == MOST_BYTES && !ends {
+    if read as u64 == MAX_LINE_BYTES && !ends {
         return Err(usage_error("a line of stdin is longer than 64 MiB"));
     }
     let line = String::from_utf8(line).map_err(|_| usage_error("a line of stdin is not UTF-8"))?;
     Ok((read > 0).then_some(line))
 }
 
-/// Ends the run that goes on, or that of the first prompt that waits.
+/// Ends the run in progress, or else the run of the first waiting prompt.
 fn interrupt(runs: &Runs) {
     if let Some(stop) = lock(runs).front() {
         stop.request(Reason::Signalled(Signal::Int));
     }
 }
 
-/// Whether the answer lets the call run as it stands.
+/// Whether the response approves the call unchanged.
 fn allows(answer: &Value, input: &Value) -> bool {
     let updated = at(answer, "/updatedInput");
     let same = updated.is_null() || updated == input;
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leave_is_given_for_the_call_as_it_stands() {
+    fn a_call_is_approved_only_unchanged() {
         let input = json!({ "command": "ls" });
         for (answer, expect) in [
             (json!({ "behavior": "allow" }), true),

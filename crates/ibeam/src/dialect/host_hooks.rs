@@ -1,6 +1,6 @@
 //! The hooks of a host that speaks Claude Code's control protocol: each is called with a request of ours.
 //!
-//! They narrow a run and never widen it: `allow` leaves the decision to the rules. A hook that fails, or whose answer
+//! They restrict a run and never allow more: `allow` leaves the decision to the rules. A hook that fails, or whose answer
 //! does not come in time, refuses what it should have judged.
 
 mod answer;
@@ -21,9 +21,9 @@ use super::host::{Host, lock};
 use answer::{Answer, Permission};
 use call_form::CallForm;
 use registration::HostHookEvent;
-pub(super) use registration::{HostHook, registered};
+pub(super) use registration::{HostHook, read_registration};
 
-/// The hooks that a host registered, in a session.
+/// The hooks that a host read_registration, in a session.
 pub(crate) struct HostHooks {
     host: Arc<Host>,
     hooks: Vec<HostHook>,
@@ -118,7 +118,7 @@ impl HostHooks {
         let asked = self.host.request(self.host.request_id("hook"), request);
         match tokio::time::timeout(time, asked).await {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
-            Ok(Some(Err(said))) => Err(said),
+            Ok(Some(Err(message))) => Err(message),
             Ok(None) => Err("the host is gone".to_owned()),
             Err(_) => Err(format!("it gave no answer within {} s", time.as_secs_f64())),
         }
@@ -133,8 +133,9 @@ impl HostHooks {
         let particular = json!({ "prompt": content.join("\n\n") });
         Some(Box::pin(async move {
             let verdict = self.call(event, callbacks, particular, None).await;
-            let word = verdict.refused.or(verdict.asked).map_or(HookDecision::Continue, HookDecision::Block);
-            HookOutput { decision: word, context: verdict.context, notices: verdict.notices }
+            let decision =
+                verdict.refused.or(verdict.asked).map_or(HookDecision::Continue, HookDecision::Block);
+            HookOutput { decision, context: verdict.context, notices: verdict.notices }
         }))
     }
 
@@ -145,22 +146,22 @@ impl HostHooks {
             && is_changed
             && id == call.id
         {
-            let word = objection.map_or(HookDecision::Continue, HookDecision::Block);
-            return Some(Box::pin(async move { HookOutput { decision: word, ..HookOutput::default() } }));
+            let decision = objection.map_or(HookDecision::Continue, HookDecision::Block);
+            return Some(Box::pin(async move { HookOutput { decision, ..HookOutput::default() } }));
         }
         if !self.has(event) {
             return None;
         }
-        let form = match CallForm::of(&self.head, call, None) {
+        let form = match CallForm::new(&self.head, call, None) {
             Ok(mut form) => {
                 // An input that comes back as it was given is no other one.
                 self.redactor.redact_value(&mut form.input);
                 form
             }
-            Err(said) => {
-                let word =
-                    HookDecision::Block(refusal("the SDK", format!("no hook can judge the call: {said}")));
-                return Some(Box::pin(async move { HookOutput { decision: word, ..HookOutput::default() } }));
+            Err(message) => {
+                let decision =
+                    HookDecision::Block(refusal("the SDK", format!("no hook can judge the call: {message}")));
+                return Some(Box::pin(async move { HookOutput { decision, ..HookOutput::default() } }));
             }
         };
         let callbacks = self.callbacks(event, &form.names());
@@ -173,7 +174,7 @@ impl HostHooks {
                 self.host.interrupt_run();
             }
             let input = verdict.input.take().filter(|(_, input)| form.input.as_object() != Some(input));
-            let word = match (verdict.refused, input) {
+            let decision = match (verdict.refused, input) {
                 (Some(refused), _) => HookDecision::Block(refused),
                 (None, Some((hook, _))) if is_changed => {
                     let message = "it changed the input of a call that another hook has changed already";
@@ -184,13 +185,13 @@ impl HostHooks {
                         *lock(&self.changed) = Some((call.id.clone(), verdict.asked));
                         HookDecision::UpdateInput { hook, arguments }
                     }
-                    Err(said) => {
-                        HookDecision::Block(refusal(&hook, format!("`updatedInput` cannot be: {said}")))
+                    Err(message) => {
+                        HookDecision::Block(refusal(&hook, format!("`updatedInput` cannot be: {message}")))
                     }
                 },
                 (None, None) => verdict.asked.map_or(HookDecision::Continue, HookDecision::Block),
             };
-            HookOutput { decision: word, notices: verdict.notices, ..HookOutput::default() }
+            HookOutput { decision, notices: verdict.notices, ..HookOutput::default() }
         }))
     }
 
@@ -204,10 +205,10 @@ impl HostHooks {
         if !self.has(event) {
             return None;
         }
-        let form = match CallForm::of(&self.head, &ended.call, Some(&ended.outcome)) {
+        let form = match CallForm::new(&self.head, &ended.call, Some(&ended.outcome)) {
             Ok(form) => form,
-            Err(said) => {
-                let notices = vec![failure(event, "the SDK", said)];
+            Err(message) => {
+                let notices = vec![failure(event, "the SDK", message)];
                 return Some(Box::pin(async move { HookOutput { notices, ..HookOutput::default() } }));
             }
         };
@@ -303,17 +304,17 @@ impl Verdict {
     fn add(&mut self, event: HostHookEvent, hook: String, answer: Result<Answer, String>) {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(said) if event.allows_refusal() => {
+            Err(message) if event.allows_refusal() => {
                 self.refused
-                    .get_or_insert_with(|| refusal(&hook, format!("a hook of the SDK failed: {said}")));
+                    .get_or_insert_with(|| refusal(&hook, format!("a hook of the SDK failed: {message}")));
                 return;
             }
-            Err(said) => return self.notices.push(failure(event, &hook, said)),
+            Err(message) => return self.notices.push(failure(event, &hook, message)),
         };
         let Answer { permission, reason, for_people, input, context, ends_run, unused } = answer;
         self.ends_run |= ends_run;
-        let objection = |usual: &str, ask| {
-            let message = reason.clone().unwrap_or_else(|| usual.to_owned());
+        let objection = |default: &str, ask| {
+            let message = reason.clone().unwrap_or_else(|| default.to_owned());
             HookBlock { hook: hook.clone(), message, for_people, ask }
         };
         match permission {
@@ -322,14 +323,14 @@ impl Verdict {
                 self.refused.get_or_insert_with(|| objection("a hook refused it", false));
             }
             Permission::Ask if event.allows_refusal() => {
-                let usual = "a hook wants it to be approved, and nobody did";
-                self.asked.get_or_insert_with(|| objection(usual, true));
+                let default = "a hook wants it to be approved, and nobody did";
+                self.asked.get_or_insert_with(|| objection(default, true));
             }
             Permission::Deny if ends_run => {}
             Permission::Deny | Permission::Ask => {
-                let usual = "it refused what cannot be refused";
-                let said = reason.unwrap_or_else(|| usual.to_owned());
-                self.notices.push(failure(event, &hook, said));
+                let default = "it refused what cannot be refused";
+                let message = reason.unwrap_or_else(|| default.to_owned());
+                self.notices.push(failure(event, &hook, message));
             }
         }
         for key in unused {

@@ -1,6 +1,6 @@
-//! MCP servers that the host runs: their messages travel as requests of the control protocol.
+//! MCP servers that the host runs: their messages are requests of the control protocol.
 //!
-//! A server is a pair of streams for everybody else, one JSON-RPC message a line, as that of a process is.
+//! Like the server of a process, a server is a pair of streams with one JSON-RPC message a line.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use tokio::sync::mpsc;
 use super::control_protocol::at;
 use super::host::Host;
 
-/// Bytes that wait in either direction; a longer message is read in pieces.
-const CAPACITY: usize = 64 << 10;
-/// JSON-RPC's code for an error within the server.
+/// The size of the buffer in each direction; a longer message is read in pieces.
+const CAPACITY_BYTES: usize = 64 << 10;
+/// The code of JSON-RPC for an error in the server.
 const INTERNAL_ERROR: i64 = -32603;
 
 impl Host {
     /// Connects to the MCP server `name` of the host. Must be called within an async runtime.
     pub(crate) fn connect_server(self: &Arc<Self>, name: &str) -> DuplexStream {
-        let (near, far) = duplex(CAPACITY);
+        let (near, far) = duplex(CAPACITY_BYTES);
         let (sender, messages) = mpsc::unbounded_channel();
         self.register_server(name, sender.clone());
         let (read, write) = split(far);
@@ -39,14 +39,14 @@ impl Host {
     }
 }
 
-/// Puts one message to the host; the answer to a request goes to `sender`.
+/// Sends one message to the host; the response to a request goes to `sender`.
 async fn forward(host: Arc<Host>, name: String, message: Value, sender: mpsc::UnboundedSender<Value>) {
     let id = at(&message, "/id").clone();
     let is_request = !id.is_null() && message.get("method").is_some();
     let request = json!({ "subtype": "mcp_message", "server_name": name, "message": message });
     let answer = host.request(host.request_id("mcp"), request).await;
     if is_request {
-        // Nobody reads once the server has been given up.
+        // The receiver is gone once the server has been shut down.
         drop(sender.send(reply(&id, answer)));
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_has_a_reply_under_its_id() {
+    fn every_request_has_a_reply_with_its_id() {
         let id = json!(7);
         let result = json!({ "mcp_response": { "jsonrpc": "2.0", "id": "other", "result": { "a": 1 } } });
         let replied = reply(&id, Some(Ok(result)));

@@ -1,4 +1,4 @@
-//! Every flag of Claude Code, and what becomes of it.
+//! The flags of Claude Code and their effects.
 
 use ibeam_protocol::Reason;
 
@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     apply(&["--add-dir"], Values, |draft, value| append(&mut draft.directories, [value.to_owned()])),
     apply(&["--max-turns"], Value, |draft, value| draft.forward("--max-turns", value)),
     apply(&["--max-budget-usd"], Value, |draft, value| draft.forward("--max-cost", value)),
-    // It cannot take the place of ours, which the tools need; it goes behind it.
+    // The tools need the system prompt of ibeam, so the given text is appended.
     apply(&["--system-prompt", "--append-system-prompt"], Value, |draft, value| match value {
         "" => Ok(()),
         value => draft.forward("--append-system-prompt", value),
@@ -99,10 +99,10 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--channels"], Values, Ignore),
     flag(&["--plugin-dir-no-mcp"], Values, Ignore),
     flag(&["--project-config-root"], Value, Ignore),
-    // Nothing is made before the first message, which comes behind it.
+    // Nothing happens before the first message, which follows `initialize`.
     flag(&["--await-initialize"], Nothing, NoOp),
     flag(&["--disable-slash-commands"], Nothing, NoOp),
-    // Hooks stay: those here are the user's own, and may guard.
+    // Hooks stay: they belong to the user and may restrict the run.
     apply(&["--bare"], Nothing, |draft, _| {
         append(&mut draft.flags, ["--without-instructions", "--strict-mcp-config"].map(str::to_owned))
     }),

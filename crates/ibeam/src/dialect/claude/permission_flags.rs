@@ -1,12 +1,12 @@
-//! Modes and rules of Claude Code as flags of ours.
+//! Permission modes and rules of Claude Code as flags of ibeam.
 
 use ibeam_protocol::Reason;
 
-use super::permission_rules::{self, Said, Use};
+use super::permission_rules::{self, Effect, Translation};
 use super::{Draft, usage_error};
 
 impl Draft {
-    /// Arity what may be done, never more than they say, and returns the name of the permission mode.
+    /// Adds the flags for modes and rules, which never allow more, and returns the name of the permission mode.
     pub(super) fn permissions(&mut self) -> Result<&'static str, Reason> {
         let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
         if self.no_bypass && mode == "bypassPermissions" {
@@ -23,7 +23,7 @@ impl Draft {
             "acceptEdits" => ("acceptEdits", &["--approval=strict"]),
             "plan" => ("plan", &["--mode=plan", "--approval=strict"]),
             "bypassPermissions" => ("bypassPermissions", &["--force"]),
-            // Something decides in place of a person: here the sandbox.
+            // The sandbox takes the place of the automatic decisions.
             "auto" => ("auto", &[]),
             other => return Err(usage_error(format!("there is no permission mode `{other}`"))),
         };
@@ -32,10 +32,12 @@ impl Draft {
             self.allow.push("Edit".to_owned());
         }
         for rule in &self.allow {
-            match permission_rules::tokens(rule, Use::Allow) {
-                Said::Tokens(tokens) => given.extend(tokens.iter().map(|token| format!("--allow={token}"))),
-                Said::Nothing => {}
-                Said::Unclear => self.ignored_arguments.push(format!("--allowedTools {rule}")),
+            match permission_rules::tokens(rule, Effect::Allow) {
+                Translation::Tokens(tokens) => {
+                    given.extend(tokens.iter().map(|token| format!("--allow={token}")))
+                }
+                Translation::NotNeeded => {}
+                Translation::Unclear => self.ignored_arguments.push(format!("--allowedTools {rule}")),
             }
         }
         if self.allow.iter().any(|rule| ["Edit", "MultiEdit", "Write"].contains(&rule.as_str())) {
@@ -47,17 +49,17 @@ impl Draft {
         }
         let mut without: Vec<&str> =
             self.deny.iter().flat_map(|rule| permission_rules::tools(rule)).copied().collect();
-        // The bypass of theirs does not lift a question, `--force` does.
+        // `--force` would lift an `ask` rule, which the bypass of Claude Code does not lift.
         let ask = if mode == "bypassPermissions" { "--deny" } else { "--ask" };
         for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, ask)] {
             for rule in rules {
-                match permission_rules::tokens(rule, Use::Forbid) {
-                    Said::Tokens(tokens) => {
+                match permission_rules::tokens(rule, Effect::Forbid) {
+                    Translation::Tokens(tokens) => {
                         given.extend(tokens.iter().map(|token| format!("{flag}={token}")))
                     }
-                    // What no token covers is not offered, where it is a tool of ours.
-                    Said::Nothing => without.extend(permission_rules::tools(rule)),
-                    Said::Unclear => {
+                    // A tool that no token covers is not offered.
+                    Translation::NotNeeded => without.extend(permission_rules::tools(rule)),
+                    Translation::Unclear => {
                         return Err(usage_error(format!(
                             "the rule `{rule}` cannot be kept here as it stands"
                         )));

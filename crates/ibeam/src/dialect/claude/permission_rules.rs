@@ -1,29 +1,29 @@
-//! Permission rules of Claude Code as tokens of ours.
+//! Permission rules of Claude Code as permission tokens.
 //!
-//! A token never covers more than its rule where it allows, nor less where it forbids. A rule for which there is no
-//! such token is `Unclear`: whoever asked knows which way is safe.
+//! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such a
+//! token is `Unclear`, and the caller decides what is safe.
 
-/// What a rule is to do.
+/// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// To allow: at most as much.
+pub(super) enum Effect {
+    /// Allows: the tokens cover at most as much.
     Allow,
-    /// To forbid, or to put to a person what is allowed otherwise: at least as much.
+    /// Forbids or asks: the tokens cover at least as much.
     Forbid,
 }
 
-/// A rule in our words.
+/// The tokens for a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    /// The same in tokens.
+pub(super) enum Translation {
+    /// The tokens for the rule.
     Tokens(Vec<String>),
-    /// It is about a tool that there is not, or that needs no leave.
-    Nothing,
-    /// No token says that.
+    /// The rule is about a tool that ibeam does not have, or that needs no permission.
+    NotNeeded,
+    /// No token matches the rule.
     Unclear,
 }
 
-/// Tools of Claude Code, with those of ours that do the same.
+/// Tools of Claude Code, and the tools of ibeam with the same effect.
 const TOOLS: &[(&str, &[&str])] = &[
     ("Bash", &["shell"]),
     ("Read", &["read"]),
@@ -37,8 +37,8 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("WebFetch", &["web_fetch"]),
 ];
 
-/// Tools that Claude Code has and we have not.
-const THEIRS: &[&str] = &[
+/// Tools that only Claude Code has.
+const OTHER_TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "BashOutput",
@@ -58,23 +58,23 @@ const THEIRS: &[&str] = &[
     "WebSearch",
 ];
 
-/// Tools of ours that do what one of theirs does, `Name` or `Name(*)`; none for a rule about a part of a tool.
+/// Returns the tools of ibeam for a rule `Name` or `Name(*)`; none for a rule about a part of a tool.
 pub(super) fn tools(rule: &str) -> &'static [&'static str] {
     let name = rule.strip_suffix("(*)").or_else(|| rule.strip_suffix("()")).unwrap_or(rule);
-    TOOLS.iter().find(|(theirs, _)| *theirs == name).map_or(&[], |(_, ours)| ours)
+    TOOLS.iter().find(|(claude, _)| *claude == name).map_or(&[], |(_, own)| own)
 }
 
-/// Returns the names of their tools that do what `tool` of ours does.
+/// Returns the tools of Claude Code that correspond to a tool of ibeam.
 pub(in crate::dialect) fn names_of(tool: &str) -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().filter(move |(_, ours)| ours.contains(&tool)).map(|(theirs, _)| *theirs)
+    TOOLS.iter().filter(move |(_, own)| own.contains(&tool)).map(|(claude, _)| *claude)
 }
 
-/// Every tool of ours that one of theirs stands for.
+/// Returns the tools of ibeam that correspond to a tool of Claude Code.
 pub(super) fn all_tools() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().flat_map(|(_, ours)| ours.iter().copied())
+    TOOLS.iter().flat_map(|(_, own)| own.iter().copied())
 }
 
-/// The rules of a list: parted by commas and spaces outside of brackets.
+/// Splits a list of rules at commas and spaces outside of parentheses.
 pub(super) fn split(list: &str) -> Vec<String> {
     let mut rules = vec![String::new()];
     let mut depth = 0_u32;
@@ -93,8 +93,8 @@ pub(super) fn split(list: &str) -> Vec<String> {
     rules
 }
 
-/// The tokens for `rule`: `Tool`, `Tool(what)`, `mcp__server` or `mcp__server__tool`.
-pub(super) fn tokens(rule: &str, to: Use) -> Said {
+/// Returns the tokens for `rule`: `Tool`, `Tool(what)`, `mcp__server` or `mcp__server__tool`.
+pub(super) fn tokens(rule: &str, to: Effect) -> Translation {
     if let Some(name) = rule.strip_prefix("mcp__") {
         return mcp(name);
     }
@@ -102,7 +102,7 @@ pub(super) fn tokens(rule: &str, to: Use) -> Said {
         None => (rule, None),
         Some((tool, rest)) => match rest.strip_suffix(')') {
             Some(what) => (tool, Some(what.trim())),
-            None => return Said::Unclear,
+            None => return Translation::Unclear,
         },
     };
     let what = what.filter(|what| !what.is_empty() && *what != "*");
@@ -112,41 +112,41 @@ pub(super) fn tokens(rule: &str, to: Use) -> Said {
         ("Read", None) => one("Read(/**)"),
         ("Read", Some(what)) => path("Read", what, to),
         ("Edit" | "MultiEdit" | "Write", None) => one(match to {
-            // Elsewhere needs `--add-dir` in any case.
-            Use::Allow => "Write(**)",
-            Use::Forbid => "Write(/**)",
+            // Other directories need `--add-dir` in any case.
+            Effect::Allow => "Write(**)",
+            Effect::Forbid => "Write(/**)",
         }),
         ("Edit" | "MultiEdit" | "Write", Some(what)) => path("Write", what, to),
         ("WebFetch", None) => one("WebFetch(*)"),
         ("WebFetch", Some(what)) => match what.strip_prefix("domain:") {
             Some(domain) => one(&format!("WebFetch({})", domain.trim())),
-            None => Said::Unclear,
+            None => Translation::Unclear,
         },
-        (tool, None) if THEIRS.contains(&tool) || !tools(tool).is_empty() => Said::Nothing,
-        (tool, Some(_)) if THEIRS.contains(&tool) => Said::Nothing,
-        _ => Said::Unclear,
+        (tool, None) if OTHER_TOOLS.contains(&tool) || !tools(tool).is_empty() => Translation::NotNeeded,
+        (tool, Some(_)) if OTHER_TOOLS.contains(&tool) => Translation::NotNeeded,
+        _ => Translation::Unclear,
     }
 }
 
-fn one(token: &str) -> Said {
-    Said::Tokens(vec![token.to_owned()])
+fn one(token: &str) -> Translation {
+    Translation::Tokens(vec![token.to_owned()])
 }
 
-fn mcp(name: &str) -> Said {
+fn mcp(name: &str) -> Translation {
     let (server, tool) = name.split_once("__").unwrap_or((name, "*"));
     let plain =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
     if plain(server) && (tool == "*" || plain(tool)) {
         return one(&format!("Mcp({server}:{tool})"));
     }
-    Said::Unclear
+    Translation::Unclear
 }
 
-/// `git status`, `git log *`, `npm run test:*`.
-fn command(what: &str, to: Use) -> Said {
-    // Their rules match the text of a command, ours the words that it becomes.
+/// Translates rules such as `git status`, `git log *`, `npm run test:*`.
+fn command(what: &str, to: Effect) -> Translation {
+    // Rules of Claude Code match the text of a command, tokens match its arguments.
     if what.contains(|c: char| c.is_control() || "&|;<>$`\"'\\(){}[]?".contains(c)) {
-        return Said::Unclear;
+        return Translation::Unclear;
     }
     let (text, open) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
         Some(text) => (text.trim_end(), true),
@@ -156,23 +156,23 @@ fn command(what: &str, to: Use) -> Said {
     let program = words.next().unwrap_or_default();
     let arguments = words.collect::<Vec<_>>().join(" ");
     if program.is_empty() || program.contains(['*', ':']) {
-        return Said::Unclear;
+        return Translation::Unclear;
     }
     let tokens: &[String] = match (arguments.is_empty(), open, to) {
         (true, true, _) => &[format!("Shell({program}:*)")],
         (_, false, _) => &[format!("Shell({program}:{arguments})")],
-        (false, true, Use::Allow) => {
+        (false, true, Effect::Allow) => {
             &[format!("Shell({program}:{arguments})"), format!("Shell({program}:{arguments} *)")]
         }
-        (false, true, Use::Forbid) => &[format!("Shell({program}:{arguments}*)")],
+        (false, true, Effect::Forbid) => &[format!("Shell({program}:{arguments}*)")],
     };
-    Said::Tokens(tokens.to_vec())
+    Translation::Tokens(tokens.to_vec())
 }
 
-/// `//abs`, `~/home`, `/of/the/project`, `below/here`, `name`: patterns as `.gitignore` has them.
-fn path(kind: &str, what: &str, to: Use) -> Said {
+/// Translates patterns of paths: `//abs`, `~/home`, `/of/the/project`, `below/here`, `name`: patterns as `.gitignore` has them.
+fn path(kind: &str, what: &str, to: Effect) -> Translation {
     if what.starts_with('!') || what.contains(['{', '}', '\\']) || what.split('/').any(|name| name == "..") {
-        return Said::Unclear;
+        return Translation::Unclear;
     }
     let token = |pattern: &str| format!("{kind}({pattern})");
     if what.starts_with("//") {
@@ -184,13 +184,13 @@ fn path(kind: &str, what: &str, to: Use) -> Said {
     let anchored = what.strip_prefix("./").or_else(|| what.strip_prefix('/'));
     let here = anchored.unwrap_or(what);
     if here.is_empty() {
-        return Said::Unclear;
+        return Translation::Unclear;
     }
     let anywhere = anchored.is_none() && !here.trim_end_matches('/').contains('/');
     match (anywhere, to) {
-        // A deny token without a slash matches a name wherever it stands.
-        (true, Use::Forbid) | (false, _) => one(&token(here)),
-        (true, Use::Allow) => Said::Tokens(vec![token(&format!("**/{here}"))]),
+        // A deny token without a slash matches a name in every directory.
+        (true, Effect::Forbid) | (false, _) => one(&token(here)),
+        (true, Effect::Allow) => Translation::Tokens(vec![token(&format!("**/{here}"))]),
     }
 }
 
@@ -200,18 +200,18 @@ mod tests {
 
     use super::*;
 
-    /// `expect` holds tokens parted by spaces, `-` for nothing, `?` for unclear; for allowing and for forbidding.
+    /// `expect` holds tokens separated by ` & `, `-` for not needed, `?` for unclear; to allow and to forbid.
     #[track_caller]
     fn check(rule: &str, allow: &str, forbid: &str) {
-        for (to, expect) in [(Use::Allow, allow), (Use::Forbid, forbid)] {
+        for (to, expect) in [(Effect::Allow, allow), (Effect::Forbid, forbid)] {
             let expect = match expect {
-                "-" => Said::Nothing,
-                "?" => Said::Unclear,
-                tokens => Said::Tokens(tokens.split(" & ").map(str::to_owned).collect()),
+                "-" => Translation::NotNeeded,
+                "?" => Translation::Unclear,
+                tokens => Translation::Tokens(tokens.split(" & ").map(str::to_owned).collect()),
             };
-            let said = tokens(rule, to);
-            assert_eq!(said, expect, "{rule} {to:?}");
-            if let Said::Tokens(tokens) = said {
+            let translation = tokens(rule, to);
+            assert_eq!(translation, expect, "{rule} {to:?}");
+            if let Translation::Tokens(tokens) = translation {
                 for token in tokens {
                     assert!(token.parse::<Rule>().is_ok(), "{token}");
                 }
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_parted_outside_of_brackets() {
+    fn a_list_is_split_outside_of_parentheses() {
         assert_eq!(
             split("Bash(git log:*), Read Edit,,mcp__a__b "),
             ["Bash(git log:*)", "Read", "Edit", "mcp__a__b"]

@@ -1,30 +1,30 @@
 //! `--settings` and `--mcp-config` of Claude Code: JSON, or a file of it.
 //!
-//! Of the settings, what permits and forbids is kept, and the model. Hooks are refused, for they may guard.
+//! Permissions and the model of the settings are applied. Hooks are refused, because they may restrict the run.
 
 use ibeam_protocol::Reason;
 use serde_json::{Map, Value};
 
 use super::{Draft, Env, set, usage_error};
 
-/// Keys whose leaving out would allow more.
+/// Keys that must not be left out, because that would allow more.
 const NARROWING: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 
 impl Draft {
-    /// Arity the settings that `given` is or names.
+    /// Applies settings: JSON, or the path of a file.
     ///
     /// # Errors
-    /// `NoInput`; `Usage` for what is no JSON object, or must not be left out.
+    /// `NoInput`; `Usage` for anything but a JSON object, and for keys that must not be left out.
     pub(super) fn settings(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
         for (key, value) in object("--settings", given, env)? {
             match (key.as_str(), &value) {
-                ("permissions", Value::Object(permissions)) => self.granted(permissions)?,
+                ("permissions", Value::Object(permissions)) => self.permissions_setting(permissions)?,
                 ("model", Value::String(model)) => {
                     self.model.get_or_insert_with(|| model.clone());
                 }
-                ("sandbox", Value::Object(sandbox)) => self.confined(sandbox)?,
-                ("env", Value::Object(variables)) => self.variables(variables)?,
+                ("sandbox", Value::Object(sandbox)) => self.sandbox_setting(sandbox)?,
+                ("env", Value::Object(variables)) => self.env_setting(variables)?,
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
@@ -32,15 +32,15 @@ impl Draft {
                         "`hooks` of `--settings` cannot be kept here; see docs/hooks.md",
                     ));
                 }
-                (key, _) if NARROWING.contains(&key) => return Err(cannot_be_kept(key)),
+                (key, _) if NARROWING.contains(&key) => return Err(not_supported(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
             }
         }
         Ok(())
     }
 
-    /// Arity what a sandbox is to forbid; what it is to allow is the configuration's to say.
-    fn confined(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
+    /// Applies the restrictions of a sandbox. Only the configuration can grant more.
+    fn sandbox_setting(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
         if sandbox.get("enabled") == Some(&Value::Bool(true)) {
             self.flags.push("--sandbox=enabled".to_owned());
         }
@@ -49,20 +49,20 @@ impl Draft {
                 key.starts_with("den") && value.as_array().is_none_or(|list| !list.is_empty())
             };
             if let Some((key, _)) = keys.iter().find(forbids) {
-                return Err(cannot_be_kept(&format!("sandbox.{group}.{key}")));
+                return Err(not_supported(&format!("sandbox.{group}.{key}")));
             }
         }
         Ok(())
     }
 
-    /// Passes over variables, but for those that would lead the run to another provider or by another way.
-    fn variables(&mut self, variables: &Map<String, Value>) -> Result<(), Reason> {
-        let leads = |name: &&String| {
+    /// Ignores variables, but refuses those that change the provider or the connection.
+    fn env_setting(&mut self, variables: &Map<String, Value>) -> Result<(), Reason> {
+        let changes_connection = |name: &&String| {
             let name = name.to_ascii_uppercase();
             name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_PROXY")
         };
-        if let Some(name) = variables.keys().find(leads) {
-            return Err(cannot_be_kept(&format!("env.{name}")));
+        if let Some(name) = variables.keys().find(changes_connection) {
+            return Err(not_supported(&format!("env.{name}")));
         }
         if !variables.is_empty() {
             self.ignored_arguments.push("--settings env".to_owned());
@@ -70,7 +70,7 @@ impl Draft {
         Ok(())
     }
 
-    fn granted(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
+    fn permissions_setting(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
         for (key, value) in permissions {
             match key.as_str() {
                 "allow" => self.allow.extend(texts(key, value)?),
@@ -82,16 +82,16 @@ impl Draft {
                 }
                 "defaultMode" => {}
                 "disableBypassPermissionsMode" => set(&mut self.no_bypass, true)?,
-                other => return Err(cannot_be_kept(&format!("permissions.{other}"))),
+                other => return Err(not_supported(&format!("permissions.{other}"))),
             }
         }
         Ok(())
     }
 
-    /// Arity the MCP servers that `given` is or names. Of those that the host runs only the name is known.
+    /// Applies MCP servers: JSON, or the path of a file. Servers that the host runs have only a name.
     ///
     /// # Errors
-    /// `NoInput`; `Usage` for what is no JSON object.
+    /// `NoInput`; `Usage` for anything but a JSON object.
     pub(super) fn servers(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
         let mut document = object("--mcp-config", given, env)?;
         if let Some(Value::Object(servers)) = document.get_mut("mcpServers") {
@@ -104,7 +104,7 @@ impl Draft {
     }
 }
 
-fn cannot_be_kept(key: &str) -> Reason {
+fn not_supported(key: &str) -> Reason {
     usage_error(format!("`{key}` of `--settings` cannot be kept here"))
 }
 

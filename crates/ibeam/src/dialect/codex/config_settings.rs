@@ -1,14 +1,14 @@
-//! `--config KEY=VALUE` of Codex: the value is TOML, or text where it is none.
+//! `--config KEY=VALUE` of Codex: the value is TOML, or else plain text.
 //!
-//! Codex ignores a key that it does not know. So is one here, with a notice, unless its name says that it could narrow
-//! what may be done or lead the run elsewhere: then it is refused.
+//! An unknown key is ignored with a notice. It is refused where its name suggests that it restricts the run or changes
+//! the provider or the configuration.
 
 use ibeam_protocol::Reason;
 use toml_edit::Value;
 
 use super::{Draft, set, usage_error};
 
-/// Keys, or their beginnings up to a dot, without which a run is as good.
+/// Keys, or their first parts up to a dot, that may be left out.
 const HARMLESS: &[&str] = &[
     "analytics",
     "check_for_update_on_startup",
@@ -45,7 +45,7 @@ const HARMLESS: &[&str] = &[
     "web_search",
 ];
 
-/// Words of a key that could narrow what may be done, or lead the run to another provider or configuration.
+/// Parts of keys that may restrict the run, or change the provider or the configuration.
 const GUARDING: &[&str] = &[
     "allow",
     "allowed",
@@ -85,8 +85,8 @@ const GUARDING: &[&str] = &[
     "trust",
 ];
 
-/// What holds here anyway: commands have a `/tmp` of their own, and nothing else outside of the directories given.
-const HELD: &[&str] = &[
+/// Settings that always hold: commands have a private `/tmp` and no other directory outside of the given ones.
+const ALWAYS_HELD: &[&str] = &[
     "sandbox_workspace_write.exclude_slash_tmp",
     "sandbox_workspace_write.exclude_tmpdir_env_var",
     "allow_login_shell",
@@ -94,10 +94,10 @@ const HELD: &[&str] = &[
 ];
 
 impl Draft {
-    /// Arity one setting.
+    /// Applies one setting.
     ///
     /// # Errors
-    /// `Usage` for what is no setting, or one that must not be left out.
+    /// `Usage` for an invalid setting, and for one that must not be left out.
     pub(super) fn setting(&mut self, given: &str) -> Result<(), Reason> {
         let (key, value) = given
             .split_once('=')
@@ -122,16 +122,16 @@ impl Draft {
             "shell_environment_policy.inherit" if text == "all" => Ok(()),
             "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
             "web_search" if text == "disabled" => Ok(()),
-            // One by one it can be seen what they take away.
+            // Single features show what is removed.
             "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
             "sandbox_workspace_write.network_access" => ignore(self, key),
-            key if HELD.contains(&key) => Ok(()),
+            key if ALWAYS_HELD.contains(&key) => Ok(()),
             key if value == "false" && key.starts_with("features.") => {
                 let feature = key.split_once('.').map_or("", |(_, feature)| feature);
-                self.disabled(feature, || format!("--config {key}"))
+                self.disable(feature, || format!("--config {key}"))
             }
             key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => ignore(self, key),
-            // Which workspaces are trusted is ours to know; nobody is trusted for it.
+            // The setting cannot make a workspace trusted; ibeam has its own list.
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
                 ignore(self, key)
             }
@@ -143,10 +143,10 @@ impl Draft {
     }
 }
 
-/// Whether the name of a key says that leaving it out could allow more, or lead the run elsewhere.
+/// Whether the name of a key suggests that leaving it out allows more or changes where the run connects.
 fn may_guard(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|word| GUARDING.contains(&word))
+    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| GUARDING.contains(&part))
 }
 
 fn ignore(draft: &mut Draft, key: &str) -> Result<(), Reason> {

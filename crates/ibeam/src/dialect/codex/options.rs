@@ -1,5 +1,5 @@
-//! Parts of a command line of Codex that act beside the stream: the file of the last message, the session id for
-//! people, the login status.
+//! Options of Codex that act apart from the stream: the file of the last message, the session id on stderr, the login
+//! status.
 //!
 //! A run never depends on them: a file that cannot be written is a warning, as in Codex.
 
@@ -12,14 +12,14 @@ use rustix::fs::OFlags;
 
 use crate::stderr;
 
-/// The parts of a command line of Codex that act beside the stream.
+/// Options of Codex that act apart from the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CodexOptions {
     /// The file that receives the last message.
     pub(super) last_message: Option<PathBuf>,
     /// Whether the session id is written to stderr: stdout carries the answer alone.
     pub(super) prints_session_id: bool,
-    /// Whether the login status is all that is wanted.
+    /// Whether the arguments request only the login status.
     pub(super) wants_login_status: bool,
 }
 

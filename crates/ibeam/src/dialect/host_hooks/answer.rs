@@ -1,13 +1,13 @@
-//! The answer of a host's hook, in the forms that the hooks of Claude Code have.
+//! The response of a host's hook, in the form of hooks of Claude Code.
 //!
-//! An answer that is not understood counts as a failure of the hook, for it may have been a refusal.
+//! An invalid response counts as a failure of the hook, because it may have been a refusal.
 
 use serde_json::{Map, Value};
 
 use super::registration::HostHookEvent;
 use crate::dialect::control_protocol::at;
 
-/// The answer to one hook.
+/// The response of one hook.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub(super) permission: Permission,
@@ -15,17 +15,17 @@ pub(super) struct Answer {
     pub(super) reason: Option<String>,
     /// The reason, for people, where it differs.
     pub(super) for_people: Option<String>,
-    /// The input in the place of the one that the hook was given.
+    /// The input that replaces the input of the call.
     pub(super) input: Option<Map<String, Value>>,
-    /// What the model should know.
+    /// Further context for the model.
     pub(super) context: Option<String>,
     /// Whether the run should end.
     pub(super) ends_run: bool,
-    /// The parts of the answer that nothing can follow from.
+    /// The keys of the response that have no effect.
     pub(super) unused: Vec<&'static str>,
 }
 
-/// The decision of a hook. None allows more than the rules do: `allow` decides nothing.
+/// The decision of a hook. `allow` has no effect, because a hook cannot allow more than the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Permission {
     #[default]
@@ -35,10 +35,10 @@ pub(super) enum Permission {
     Deny,
 }
 
-/// Reads the answer to a hook of `event`.
+/// Reads the response of a hook of `event`.
 ///
 /// # Errors
-/// The sentence that says why it is no answer.
+/// The reason why the response is invalid.
 pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, String> {
     if !(answer.is_object() || answer.is_null()) {
         return Err("its answer is no object".to_owned());
@@ -90,7 +90,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     })
 }
 
-/// Returns the text that stands there, unless it is blank.
+/// Returns the text at a JSON pointer, unless it is blank.
 fn text(of: &Value, pointer: &str) -> Option<String> {
     let text = at(of, pointer).as_str().filter(|text| !text.trim().is_empty());
     text.map(str::to_owned)
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_narrow_or_decide_nothing() {
+    fn answers_restrict_or_decide_nothing() {
         check(json!(null), Permission::Undecided, None);
         check(json!({ "async": true }), Permission::Undecided, None);
         check(json!({ "decision": "approve" }), Permission::Undecided, None);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_a_failure() {
+    fn an_invalid_answer_is_a_failure() {
         for answer in [
             json!("no"),
             json!({ "decision": "refuse" }),

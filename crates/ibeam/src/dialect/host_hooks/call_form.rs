@@ -1,6 +1,6 @@
 //! Calls in the names and forms of Claude Code, and inputs back in those of the tools.
 //!
-//! Goes through the converter that writes the stream, so hooks are told of a call as the stream tells of it.
+//! Uses the encoder of the stream, so hooks receive a call in the form that the stream has.
 
 use ibeam_dialects::{Converter, DialectName, LiveEncoder, Step};
 use ibeam_output::{call_event, init_event};
@@ -31,8 +31,8 @@ impl CallForm {
     /// Returns the form of a call of the run that began with `head`, with its outcome where it has ended.
     ///
     /// # Errors
-    /// The sentence of a call that has no such form.
-    pub(super) fn of(
+    /// The reason why the call has no such form.
+    pub(super) fn new(
         head: &SessionStarted,
         call: &ToolCall,
         outcome: Option<&ToolOutcome>,
@@ -73,7 +73,7 @@ impl CallForm {
     /// Returns the arguments of the tool for another input of the same call.
     ///
     /// # Errors
-    /// The sentence of an input that has no such arguments.
+    /// The reason why the input has no such arguments.
     pub(super) fn arguments(&self, input: Map<String, Value>) -> Result<Value, String> {
         let used = json!({ "type": "tool_use", "id": "0", "name": self.name, "input": input });
         let message = json!({ "role": "assistant", "content": [used] });
@@ -111,7 +111,7 @@ mod tests {
 
     /// Runs on the events of `tests/golden/dialect_writer`; `IBEAM_BLESS=1` writes what comes out now.
     #[test]
-    fn calls_have_the_forms_that_they_had() {
+    fn the_forms_of_calls_are_unchanged() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dialect_writer");
         let events = fs::read_to_string(folder.join("tools.events.ndjson")).unwrap();
         let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -119,8 +119,8 @@ mod tests {
         let mut now = String::new();
         for event in &events {
             let form = match &event.kind {
-                EventKind::ToolCallStarted { call, .. } => CallForm::of(head, call, None),
-                EventKind::ToolCallFinished { call, outcome, .. } => CallForm::of(head, call, Some(outcome)),
+                EventKind::ToolCallStarted { call, .. } => CallForm::new(head, call, None),
+                EventKind::ToolCallFinished { call, outcome, .. } => CallForm::new(head, call, Some(outcome)),
                 _ => continue,
             };
             let form = form.unwrap();

@@ -1,7 +1,7 @@
 //! The hooks that a host registers with `initialize`: their events, matchers, callbacks and bounds.
 //!
-//! A hook may guard. So one that cannot be called is refused by name, unless its event never happens here or has
-//! happened when it is told.
+//! A hook that cannot be called is refused by name, because it may restrict the run, unless its event does not exist in
+//! ibeam or precedes the registration.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::dialect::control_protocol::at;
 
-/// The time that a hook has where it names none.
-const USUAL_TIME: Duration = Duration::from_secs(60);
-/// The most time that a hook can have.
-const LONGEST_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The timeout of a hook without one.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest timeout of a hook.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An event that hooks of a host are called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl HostHookEvent {
         }
     }
 
-    /// Whether a hook may refuse what it is told of.
+    /// Whether a hook may refuse the event.
     pub(super) fn allows_refusal(self) -> bool {
         match self {
             Self::PreToolUse | Self::UserPromptSubmit => true,
@@ -62,8 +62,8 @@ impl HostHookEvent {
     }
 }
 
-/// The events of hooks that are never called: they have happened already, or never happen here.
-const UNHEARD: &[&str] = &[
+/// The events whose hooks are never called: the event precedes the registration or does not exist in ibeam.
+const UNCALLED_EVENTS: &[&str] = &[
     "Notification",
     "PostCompact",
     "PostModelSwitch",
@@ -74,7 +74,7 @@ const UNHEARD: &[&str] = &[
     "TaskCreated",
 ];
 
-/// The tools that a hook wants to be told of.
+/// The tools that a hook is called for.
 #[derive(Clone, Debug)]
 struct Matcher(Regex);
 
@@ -90,15 +90,15 @@ impl Eq for Matcher {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostHook {
     pub(super) event: HostHookEvent,
-    /// `None` for every tool.
+    /// `None` matches every tool.
     matcher: Option<Matcher>,
-    /// The ids under which the host knows them.
+    /// The ids of the hooks at the host.
     pub(super) callbacks: Vec<String>,
     pub(super) timeout: Duration,
 }
 
 impl HostHook {
-    /// Whether the hooks want to be told of `event` of a tool that has any of these names.
+    /// Whether the hooks are called for `event` of a tool with any of these names.
     pub(super) fn matches(&self, event: HostHookEvent, names: &[&str]) -> bool {
         self.event == event
             && match &self.matcher {
@@ -111,9 +111,9 @@ impl HostHook {
 /// Returns the hooks of an `initialize` request, and the events whose hooks are never called.
 ///
 /// # Errors
-/// The sentence that refuses a hook which cannot be called as it stands.
-pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, Vec<String>), String> {
-    let (mut hooks, mut unheard) = (Vec::new(), Vec::new());
+/// The reason for the refusal of a hook that cannot be called.
+pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<HostHook>, Vec<String>), String> {
+    let (mut hooks, mut uncalled) = (Vec::new(), Vec::new());
     for (name, entries) in at(request, "/hooks").as_object().into_iter().flatten() {
         if entries.as_array().is_some_and(Vec::is_empty) {
             continue;
@@ -125,7 +125,7 @@ pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, 
                     hooks.push(hook(event, entry)?);
                 }
             }
-            None if UNHEARD.contains(&name.as_str()) => unheard.push(name.clone()),
+            None if UNCALLED_EVENTS.contains(&name.as_str()) => uncalled.push(name.clone()),
             None => {
                 return Err(format!(
                     "hooks of the SDK for `{name}` are not supported; ibeam has hooks of its own, see docs/hooks.md"
@@ -134,7 +134,7 @@ pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, 
         }
     }
     hooks.retain(|hook| !hook.callbacks.is_empty());
-    Ok((hooks, unheard))
+    Ok((hooks, uncalled))
 }
 
 fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
@@ -145,17 +145,17 @@ fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let callbacks =
         callbacks.flatten().ok_or_else(|| format!("a hook for `{name}` has no `hookCallbackIds`"))?;
     let matcher = match at(entry, "/matcher") {
-        Value::String(matcher) if event.has_tool() => compiled(matcher)?,
+        Value::String(matcher) if event.has_tool() => compile_matcher(matcher)?,
         Value::Null | Value::String(_) => None,
         other => return Err(format!("the `matcher` {other} of a hook for `{name}` is no text")),
     };
     let timeout = at(entry, "/timeout").as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
-    let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(USUAL_TIME).min(LONGEST_TIME);
+    let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
     Ok(HostHook { event, matcher, callbacks, timeout })
 }
 
 /// Compiles a matcher: names with `|` between them, or a regular expression for a part of the name.
-fn compiled(matcher: &str) -> Result<Option<Matcher>, String> {
+fn compile_matcher(matcher: &str) -> Result<Option<Matcher>, String> {
     if matcher.is_empty() || matcher == "*" {
         return Ok(None);
     }
@@ -176,7 +176,7 @@ mod tests {
     #[track_caller]
     fn check(matcher: &Value, name: &str, expect: bool) {
         let entry = json!({ "matcher": matcher, "hookCallbackIds": ["hook_0"] });
-        let (hooks, _) = registered(&json!({ "hooks": { "PreToolUse": [entry] } })).unwrap();
+        let (hooks, _) = read_registration(&json!({ "hooks": { "PreToolUse": [entry] } })).unwrap();
         assert_eq!(hooks[0].matches(HostHookEvent::PreToolUse, &[name]), expect, "{matcher} {name}");
         assert!(!hooks[0].matches(HostHookEvent::PostToolUse, &[name]));
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_called_is_refused_by_name() {
+    fn hooks_that_cannot_be_called_are_refused_by_name() {
         for (hooks, part) in [
             (json!({ "PreToolUse": [{}] }), "hookCallbackIds"),
             (json!({ "PreToolUse": [{ "hookCallbackIds": [7] }] }), "hookCallbackIds"),
@@ -201,18 +201,18 @@ mod tests {
             (json!({ "PreToolUse": [{ "matcher": "(?!a)", "hookCallbackIds": ["a"] }] }), "(?!a)"),
             (json!({ "SubagentStop": [{ "hookCallbackIds": ["a"] }] }), "`SubagentStop`"),
         ] {
-            let said = registered(&json!({ "hooks": hooks })).unwrap_err();
-            assert!(said.contains(part), "{said}");
+            let reason = read_registration(&json!({ "hooks": hooks })).unwrap_err();
+            assert!(reason.contains(part), "{reason}");
         }
     }
 
     #[test]
-    fn bounds_are_those_of_the_host_or_the_usual_one() {
+    fn timeouts_are_those_of_the_host_or_the_default() {
         for (given, expect) in [(json!(null), 60), (json!(5), 5), (json!(-1), 60), (json!(0), 60)] {
             let entry = json!({ "hookCallbackIds": ["a"], "timeout": given });
-            let (hooks, unheard) =
-                registered(&json!({ "hooks": { "Stop": [entry], "SessionStart": [{}] } })).unwrap();
-            assert_eq!((hooks[0].timeout.as_secs(), unheard), (expect, vec!["SessionStart".to_owned()]));
+            let (hooks, uncalled) =
+                read_registration(&json!({ "hooks": { "Stop": [entry], "SessionStart": [{}] } })).unwrap();
+            assert_eq!((hooks[0].timeout.as_secs(), uncalled), (expect, vec!["SessionStart".to_owned()]));
         }
     }
 }
