@@ -18,7 +18,7 @@ pub enum ConfigError {
         line: Option<u64>,
         /// The column, where it is known.
         column: Option<u64>,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// This user may not read the file.
@@ -48,7 +48,7 @@ pub enum ConfigError {
     /// A flag has a wrong value, or contradicts the managed file.
     #[error("{message}")]
     Flag {
-        /// What is wrong, with the flag.
+        /// The message, which names the flag.
         message: String,
     },
 }

@@ -66,11 +66,11 @@ pub(crate) const KEYS: &[Key] = &[
     // From the widest to the strictest.
     key(
         "approval",
-        Kind::Word(&["sandboxed", "allowlist", "strict"]),
+        Kind::Choice(&["sandboxed", "allowlist", "strict"]),
         Some("sandboxed"),
         ProjectScope::MayTighten,
     ),
-    key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, ProjectScope::OnlyEqual("enabled")),
+    key("sandbox.mode", Kind::Choice(&["enabled", "disabled"]), None, ProjectScope::OnlyEqual("enabled")),
     key("sandbox.environment", Kind::Set, None, ProjectScope::Trusted),
     // A build outside of the sandbox may later run what is there.
     key("sandbox.writable", Kind::Set, None, ProjectScope::Never),

@@ -193,7 +193,7 @@ impl Config {
 
     /// Returns the notice about a value that the project's file may not set.
     fn refusal(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
-        let is_word = |word: &str| *value == Value::Text(word.to_owned());
+        let equals = |text: &str| *value == Value::Text(text.to_owned());
         let in_force = self.settings.get(path).and_then(|settings| settings.last());
         let (may_now, may_trusted) = match key.project_scope {
             ProjectScope::Any | ProjectScope::Delegated => (true, true),
@@ -202,8 +202,8 @@ impl Config {
             ProjectScope::MayTighten => {
                 (in_force.is_none_or(|in_force| key.kind.is_at_or_after(value, &in_force.value)), true)
             }
-            ProjectScope::IfEqual(word) => (is_word(word), true),
-            ProjectScope::OnlyEqual(word) => (is_word(word), is_word(word)),
+            ProjectScope::IfEqual(text) => (equals(text), true),
+            ProjectScope::OnlyEqual(text) => (equals(text), equals(text)),
             ProjectScope::Never => (false, false),
         };
         let (file, key) = (file.display().to_string(), path.join("."));

@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     /// A number of bytes above 0.
     Size,
     /// One of these words.
-    Word(&'static [&'static str]),
+    Choice(&'static [&'static str]),
     /// A list; the strongest layer replaces those of the others.
     List,
     /// A list of texts that are not blank; the lists of all layers add up.
@@ -45,7 +45,7 @@ impl Kind {
             Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
             Self::Money => "US dollars above 0, such as \"0.50\"",
             Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
-            Self::Word(words) => {
+            Self::Choice(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 return words.join(" or ").into();
             }
@@ -57,7 +57,7 @@ impl Kind {
 
     /// Whether `one` is `other` or comes after it in the list of words.
     pub(crate) fn is_at_or_after(self, one: &Value, other: &Value) -> bool {
-        let Self::Word(words) = self else { return false };
+        let Self::Choice(words) = self else { return false };
         let at = |value: &Value| words.iter().position(|word| *value == Value::Text((*word).to_owned()));
         at(one) >= at(other)
     }
@@ -97,7 +97,7 @@ impl Value {
             Kind::Pause => parse_time(text).map(Self::Time),
             Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
             Kind::Size => parse_size(text).map(Self::Number),
-            Kind::Word(words) => words.contains(&text).then(|| Self::Text(text.to_owned())),
+            Kind::Choice(words) => words.contains(&text).then(|| Self::Text(text.to_owned())),
             Kind::List | Kind::Set | Kind::Tokens => {
                 Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect()))
             }
@@ -128,7 +128,7 @@ impl Value {
                 (None, Some(bytes)) => Self::parse(kind, &bytes.to_string()),
                 (None, None) => None,
             },
-            Kind::Word(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
+            Kind::Choice(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
             Kind::List | Kind::Set | Kind::Tokens => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str());
                 // An invalid token is reported later, with its own line.
@@ -350,8 +350,8 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_one_of_its_words() {
-        let kind = Kind::Word(&["enabled", "disabled"]);
+    fn a_choice_accepts_only_its_words() {
+        let kind = Kind::Choice(&["enabled", "disabled"]);
         assert_eq!(Value::parse(kind, "enabled"), Some(Value::Text("enabled".to_owned())));
         assert_eq!(Value::parse(kind, "Enabled"), None);
         assert_eq!(kind.describe(), "\"enabled\" or \"disabled\"");

@@ -1,17 +1,17 @@
-//! Files that are for their owner alone: keys, what is trusted.
+//! Replaces files that only their owner may read: keys, the trust store.
 //!
-//! Refuses to write into one that is there: a reader finds the old content or the new, never half.
+//! An existing file is never written to: a reader finds the complete old or the complete new content.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Puts a new file of `bytes` in the place of `path`, whose directory is there, by way of one beside it whose name
-/// ends in `.new`. The content is on the disk by then; the name is when the caller syncs the directory.
+/// Replaces the file at `path` in an existing directory with `bytes`, through a temporary file with the extension `.new`.
+/// The content is synced to the disk; the caller syncs the directory.
 ///
 /// # Errors
-/// The system's; the old file is as it was.
+/// The error of the system; the old file is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_added_extension("new");
     drop(fs::remove_file(&new));
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_new_file_is_its_owners_whatever_stood_there_and_beside_it() {
+    fn the_new_file_is_readable_by_its_owner_only_whatever_existed_before() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("keys.toml");
         for name in ["keys.toml", "keys.toml.new"] {

@@ -1,7 +1,7 @@
-//! Small files that somebody else may have put there: never waited for, never read without end.
+//! Reads small files that somebody else may have written, without blocking and with a size limit.
 //!
-//! Refuses whatever is no regular file (a FIFO would be waited for, a device may never end) and what is too large
-//! to be what it should be. A device is not even opened: opening some has an effect.
+//! Refuses what is not a regular file, because a FIFO would block and a device may never end, and what is too large. A
+//! device is not opened at all, because opening some devices has an effect.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek as _};
@@ -11,32 +11,32 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
-/// A file that was changed less than this ago may be half written: it is read again until it has rested this long.
-const SETTLED: Duration = Duration::from_millis(50);
-/// An empty file, and one of which more has been read before, must rest this long: a writer that was interrupted on a busy
-/// machine may have emptied it and not written it yet.
-const EMPTY_SETTLED: Duration = Duration::from_secs(1);
-/// A file that is still being written after this time is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The shortest pause between two readings.
+/// A file that was changed less than this ago may be incomplete: it is read again until it is unchanged for this long.
+const STABLE_AFTER: Duration = Duration::from_millis(50);
+/// An empty file, and a file that was longer before, must be unchanged for this long: on a busy machine a writer may have
+/// truncated it and not written it yet.
+const EMPTY_STABLE_AFTER: Duration = Duration::from_secs(1);
+/// How long to read a file that is still being written.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The shortest pause between two reads.
 const PAUSE: Duration = Duration::from_millis(1);
-/// At most this is added to a pause, so that the readings do not keep step with a writer.
+/// The max_bytes addition to a pause, so that reads do not run in step with a writer.
 const JITTER: Duration = Duration::from_millis(5);
-/// So many readings at different states of a file that is written over and over show its whole content: a complete file
-/// that can be seen a fifth of the time is missed by all of them once in seven thousand times.
-const READINGS: u32 = 40;
+/// The number of reads at different states that must agree for a file that is written over and over. If the complete file
+/// is visible a fifth of the time, all of them miss it once in seven thousand times.
+const AGREEING_READS: u32 = 40;
 
-/// Opens a regular file for reading, at once whatever stands there.
+/// Opens a regular file for reading, without blocking.
 ///
 /// # Errors
-/// The system's, or that it is something else.
-pub fn open(path: &Path, follow: bool) -> io::Result<File> {
-    let kind = if follow { path.metadata()? } else { path.symlink_metadata()? }.file_type();
+/// The error of the system, or that it is not a regular file.
+pub fn open(path: &Path, follow_links: bool) -> io::Result<File> {
+    let kind = if follow_links { path.metadata()? } else { path.symlink_metadata()? }.file_type();
     if !kind.is_file() && !kind.is_symlink() {
         return Err(not_regular());
     }
     let no_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let flags = if follow { no_wait } else { no_wait | OFlags::NOFOLLOW };
+    let flags = if follow_links { no_wait } else { no_wait | OFlags::NOFOLLOW };
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
@@ -49,54 +49,54 @@ fn not_regular() -> io::Error {
     io::Error::other("it is not a regular file")
 }
 
-/// All bytes of a regular file of `largest` bytes at most.
+/// Returns all bytes of a regular file of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// Those of `open`, or that it is larger.
-pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
-    read_all(&open(path, true)?, largest)
+/// The errors of `open`, or that the file is larger.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    read_all(&open(path, true)?, max_bytes)
 }
 
 /// Returns all bytes of an open file.
 ///
 /// # Errors
-/// The system's, or that it is larger.
-pub fn read_all(file: &File, largest: u64) -> io::Result<Vec<u8>> {
+/// The error of the system, or that the file is larger.
+pub fn read_all(file: &File, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
-    match u64::try_from(bytes.len()).is_ok_and(|length| length <= largest) {
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    match u64::try_from(bytes.len()).is_ok_and(|length| length <= max_bytes) {
         true => Ok(bytes),
-        false => Err(io::Error::other(format!("it is larger than {largest} bytes"))),
+        false => Err(io::Error::other(format!("it is larger than {max_bytes} bytes"))),
     }
 }
 
 /// Returns all bytes of a file that decides what is allowed, which another program may be writing at this moment.
 ///
-/// A file that nobody has changed for a while is read at once. One that was changed a moment ago is read again until it
-/// rests. Of one that never rests, because a program writes it over and over, the whole content is what many readings
-/// agree on: each is that content, or the beginning of it. `check` judges the file that is open.
+/// A file that was not changed recently is read once. A recently changed file is read again until it is unchanged. If a
+/// program writes the file over and over, its content is what many reads agree on: each returns the content or its
+/// beginning. `check` receives the metadata of the open file and may refuse it.
 ///
 /// # Errors
-/// Those of `open`, of `read_all` and of `check`; and that the file does not stay the same.
+/// The errors of `open`, `read_all` and `check`, or that the file keeps changing.
 pub fn read_stable(
     path: &Path,
-    follow: bool,
-    largest: u64,
+    follow_links: bool,
+    max_bytes: u64,
     check: &dyn Fn(&Metadata) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
-    let mut last = Snapshot::take(path, follow, largest, check)?;
-    if last.is_settled() {
+    let mut last = Snapshot::take(path, follow_links, max_bytes, check)?;
+    if last.is_stable() {
         return Ok(last.bytes);
     }
-    let begun = Instant::now();
-    let (mut unchanged_since, mut missing_since) = (begun, None);
-    let mut readings = Readings::default();
-    while begun.elapsed() < PATIENCE {
+    let started = Instant::now();
+    let (mut unchanged_since, mut missing_since) = (started, None);
+    let mut reads = Reads::default();
+    while started.elapsed() < TIMEOUT {
         std::thread::sleep(PAUSE + jitter());
-        let next = match Snapshot::take(path, follow, largest, check) {
-            // It was there a moment ago: another program is putting a new one in its place.
+        let next = match Snapshot::take(path, follow_links, max_bytes, check) {
+            // The file existed a moment ago: another program is replacing it.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                if missing_since.get_or_insert_with(Instant::now).elapsed() > SETTLED * 2 {
+                if missing_since.get_or_insert_with(Instant::now).elapsed() > STABLE_AFTER * 2 {
                     break;
                 }
                 continue;
@@ -106,11 +106,11 @@ pub fn read_stable(
         missing_since = None;
         if !next.is_consistent || next != last {
             unchanged_since = Instant::now();
-        } else if unchanged_since.elapsed() >= readings.rest_of(&next.bytes) {
+        } else if unchanged_since.elapsed() >= reads.stable_after(&next.bytes) {
             return Ok(next.bytes);
         }
-        if next.state != last.state && readings.add(&next.bytes) >= READINGS {
-            return Ok(readings.longest);
+        if next.state != last.state && reads.add(&next.bytes) >= AGREEING_READS {
+            return Ok(reads.longest);
         }
         last = next;
     }
@@ -122,23 +122,23 @@ fn jitter() -> Duration {
     JITTER.mul_f64(f64::from(now.subsec_nanos() % 1_000) / 1_000.0)
 }
 
-/// What was read of a file that is written over and over. A reading during which the file changed counts as well: it is
-/// the beginning of the content, or it does not agree with the other readings.
+/// The reads of a file that is written over and over. A read during which the file changed counts as well: it returns the
+/// beginning of the content, or it does not agree with the other reads.
 #[derive(Default)]
-struct Readings {
+struct Reads {
     longest: Vec<u8>,
-    /// How many readings are the longest or the beginning of it.
+    /// The number of reads that returned the longest content or its beginning.
     agreeing: u32,
 }
 
-impl Readings {
-    /// How long a file with this content must rest.
-    fn rest_of(&self, bytes: &[u8]) -> Duration {
+impl Reads {
+    /// Returns how long a file with this content must be unchanged.
+    fn stable_after(&self, bytes: &[u8]) -> Duration {
         let is_beginning = bytes.len() < self.longest.len() && self.longest.starts_with(bytes);
-        if bytes.is_empty() || is_beginning { EMPTY_SETTLED } else { SETTLED }
+        if bytes.is_empty() || is_beginning { EMPTY_STABLE_AFTER } else { STABLE_AFTER }
     }
 
-    /// Takes a reading, and returns how many agree. An emptied file says nothing; other content begins anew.
+    /// Adds a read and returns how many agree. An empty read is ignored; other content restarts the count.
     fn add(&mut self, bytes: &[u8]) -> u32 {
         if bytes.is_empty() {
             return self.agreeing;
@@ -154,11 +154,11 @@ impl Readings {
     }
 }
 
-/// A file as it was read.
+/// The content and the state of a file.
 struct Snapshot {
     bytes: Vec<u8>,
     state: State,
-    /// Nothing changed while it was read, twice.
+    /// Whether nothing changed during two reads.
     is_consistent: bool,
 }
 
@@ -174,29 +174,29 @@ impl PartialEq for Snapshot {
 impl Snapshot {
     fn take(
         path: &Path,
-        follow: bool,
-        largest: u64,
+        follow_links: bool,
+        max_bytes: u64,
         check: &dyn Fn(&Metadata) -> io::Result<()>,
     ) -> io::Result<Self> {
-        let mut file = open(path, follow)?;
+        let mut file = open(path, follow_links)?;
         let before = file.metadata()?;
         check(&before)?;
-        let bytes = read_all(&file, largest)?;
+        let bytes = read_all(&file, max_bytes)?;
         file.rewind()?;
-        let again = read_all(&file, largest)?;
+        let again = read_all(&file, max_bytes)?;
         let state = state_of(&before);
-        let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length == before.len());
-        let is_consistent = is_whole && bytes == again && state == state_of(&file.metadata()?);
+        let is_complete = u64::try_from(bytes.len()).is_ok_and(|length| length == before.len());
+        let is_consistent = is_complete && bytes == again && state == state_of(&file.metadata()?);
         Ok(Self { bytes, state, is_consistent })
     }
 
-    /// Whether nothing has changed for a while.
-    fn is_settled(&self) -> bool {
+    /// Whether the file was not changed recently.
+    fn is_stable(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (.., content, inode) = self.state;
         let age = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX).saturating_sub(content.max(inode));
-        let rest = Readings::default().rest_of(&self.bytes);
-        self.is_consistent && age >= i128::try_from(rest.as_nanos()).unwrap_or(i128::MAX)
+        let delay = Reads::default().stable_after(&self.bytes);
+        self.is_consistent && age >= i128::try_from(delay.as_nanos()).unwrap_or(i128::MAX)
     }
 }
 
@@ -219,27 +219,27 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_left_alone_is_read_at_once() {
+    fn a_file_that_was_not_changed_recently_is_read_once() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, TEXT).unwrap();
-        std::thread::sleep(SETTLED * 2);
-        let begun = Instant::now();
+        std::thread::sleep(STABLE_AFTER * 2);
+        let started = Instant::now();
         for _ in 0..20 {
             assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
         }
-        assert!(begun.elapsed() < SETTLED * 10, "no read waited: {:?}", begun.elapsed());
+        assert!(started.elapsed() < STABLE_AFTER * 10, "no read waited: {:?}", started.elapsed());
     }
 
     #[test]
-    fn a_file_that_is_written_a_moment_later_is_read_whole() {
+    fn a_file_that_is_written_a_moment_later_is_read_completely() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         // The writer has emptied it.
         std::fs::write(&path, "").unwrap();
         let later = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(SETTLED / 5);
+            std::thread::sleep(STABLE_AFTER / 5);
             std::fs::write(later, TEXT).unwrap();
         });
         assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_writer_a_file_is_whole_or_an_error() {
+    fn a_file_that_is_being_written_is_complete_or_an_error() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, TEXT).unwrap();
@@ -273,13 +273,13 @@ mod tests {
 
     /// On a busy machine a writer may be interrupted between the two.
     #[test]
-    fn a_file_that_was_emptied_is_waited_for() {
+    fn an_empty_file_may_be_written_later() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, "").unwrap();
         let later = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(SETTLED * 4);
+            std::thread::sleep(STABLE_AFTER * 4);
             std::fs::write(later, TEXT).unwrap();
         });
         assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
@@ -290,7 +290,7 @@ mod tests {
 
     /// As a program does that writes its configuration at each of its steps.
     #[test]
-    fn a_file_that_never_rests_is_read_whole() {
+    fn a_file_that_is_written_over_and_over_is_read_completely() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, TEXT).unwrap();
@@ -299,7 +299,7 @@ mod tests {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     std::fs::write(&path, TEXT).unwrap();
-                    std::thread::sleep(SETTLED / 10);
+                    std::thread::sleep(STABLE_AFTER / 10);
                 }
             });
             let read: Vec<_> = (0..4).map(|_| read_policy(&path)).collect();
@@ -313,24 +313,22 @@ mod tests {
     }
 
     #[test]
-    fn readings_agree_on_the_longest_and_begin_anew_with_other_content() {
-        let mut readings = Readings::default();
-        let counts: Vec<u32> = ["ab", "", "a", "abc", "ab", "x", "xy"]
-            .iter()
-            .map(|text| readings.add(text.as_bytes()))
-            .collect();
+    fn reads_agree_on_the_longest_content_and_restart_with_other_content() {
+        let mut reads = Reads::default();
+        let counts: Vec<u32> =
+            ["ab", "", "a", "abc", "ab", "x", "xy"].iter().map(|text| reads.add(text.as_bytes())).collect();
         assert_eq!(counts, [1, 1, 2, 3, 4, 1, 2]);
-        assert_eq!(readings.longest, b"xy");
+        assert_eq!(reads.longest, b"xy");
     }
 
     #[test]
-    fn a_file_that_goes_while_it_is_looked_at_is_not_taken_for_none() {
+    fn a_file_that_is_removed_while_it_is_read_does_not_count_as_missing() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, "").unwrap();
         let gone = path.clone();
         let remover = std::thread::spawn(move || {
-            std::thread::sleep(SETTLED / 5);
+            std::thread::sleep(STABLE_AFTER / 5);
             std::fs::remove_file(gone).unwrap();
         });
         assert_ne!(read_policy(&path).unwrap_err().kind(), ErrorKind::NotFound);
@@ -338,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn only_a_regular_file_is_read() {
         let home = tempfile::tempdir().unwrap();
         let fifo = home.path().join("fifo");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -350,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn a_file_is_read_up_to_the_limit() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         std::fs::write(&path, "0123456789").unwrap();
@@ -359,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_only_where_it_may_be() {
+    fn a_link_is_followed_only_on_request() {
         let home = tempfile::tempdir().unwrap();
         let (path, link) = (home.path().join("file"), home.path().join("link"));
         std::fs::write(&path, "here").unwrap();

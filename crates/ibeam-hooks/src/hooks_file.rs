@@ -47,7 +47,7 @@ impl HookConfig {
     /// Adds the hooks of the file at `path`, which run in `directory`. Files are added strongest first.
     ///
     /// # Errors
-    /// What is wrong with the file, with its place.
+    /// The place and the message.
     pub fn add_file(&mut self, bytes: &[u8], path: &Path, directory: &Path) -> Result<(), HooksFileError> {
         let hooks = HooksFile::parse(bytes)?;
         let mut unsupported = Vec::new();
@@ -95,7 +95,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// The events of a file by name, with their hooks.
 type Events = Vec<(String, Vec<HookEntry>)>;
 
-/// What is wrong with a hook file.
+/// An error in a hook file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct HooksFileError {
@@ -103,7 +103,7 @@ pub struct HooksFileError {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 

@@ -151,7 +151,7 @@ pub(crate) struct CombinedResponse {
     /// Context and notices; the decision is not set.
     pub(crate) output: HookOutput,
     pub(crate) refused: Option<HookBlock>,
-    asked: Option<HookBlock>,
+    question: Option<HookBlock>,
     /// The first hook that returned other arguments, and the arguments.
     pub(crate) input: Option<(String, Map<String, Value>)>,
 }
@@ -159,7 +159,7 @@ pub(crate) struct CombinedResponse {
 impl CombinedResponse {
     /// Returns the refusal, else the question.
     pub(crate) fn into_block(self) -> Option<HookBlock> {
-        self.refused.or(self.asked)
+        self.refused.or(self.question)
     }
 
     /// Adds the response of `hook` to `event`, or the message why it failed.
@@ -182,7 +182,7 @@ impl CombinedResponse {
             (Permission::Ask, true) => {
                 let message =
                     message.unwrap_or("a hook wants a person to approve it, and nobody did".to_owned());
-                self.asked.get_or_insert(block(message, for_people, true));
+                self.question.get_or_insert(block(message, for_people, true));
             }
             (Permission::Deny, true) => {
                 let message = message.unwrap_or("a hook refused it".to_owned());

@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     pub(crate) command_path: Option<String>,
 }
 
-/// How answers are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A line per action, then the final message
@@ -60,7 +60,7 @@ pub(crate) enum Format {
     Html,
 }
 
-/// What may be done.
+/// The mode of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Work on the task
@@ -72,7 +72,7 @@ pub(crate) enum Mode {
     Ask,
 }
 
-/// A switch with two words.
+/// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     /// On
@@ -81,7 +81,7 @@ pub(crate) enum Switch {
     Disabled,
 }
 
-/// How stdin is treated beside a prompt.
+/// How to read stdin when a prompt is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stdin {
     /// Read what is there; do not wait for a silent pipe
@@ -93,7 +93,7 @@ pub(crate) enum Stdin {
     Ignore,
 }
 
-/// How a failure is told on stderr.
+/// The format of the error on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ErrorFormat {
     /// `error:` and `hint:` lines
@@ -103,7 +103,7 @@ pub(crate) enum ErrorFormat {
     Json,
 }
 
-/// What turns a good end into a failure.
+/// What makes a completed run fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOnArg {
     /// A call was refused
@@ -119,7 +119,7 @@ pub(crate) enum FailOnArg {
     Loss,
 }
 
-/// What becomes of background commands when the answer is there.
+/// What to do with background commands when the answer is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackgroundArg {
     /// Stop them
@@ -128,7 +128,7 @@ pub(crate) enum BackgroundArg {
     Wait,
 }
 
-/// Flags that stand before or after the prompt or the command.
+/// The flags, which may come before or after the prompt or the command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Flags {
     /// Print the answer and exit; no questions are asked
@@ -336,9 +336,9 @@ pub(crate) struct Flags {
     pub(crate) version: bool,
 }
 
-/// Why parsing ended without a command line to carry out.
+/// Why parsing ended without a command line to execute.
 pub(crate) enum ParseExit {
-    /// `--help` and the like: text for stdout, exit 0.
+    /// Help was requested: text for stdout, exit code 0.
     Help(String),
     /// A usage error.
     Error(CliError),
@@ -369,7 +369,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
     };
     let (mut args, mut names_command) = reorder(FirstWord::Command);
     if names_command && argument_order::has_print(&args) && has_surplus(&args) {
-        // `models of trains -p`: more words than the command takes are a prompt that begins with its name.
+        // `models of trains -p`: with more words than the command accepts, the line is a prompt.
         (args, names_command) = reorder(FirstWord::Prompt);
     }
     if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
@@ -381,10 +381,10 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
             Ok(Cli { command_path, ..cli })
         }
         Err(error) if !error.use_stderr() => Err(ParseExit::Help(help::text(&args))),
-        // Its list of possible values is that of the command.
+        // The message lists the values that the flag has for this command.
         Err(error) => {
-            let of_command = help::command(&args).try_get_matches_from(&args).err();
-            Err(unparsed(&args, names_command, of_command.unwrap_or(error)))
+            let command_error = help::command(&args).try_get_matches_from(&args).err();
+            Err(unparsed(&args, names_command, command_error.unwrap_or(error)))
         }
     }
 }
@@ -405,25 +405,25 @@ fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> Parse
     ParseExit::Error(CliError::CommandUsage { command: name, detail })
 }
 
-/// Whether a command is given more words than it takes.
+/// Whether a command has more words than it accepts.
 fn has_surplus(args: &[OsString]) -> bool {
     let surplus = [ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand];
     Cli::try_parse_from(args).is_err_and(|error| surplus.contains(&error.kind()))
 }
 
-/// How a line that cannot be parsed wants to be told so.
+/// Returns how to report the error of a line that cannot be parsed.
 pub(crate) fn requested_error_output(args: &[OsString]) -> ErrorOutput {
     let json = value_of(args, "--error-format") == Some("json");
     let format = if json { ErrorFormat::Json } else { ErrorFormat::Text };
     ErrorOutput { format, file: value_of(args, "--error-file").map(PathBuf::from) }
 }
 
-/// The language that a line asks for which is not parsed.
+/// Returns the language that a line requests, without parsing it.
 pub(crate) fn requested_lang(args: &[OsString]) -> Option<&str> {
     value_of(args, "--lang")
 }
 
-/// The value of a flag in a line that is not parsed.
+/// Returns the value of a flag, without parsing the line.
 fn value_of<'a>(args: &'a [OsString], flag: &str) -> Option<&'a str> {
     let end = args.iter().position(|arg| *arg == "--").unwrap_or(args.len());
     let flags = args.get(..end).unwrap_or_default();

@@ -1,4 +1,6 @@
-//! The sub-commands: one file each, all given the resolved start and the private stdout.
+//! Executes the sub-commands, which `cli/commands.rs` lists. Small commands of one subject share a file.
+//!
+//! A command receives the resolved context and the private stdout.
 
 mod check;
 mod config;
@@ -32,14 +34,14 @@ use crate::stderr;
 pub(crate) use models::list as list_models;
 pub(crate) use setup::install_if_missing;
 
-/// Carries out a command other than `resume`, which is a run. Gives the exit code of a good end.
+/// Executes a command other than `resume`, which is a run. Returns the exit code of success.
 ///
 /// # Errors
-/// Whatever the command fails with.
+/// The error of the command.
 pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) -> Result<ExitCode, CliError> {
     let config_use = config_use(command);
     if config_use == ConfigUse::Incidental {
-        app.base.config_errors.iter().for_each(|fault| warn_of(app, fault));
+        app.base.config_errors.iter().for_each(|error| warn(app, error));
     }
     let done = match command {
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
@@ -58,21 +60,21 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
-        // Those whose good ends differ.
+        // Commands with several exit codes of success.
         Command::Policy { what } => return policy::policy(app, what, stdout),
         Command::Offline(command) => return execute_offline(&app.base, command, stdout),
     };
     done?;
     match app.base.config_errors.split_first() {
         Some((first, rest)) if config_use == ConfigUse::Shown => {
-            rest.iter().for_each(|fault| warn_of(app, fault));
+            rest.iter().for_each(|error| warn(app, error));
             Err(first.clone().into())
         }
         Some(_) | None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Returns what a command makes of a configuration that is wrong.
+/// Returns how a command treats an invalid configuration.
 pub(crate) fn config_use(command: &Command) -> ConfigUse {
     match command {
         Command::Config { what: ConfigCommand::Explain { .. } }
@@ -90,7 +92,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Trust { what: TrustCommand::List { .. } | TrustCommand::Forget { .. } } => {
             ConfigUse::Incidental
         }
-        // A wrong file could lead a key to another server, or lack a rule.
+        // An invalid file could send a key to another server, or lack a rule.
         Command::CreateChat
         | Command::Mcp { .. }
         | Command::Models { .. }
@@ -100,14 +102,14 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
     }
 }
 
-fn warn_of(app: &AppContext, fault: &Reason) {
-    stderr::write_line(&format!("warning: {}", app.base.catalogue.reason(fault).message));
+fn warn(app: &AppContext, error: &Reason) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.reason(error).message));
 }
 
-/// Carries out a command that needs nothing of this user's. Gives the exit code of a good end.
+/// Executes a command that needs no home directory and no configuration. Returns the exit code of success.
 ///
 /// # Errors
-/// Whatever the command fails with.
+/// The error of the command.
 pub(crate) fn execute_offline(
     base: &BaseContext,
     command: &OfflineCommand,
@@ -123,7 +125,7 @@ pub(crate) fn execute_offline(
         OfflineCommand::Schema { format } => reference::schema(base, format.unwrap_or_default(), stdout),
         OfflineCommand::Shim { directory, dialect } => shim::shim(base, directory, dialect, stdout),
         OfflineCommand::Completions { shell } => reference::completions(*shell, stdout),
-        // Those whose good ends differ.
+        // Commands with several exit codes of success.
         OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
             return convert::convert(base, (*from, to), file.as_deref(), losses.as_deref(), stdout);
@@ -136,8 +138,7 @@ pub(crate) fn execute_offline(
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Writes text for people to stdout, with every character that is not seen written out: some of it is foreign. A reader
-/// that has gone is a failure like any other.
+/// Writes text for people to stdout. Invisible characters are escaped, because parts of the text come from others.
 fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
     write(stdout, &escape_invisible(text))
 }
@@ -149,7 +150,7 @@ fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Writes `lines` as `name: value` text, or as one JSON object.
+/// Writes a report as text or as one JSON value.
 fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), CliError> {
     match format {
         ReportFormat::Text => print_text(stdout, text),
@@ -157,7 +158,7 @@ fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> 
     }
 }
 
-/// What is missing, and the ways out, in one line.
+/// Returns the message and the hints of a reason in one line.
 fn explain_in_line(app: &AppContext, reason: &Reason) -> String {
     let explained = app.base.catalogue.reason(reason);
     format!("{}; {}", explained.message, explained.hints.join("; "))

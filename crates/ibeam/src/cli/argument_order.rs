@@ -52,7 +52,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
             continue;
         }
         if text == "--resume" {
-            let value = rest.clone().next().map(|(_, next)| next).filter(|next| is_session_word(next));
+            let value = rest.clone().next().map(|(_, next)| next).filter(|next| is_session_argument(next));
             flags.push(match value {
                 Some(value) => {
                     rest.next();
@@ -104,7 +104,7 @@ fn names_command(word: &str) -> bool {
 }
 
 /// Whether the word is a session ID, or `-1`, `-2` … for the newest session, the one before …
-fn is_session_word(word: &OsStr) -> bool {
+fn is_session_argument(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
     let ordinal = word.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok());
     ordinal || (!word.starts_with('-') && !word.is_empty() && !word.contains(char::is_whitespace))
