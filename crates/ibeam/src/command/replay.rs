@@ -104,7 +104,6 @@ pub(super) fn replay(
             stream(base, &source, BufReader::new(file), options, stdout)
         }
     }
-    .map_err(Into::into)
 }
 
 /// The source of the events.
