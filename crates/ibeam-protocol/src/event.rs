@@ -1,8 +1,8 @@
 //! The one `Event`: everything that happens in a run, as facts in the past tense.
 //!
-//! Laws: an end event says again what its begin event said; the first is `SessionStarted`, the last
-//! `RunFinished`, once each, on failure and cancellation too; the enum is closed and matched without `_`.
-//! What programs parse is not this but the wire types of `ibeam-output`.
+//! Invariants: an end event repeats the content of its begin event. The first event is `SessionStarted`, the last is
+//! `RunFinished`, once each, on failure and cancellation too. The enum is closed and matched without `_`. Programs parse
+//! the types of the contract, not these.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::failure::{Failure, Reason};
 use crate::id::{CallId, ModelCallId, SessionId};
 use crate::message::Answer;
 use crate::notice::Notice;
+use crate::run::Usage;
 use crate::run::{KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals, Sandbox};
 use crate::tool::{ToolCall, ToolOutcome};
-use crate::usage::Usage;
 
 /// A numbered, dated fact of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,28 +23,28 @@ pub struct Event {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// What happened.
+    /// The fact.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// The facts of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// A run began on this session.
     SessionStarted(Box<SessionStarted>),
-    /// The user said something: the prompt, then piped context where there is any.
+    /// The user submitted a prompt, followed by piped context if there is any.
     UserMessage {
         /// Text blocks, verbatim.
         content: Vec<String>,
     },
-    /// The user said something that is no part of the conversation: a hook refused it, or the run was stopped
-    /// before all hooks had judged it.
+    /// The user submitted a prompt that is not part of the conversation: a hook blocked it, or the run was stopped before
+    /// all hooks had checked it.
     PromptWithheld {
         /// Text blocks, verbatim.
         content: Vec<String>,
     },
-    /// The model wrote visible text: never repeated, never retracted.
+    /// The model wrote visible text. It is never repeated and never withdrawn.
     TextDelta {
         /// The fragment.
         text: String,
@@ -54,55 +54,55 @@ pub enum EventKind {
         /// The fragment.
         text: String,
     },
-    /// The model's answer is complete.
+    /// The answer of the model is complete.
     ModelRequestFinished {
-        /// The request; its calls carry the same id.
+        /// The id of the request, which its calls have too.
         model_call_id: ModelCallId,
-        /// The whole answer.
+        /// The complete answer.
         answer: Box<Answer>,
         /// From the request to the end of the answer, in milliseconds.
         api_ms: u64,
-        /// What it cost, in millionths of a US dollar, where the price is known.
+        /// The cost in millionths of a US dollar, if the price is known.
         #[serde(default)]
         cost_micros: Option<u64>,
     },
-    /// The gate decided about a call.
+    /// The gate decided on a call.
     PermissionDecided(PermissionDecided),
-    /// A call began.
+    /// A call started.
     ToolCallStarted {
-        /// The request that asked for it.
+        /// The request whose answer contains the call.
         model_call_id: ModelCallId,
-        /// The call, its arguments in canonical names.
+        /// The call with canonical arguments.
         call: ToolCall,
     },
-    /// A call ended; every started call ends exactly once.
+    /// A call finished. Every started call finishes exactly once.
     ToolCallFinished {
-        /// The request that asked for it.
+        /// The request whose answer contains the call.
         model_call_id: ModelCallId,
         /// The call as it started.
         call: ToolCall,
-        /// How it ended.
+        /// The outcome.
         outcome: ToolOutcome,
     },
-    /// A model request failed before its first text and is repeated after a pause.
+    /// A model request failed before its first text and is retried after a delay.
     Retrying {
-        /// The attempt that failed, from 1.
+        /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// The pause, in milliseconds.
+        /// The delay, in milliseconds.
         delay_ms: u64,
-        /// Why it failed.
+        /// The reason of the failure.
         reason: Reason,
     },
-    /// A killed run had started this call and not finished it; whoever resumes looked at what is there now.
+    /// A killed run had started this call and not finished it. The resuming run looked for its effects.
     CallInterrupted {
         /// The call.
         call_id: CallId,
-        /// What was found, in the model's words.
+        /// The effects found, as a sentence for the model.
         evidence: String,
     },
-    /// The conversation had become too long for the model: its oldest part gave way to a summary.
+    /// The conversation had become too long for the model and was shortened.
     Compacted(Box<Compacted>),
-    /// Something people should know; some notices the model is told too.
+    /// A notice for people; some are for the model too.
     Notice(Notice),
     /// The run ended: the last event.
     RunFinished(Box<RunFinished>),
@@ -118,23 +118,23 @@ pub struct SessionStarted {
     pub cwd: PathBuf,
     /// The model.
     pub model: ModelInfo,
-    /// Where its key came from.
+    /// The source of the API key.
     pub key_source: KeySource,
-    /// What may be done without asking.
+    /// What the run may do without approval.
     pub permission_mode: PermissionMode,
     /// Names of the tools offered.
     pub tools: Vec<String>,
     /// The MCP servers that are configured.
     #[serde(default)]
     pub mcp_servers: Vec<McpServer>,
-    /// What confines commands.
+    /// The confinement of commands.
     #[serde(default)]
     pub sandbox: Sandbox,
     /// The version of the program.
     pub version: String,
-    /// The bounds.
+    /// The limits of the run.
     pub limits: Limits,
-    /// The session existed before this run.
+    /// Whether the session existed before this run.
     pub resumed: bool,
     /// The number of places where the journal of the resumed session lacks, repeats or moves events.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -149,65 +149,65 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A decision of the gate.
+/// A decision of the gate on a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionDecided {
-    /// The call decided on.
+    /// The call.
     pub call_id: CallId,
     /// The tool's name.
     pub tool: String,
-    /// The decision.
+    /// Whether the call may run.
     pub allowed: bool,
     /// The rule that decided, e.g. `Shell(ls)`, `--force`, `workspace`, `default`.
     pub rule: String,
-    /// Why the call was refused, for people, in English; `None` where it was allowed.
+    /// The reason of a refusal, for people, in English; `None` if the call was allowed.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// A conversation made shorter.
+/// A conversation that was shortened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
-    /// How many messages, from the oldest, gave way to the summary; 0 where there is no summary.
+    /// The number of messages, from the oldest, that the summary replaced; 0 if there is no summary.
     pub replaced: usize,
-    /// The text that stands in their place.
+    /// The text that replaced them.
     pub summary: String,
-    /// Tokens of the next request before, as far as they can be told.
+    /// The estimated tokens of the next request before.
     pub before_tokens: u64,
-    /// The same after.
+    /// The estimated tokens of the next request after.
     pub after_tokens: u64,
-    /// Tokens that the summary itself took.
+    /// The tokens used for the summary.
     pub usage: Option<Usage>,
-    /// Time that the summary took, in milliseconds.
+    /// The time used for the summary, in milliseconds.
     pub api_ms: u64,
-    /// What the summary cost, in millionths of a US dollar, where the price is known.
+    /// The cost of the summary in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
-    /// The results of tools that were shortened after that, in this order.
+    /// The tool results that were shortened after that, in this order.
     #[serde(default)]
     pub shortened_results: Vec<ShortenedResults>,
 }
 
-/// Results of tools that were too long for the conversation.
+/// Tool results that were shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShortenedResults {
-    /// The results in so many messages, from the oldest.
+    /// The number of messages, from the oldest, whose results were shortened.
     pub messages: usize,
-    /// The bytes that each of them keeps, from its beginning and its end.
+    /// The number of bytes that each result retains, from its beginning and its end.
     pub bytes: usize,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFinished {
-    /// The session, repeated for consumers that join late.
+    /// The session.
     pub session_id: SessionId,
-    /// Success or the failure.
+    /// Success or failure.
     pub outcome: RunOutcome,
     /// From `SessionStarted` to here, in milliseconds.
     pub duration_ms: u64,
     /// The sums.
     pub totals: RunTotals,
-    /// The visible text of a run that failed, as far as it came; `None` when it succeeded or said nothing.
+    /// The visible text of a failed run until the failure; `None` if the run succeeded or produced no text.
     #[serde(default)]
     pub partial: Option<String>,
     /// Whether the run kept no session.
@@ -216,7 +216,7 @@ pub struct RunFinished {
 }
 
 impl RunFinished {
-    /// The failure, where there is one.
+    /// Returns the failure, if the run failed.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.outcome {
             RunOutcome::Completed => None,

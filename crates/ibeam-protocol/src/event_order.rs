@@ -1,39 +1,38 @@
-//! The order of a journal's events: whether the number of each follows that of the event before it.
+//! The order of the events of a journal, by their numbers.
 //!
-//! Numbers begin at 0 and have no gaps where every record was kept. A record that was lost, repeated or moved breaks
-//! the order.
+//! Numbers begin at 0 and have no gaps. A record that was lost, repeated or moved breaks the order.
 
 use std::ops::Range;
 
-/// More missing ranges are joined with the last one.
+/// The largest number of missing ranges; further ones are joined with the last one.
 const RANGES_LIMIT: usize = 1024;
 
-/// Where an event stands among those before it.
+/// The position of an event relative to the events before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventPosition {
     /// Its number is the next one.
     Next,
-    /// Numbers before it are missing so far.
+    /// Numbers before it are missing.
     AfterGap,
     /// Its number was missing until now.
     Late,
-    /// An event of this number has come before.
+    /// An event with this number came before.
     Repeated,
 }
 
-/// Follows the numbers of a journal's events.
+/// Checks the numbers of the events of a journal, one after another.
 #[derive(Debug, Default)]
 pub struct EventOrder {
     /// One more than the largest number so far.
     next: u64,
-    /// What would follow the last event.
+    /// The number after that of the last event.
     expected: u64,
     missing: Vec<Range<u64>>,
     gaps: u64,
 }
 
 impl EventOrder {
-    /// Takes the number of the next event, and returns where it stands.
+    /// Checks the number of the next event and returns its position.
     pub fn check(&mut self, seq: u64) -> EventPosition {
         self.gaps += u64::from(seq != self.expected);
         self.expected = seq.saturating_add(1);
@@ -59,12 +58,12 @@ impl EventOrder {
         EventPosition::Late
     }
 
-    /// The number of the event that is recorded next: larger than every one so far.
+    /// Returns the number for the next recorded event, which is larger than all numbers so far.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// The number of places where an event does not follow the one before it.
+    /// Returns the number of places where an event does not follow the event before it.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }

@@ -1,20 +1,20 @@
-//! The closed list of reasons for which a run or a command fails, and the codes programs see.
+//! The closed list of reasons for which a run can fail, and the codes that programs see.
 //!
-//! A `Reason` is data without words: `ibeam-output` has the sentence, the hint and their translations.
-//! Codes, exit codes and retryability: contract section 7.
+//! A `Reason` is data without text: `ibeam-output` has its sentence, its hints and their translations. Errors that only
+//! commands report are not among them. Codes, exit codes and retryability: contract section 7.
 
 use serde::{Deserialize, Serialize};
 
-/// A failed run: the reason and what the provider told about it.
+/// A failure of a run, with what the provider reported about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What went wrong.
+    /// The reason.
     pub reason: Reason,
-    /// The HTTP status that told so.
+    /// The HTTP status of the failed request.
     pub http_status: Option<u16>,
     /// The provider's id of the failed request.
     pub request_id: Option<String>,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The delay that the provider asks for, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }
 
@@ -24,22 +24,26 @@ impl From<Reason> for Failure {
     }
 }
 
-/// A key of a service that is no provider.
+/// A key of a service that is not a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnusedKey {
-    /// The variable that holds it.
+    /// The environment variable that holds it.
     pub variable: String,
-    /// The service, as people call it.
+    /// The name of the service for people.
     pub service: String,
 }
 
-/// Why it failed. `said` is a remote or system message in its own words, on one line.
+/// The reason of a failure.
+///
+/// The serialized tag of a variant is its message id, and the fields are the arguments of the message. A `detail` is text
+/// of another program or the system, on one line; journals store it as `said`. A new variant also gets its class in
+/// [`Reason::code`], its message in the locales, and a line in the golden file of `ibeam-output`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum Reason {
     // ---- usage
-    /// The command line cannot be understood.
+    /// The command line cannot be parsed.
     Usage {
         #[serde(rename = "said")]
         detail: String,
@@ -50,9 +54,9 @@ pub enum Reason {
     FormatWithoutPrint,
     /// An argument or stdin is not UTF-8, or has a NUL.
     NotText { what: String },
-    /// The prompt on stdin is longer than one may be, or never ends.
+    /// The prompt on stdin is too long, or never ends.
     InputTooLarge { what: String, limit_bytes: u64 },
-    /// A feature that this version does not have.
+    /// This version does not have the feature.
     Unsupported { what: String },
     // ---- auth, model, request
     /// No key for the provider.
@@ -72,22 +76,22 @@ pub enum Reason {
     /// No such provider.
     UnknownProvider {
         provider: String,
-        /// The provider whose name is close to it.
+        /// The provider with a similar name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         near: Option<String>,
     },
-    /// The provider does not know the model, or no provider can be told from its name.
+    /// The provider does not know the model, or no provider is known for it.
     UnknownModel {
         model: String,
         provider: Option<String>,
-        /// The model of a provider whose name is close to the one of `model`.
+        /// The model with a similar name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         near: Option<String>,
     },
-    /// The embedded model is not set up.
+    /// The embedded model is not installed.
     ModelNotInstalled {
         model: String,
-        /// A key that is set and opens nothing here.
+        /// A key that is set and that no provider uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unused_key: Option<UnusedKey>,
     },
@@ -117,7 +121,7 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// The provider failed: 5xx, an error object, an answer that breaks its own protocol.
+    /// The provider failed: 5xx, an error object, or an answer that violates its protocol.
     ProviderFailed {
         provider: String,
         #[serde(rename = "said")]
@@ -137,9 +141,9 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// Nothing came for too long.
+    /// The provider sent nothing for too long.
     Stalled { provider: String, waited_ms: u64 },
-    /// The answer kept coming and was not complete within its time.
+    /// The answer was not complete within its time limit.
     AnswerTooSlow { provider: String, waited_ms: u64 },
     // ---- limits
     /// `--max-turns`.
@@ -150,21 +154,21 @@ pub enum Reason {
     CostLimit { limit_micros: u64 },
     /// `--max-tool-calls`.
     ToolCallLimit { limit: u32 },
-    /// The same call with the same result, again and again.
+    /// The same call was repeated with the same result.
     LoopGuard { tool: String, count: u32 },
-    /// Neither text nor a call, asked twice.
+    /// Two answers in a row had neither text nor a call.
     EmptyAnswer,
-    /// The answer was cut by the output limit again and again.
+    /// The output limit cut several answers in a row.
     OutputLimit,
-    /// The service paused the answer again and again.
+    /// The service paused several answers in a row.
     AnswerPaused { count: u32 },
-    /// Answers whose calls all had arguments that are not valid JSON, one after another.
+    /// In several answers in a row, no call had valid JSON arguments.
     InvalidArguments { tool: String, count: u32 },
-    /// The model declined without a word.
+    /// The model declined without a message.
     Refused,
     /// The model declined and gave a message.
     RefusedWithMessage { message: String },
-    /// A hook refused the prompt.
+    /// A hook blocked the prompt.
     PromptRefused {
         hook: String,
         #[serde(rename = "said")]
@@ -178,7 +182,7 @@ pub enum Reason {
     ToolErrors { count: u32 },
     /// `--fail-on background`.
     BackgroundStopped { count: u32 },
-    /// `--fail-on empty`: tools ran, but the run gave no text.
+    /// `--fail-on empty`: the run produced no text.
     NoText,
     // ---- sessions, files, system
     /// A session file is damaged.
@@ -190,7 +194,7 @@ pub enum Reason {
     },
     /// No such session.
     UnknownSession { session: String },
-    /// A run of a stream failed, in the words of that stream.
+    /// A run of a replayed stream failed. The message is that of the stream.
     #[serde(rename = "retold")]
     ReplayedFailure {
         #[serde(rename = "said")]
@@ -198,17 +202,17 @@ pub enum Reason {
     },
     /// `--continue` with no session in this workspace.
     NoSessionToContinue { cwd: String },
-    /// The session belongs to another workspace, which is still there.
+    /// The session belongs to another workspace, which still exists.
     SessionElsewhere { session: String, cwd: String },
     /// Another process holds the session.
     SessionBusy { session: String, holder: String },
-    /// A process that cannot be looked at from here holds the session by a file, or did so when it ended.
+    /// A lease file of a process that cannot be checked from here holds the session.
     SessionLeased { session: String, holder: String, path: String },
     /// The session was removed while the run worked in it.
     SessionRemoved { path: String },
-    /// stdin was to be the prompt and never ended or never began.
+    /// stdin was expected to be the prompt, and sent nothing or did not end.
     StdinSilent { waited_ms: u64 },
-    /// A file or directory given by the user is not to be had.
+    /// A file or directory that the user named cannot be read.
     NoInput {
         path: String,
         #[serde(rename = "said")]
@@ -216,19 +220,19 @@ pub enum Reason {
     },
     /// The workspace was removed while the run worked in it.
     WorkspaceGone { path: String },
-    /// A directory or file of ours cannot be made.
+    /// A file or directory cannot be created.
     CannotCreate {
         path: String,
         #[serde(rename = "said")]
         detail: String,
     },
-    /// Reading or writing failed: disk full, output closed.
+    /// Reading or writing failed, e.g. because the disk is full.
     Io {
         what: String,
         #[serde(rename = "said")]
         detail: String,
     },
-    /// The reader of stdout went away.
+    /// The reader of stdout closed it.
     OutputClosed,
     /// The system refused a process, thread or descriptor.
     System {
@@ -236,14 +240,14 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// The sandbox that should hold commands is not to be had.
+    /// The sandbox for commands cannot be set up.
     NoSandbox {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// What was asked for stands in a file of the project, and the workspace is not trusted.
+    /// A file of the project requests something that only a trusted workspace may have.
     Untrusted { what: String, path: String },
-    /// A configuration file is wrong.
+    /// A configuration file is invalid.
     BadConfig {
         path: String,
         line: Option<u64>,
@@ -263,16 +267,16 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A signal asked to stop.
+    /// A signal requested the stop.
     Signalled(Signal),
-    /// A bug of ours.
+    /// A bug of this program.
     Internal {
         #[serde(rename = "said")]
         detail: String,
     },
 }
 
-/// The signals that end a run in order.
+/// The signals that end a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
@@ -299,7 +303,7 @@ impl Signal {
 }
 
 impl Reason {
-    /// Whether the session of a run that failed so can be resumed.
+    /// Whether the session of a run that failed for this reason can be resumed.
     pub fn is_resumable(&self) -> bool {
         !matches!(self, Self::SessionRemoved { .. }) && self.code().is_resumable()
     }
@@ -312,7 +316,7 @@ impl Reason {
         text.unwrap_or_else(|| self.code().as_str()).to_owned()
     }
 
-    /// The class that programs see.
+    /// Returns the class, which programs see.
     pub fn code(&self) -> FailureCode {
         use FailureCode as C;
         match self {
@@ -373,7 +377,7 @@ impl Reason {
     }
 }
 
-/// The class of a failure: one word, one exit code. Contract section 7.
+/// The class of a failure, with one token and one exit code. Contract section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCode {
     /// 2
@@ -433,7 +437,7 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
-    /// Every class, by exit code.
+    /// All classes, by exit code.
     pub const ALL: [Self; 30] = [
         Self::Usage,
         Self::Denied,
@@ -467,7 +471,7 @@ impl FailureCode {
         Self::Signal(Signal::Term),
     ];
 
-    /// The properties of each class: contract section 7.
+    /// Returns the properties of the class: contract section 7.
     const fn class(self) -> Class {
         match self {
             Self::Usage => Class::new("usage", 2),

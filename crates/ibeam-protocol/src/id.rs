@@ -1,4 +1,4 @@
-//! Identifiers, each its own type so that one cannot stand for another.
+//! Identifiers, each with its own type, so that they cannot be confused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 pub struct SessionId(Uuid);
 
 impl SessionId {
-    /// A new random (version 4) id.
+    /// Returns a new random (version 4) id.
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
@@ -40,7 +40,7 @@ macro_rules! text_id {
         pub struct $name(pub String);
 
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -61,10 +61,10 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// A tool call: the provider's id, echoed and never made up where the provider gave one.
+    /// The id of a tool call: the provider's, or a generated one if the provider gave none.
     CallId
 );
 text_id!(
-    /// One model request of a run; the calls of one answer share it.
+    /// The id of a model request of a run; the calls of one answer share it.
     ModelCallId
 );

@@ -1,7 +1,7 @@
-//! Characters that a reader does not see, made visible as `<U+200B>`: tags, spaces without width, marks of
-//! direction, variation selectors, private use. A model reads them all the same, and so would a shell.
+//! Makes invisible characters visible, as `<U+200B>`: tags, zero-width spaces, direction marks, variation selectors,
+//! private use. People do not see them, but models and shells read them.
 //!
-//! What belongs to the writing of an emoji is left as it is: one selector behind a picture, a joiner between two.
+//! Parts of an emoji are left unchanged: one variation selector after a picture, a joiner between two pictures.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
 
-/// `text` with every character that is not seen written out. Line ends and tabs stay; `\r\n` becomes `\n`.
+/// Returns `text` with every invisible character escaped. Line ends and tabs are retained; `\r\n` becomes `\n`.
 pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_invisible(c) || c == '\r') {
         return Cow::Borrowed(text);
@@ -22,7 +22,7 @@ pub fn escape_invisible(text: &str) -> Cow<'_, str> {
         if c == '\r' && after == Some('\n') {
             continue;
         }
-        if is_invisible(c) && !is_of_an_emoji(before, c, after) {
+        if is_invisible(c) && !is_part_of_emoji(before, c, after) {
             // The format of a string cannot fail.
             let _ = write!(shown, "<U+{:04X}>", u32::from(c));
         } else {
@@ -33,12 +33,12 @@ pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Foreign text on one line, with every character that is not seen written out, line ends among them; a tab is a space.
+/// Returns foreign text on one line, with invisible characters and line ends escaped, and tabs as spaces.
 pub fn escape_to_one_line(text: &str) -> String {
     escape_invisible(text).replace('\n', "<U+000A>").replace('\t', " ")
 }
 
-/// JSON with every character that is not seen written as its escape: the same document, which no terminal obeys.
+/// Returns the same JSON document with every invisible character as a JSON escape, so that terminals do not interpret it.
 pub fn escape_invisible_in_json(json: &str) -> Cow<'_, str> {
     if !json.chars().any(is_invisible) {
         return Cow::Borrowed(json);
@@ -74,7 +74,7 @@ pub fn is_invisible(c: char) -> bool {
     }
 }
 
-fn is_of_an_emoji(before: Option<char>, c: char, after: Option<char>) -> bool {
+fn is_part_of_emoji(before: Option<char>, c: char, after: Option<char>) -> bool {
     let (Some(before), after) = (before, after.unwrap_or(' ')) else { return false };
     match c {
         '\u{fe0e}' | '\u{fe0f}' => is_picture(before) || after == '\u{20e3}',

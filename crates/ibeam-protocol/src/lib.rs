@@ -1,8 +1,8 @@
-//! The vocabulary of ibeam: what every other room speaks.
+//! The vocabulary of ibeam, which all other crates share.
 //!
-//! Facts (`event`), what the model sees and says (`message`), tool calls and their outcomes (`tool`), the
-//! closed list of reasons for which a run can fail (`failure`) and of what people are told on the way
-//! (`notice`). Plain data with serde; refuses I/O, async, formats and words in any human language.
+//! Events (`event`), messages of the conversation (`message`), tool calls and their outcomes (`tool`), the closed lists of
+//! failures of a run (`failure`) and of notices for people (`notice`). Plain data with serde. Refuses I/O, async, output
+//! formats and text in any human language.
 
 pub mod elision;
 pub mod event;
@@ -16,7 +16,6 @@ pub mod path_text;
 pub mod run;
 pub mod tool;
 pub mod tool_output;
-pub mod usage;
 
 pub use elision::{Elision, elide_end};
 pub use event::{
@@ -30,8 +29,7 @@ pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;
 pub use run::{
     KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,
-    Sandbox, SandboxMode,
+    Sandbox, SandboxMode, Usage,
 };
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;
-pub use usage::Usage;

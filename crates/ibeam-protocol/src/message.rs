@@ -1,4 +1,4 @@
-//! What the model sees and says: the conversation apart from any wire.
+//! The conversation with the model, independent of any model API.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::CallId;
+use crate::run::Usage;
 use crate::tool::ToolCall;
-use crate::usage::Usage;
 
 /// One entry of the conversation, oldest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// Text for the model, one block per part (prompt, piped context, a reminder of ours).
+    /// Text for the model, one block per part (prompt, piped context, a notice for the model).
     User(Vec<String>),
-    /// What the model answered, in its order.
+    /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
     /// The results of all calls of the answer before, in the order of the calls.
     ToolResults(Vec<ToolResult>),
@@ -27,54 +27,54 @@ pub enum Message {
 pub enum Block {
     /// Visible text.
     Text(String),
-    /// Reasoning, never shown in print mode; kept verbatim because wires demand it back unchanged.
+    /// Reasoning, never shown in print mode; stored verbatim, since some APIs require it back unchanged.
     Thinking {
         /// The readable text, possibly empty (redacted).
         text: String,
-        /// The block as the wire gave it, sent back only over the wire it came from.
+        /// The block as received, sent back only over the same model API.
         provenance: Option<Provenance>,
     },
-    /// A call to execute; present only when its arguments arrived whole.
+    /// A call to execute; present only if its arguments arrived completely.
     ToolCall(ToolCall),
 }
 
-/// A wire's own block, to be returned to it verbatim.
+/// The original block of a model API, to be sent back verbatim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The wire that made it, e.g. `anthropic`.
+    /// The name of the model API, e.g. `anthropic`.
     pub wire: String,
     /// The block as received.
     pub raw: Value,
 }
 
-/// What the model is told about a call.
+/// The result of a call, for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call answered.
+    /// The id of the call.
     pub call_id: CallId,
-    /// The name of the tool called; some wires want it again.
+    /// The name of the tool, which some APIs require.
     pub name: String,
     /// The text for the model.
     pub text: Arc<str>,
-    /// True when the call failed or was refused.
+    /// Whether the call failed or was refused.
     pub is_error: bool,
 }
 
-/// A complete answer of the model: exists only after the wire's terminal event.
+/// A complete answer of the model: exists only after the terminal event of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Text, thinking and calls in the order of the wire.
+    /// Text, thinking and calls, in the order of the stream.
     pub blocks: Vec<Block>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub stop: StopReason,
-    /// Tokens, where the provider told sane ones.
+    /// The tokens, if the provider reported plausible numbers.
     pub usage: Option<Usage>,
-    /// The provider's id of the request, for its support.
+    /// The provider's id of the request, for support questions.
     pub request_id: Option<String>,
 }
 
 impl Answer {
-    /// The calls of the answer, in order.
+    /// Returns the calls of the answer, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
@@ -83,20 +83,20 @@ impl Answer {
     }
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It has said what it had to say.
+    /// The answer is complete.
     EndTurn,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its calls.
     ToolUse,
-    /// The output limit cut it: calls of such an answer are not executed.
+    /// The output limit cut the answer; its calls are not executed.
     MaxTokens,
-    /// The service paused a long answer, which is to be sent back so that it is completed.
+    /// The service paused a long answer, which must be sent back for completion.
     Paused,
-    /// It, or a filter of the provider, declined.
+    /// The model or a filter of the provider declined.
     Refusal,
-    /// A word we do not know; treated as `EndTurn` with a warning.
+    /// An unknown reason; treated as `EndTurn` with a warning.
     Unknown(String),
 }

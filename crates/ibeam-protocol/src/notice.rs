@@ -1,182 +1,184 @@
-//! What people are told on the way, on stderr; the words are in `ibeam-output`.
+//! Notices of a run for people, printed on stderr; their text is in `ibeam-output`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Reason, UnusedKey};
 use crate::run::LimitKind;
 
-/// A closed list of notices. Those with `for_model` are part of the conversation too.
+/// A notice of a run. Notices with `for_model` are part of the conversation too.
+///
+/// The serialized tag of a variant is its message id, and the fields are the arguments of the message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// The small embedded model is used.
+    /// The run uses the small embedded model.
     EmbeddedModel {
         /// Its display name.
         model: String,
-        /// A key that is set and opens nothing here.
+        /// A key that is set and that no provider uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unused_key: Option<UnusedKey>,
     },
-    /// stdin stayed silent and was ignored.
+    /// stdin sent nothing and was ignored.
     StdinIgnored {
-        /// How long it was waited for, in milliseconds.
+        /// How long the run waited for it, in milliseconds.
         waited_ms: u64,
     },
-    /// Arguments in another program's forms have no counterpart and were left out.
+    /// Arguments of another program have no counterpart and were ignored.
     ArgumentsIgnored {
-        /// That program.
+        /// The dialect of the other program.
         dialect: String,
-        /// The arguments, parted by commas.
+        /// The arguments, separated by commas.
         arguments: String,
     },
-    /// The run ended without waiting for the disk, which has not confirmed the last records of the session.
+    /// The run ended before the disk had confirmed the last records of the session.
     SessionUnsynced,
-    /// Events of the resumed session are missing, repeated or in another order than they were recorded in.
+    /// Events of the resumed session are missing, repeated or in the wrong order.
     SessionGaps {
-        /// The number of places.
+        /// The number of such places.
         count: u64,
     },
-    /// The file system of the session cannot lock, so a file stands for the lease.
+    /// The file system of the session does not support locks, so a file is the lease.
     SessionLeaseFile {
-        /// That file.
+        /// The lease file.
         path: String,
     },
     /// Calls were refused by policy.
     CallsDenied {
-        /// How many.
+        /// The number.
         count: u32,
-        /// Why, in English: the first few reasons, each once.
+        /// The first few reasons, in English, without duplicates.
         #[serde(default)]
         reasons: Vec<String>,
     },
-    /// The provider gave a stop reason that we do not know; taken as the end of the turn.
+    /// The provider gave an unknown stop reason, which was treated as the end of the turn.
     UnknownStopReason {
-        /// The word.
+        /// The stop reason.
         word: String,
     },
-    /// The output limit cut an answer; the model was asked to go on.
+    /// The output limit cut an answer; the model was asked to continue.
     AnswerCut,
-    /// The connection or the provider failed in the middle of the text of an answer; the model was asked to continue it.
+    /// The connection or the provider failed during the text of an answer; the model was asked to continue it.
     AnswerInterrupted {
         /// The failure that ended the answer.
         reason: Box<Reason>,
     },
-    /// The service paused the answer; it was sent back to be completed.
+    /// The service paused the answer; it was sent back for completion.
     AnswerPaused,
     /// The answer was empty; the model was asked again.
     EmptyAnswer,
-    /// The same call came again with the same result.
+    /// The same call was repeated with the same result.
     RepeatedCall {
         /// The tool.
         tool: String,
-        /// How often by now.
+        /// How often so far.
         count: u32,
     },
-    /// The run comes near one of its limits; the model was asked to finish.
+    /// The run approaches one of its limits; the model was asked to finish.
     LimitNear {
-        /// Which.
+        /// The limit.
         kind: LimitKind,
-        /// How much is used, in percent.
+        /// The used share, in percent.
         percent: u32,
     },
-    /// Files of the configuration have keys that nobody reads.
+    /// A configuration file has an unknown key.
     UnknownConfigKey {
         /// The file.
         path: String,
         /// The key, dotted.
         key: String,
     },
-    /// A project's file sets a key that only a trusted workspace may set.
+    /// A file of a project sets a key that only a trusted workspace may set.
     UntrustedConfigKey {
         /// The file.
         path: String,
         /// The key, dotted.
         key: String,
     },
-    /// A project's file sets a key that no project may set so.
+    /// A file of a project sets a key to a value that no project may set.
     ForbiddenConfigKey {
         /// The file.
         path: String,
         /// The key, dotted.
         key: String,
     },
-    /// Files of a project have changed since its workspace was trusted, which it is not any more.
+    /// Files of a project have changed since its workspace was trusted, so it is not trusted any more.
     TrustChanged {
         /// The files.
         path: String,
     },
-    /// The workspace is trusted, or servers are approved, and that could not be remembered.
+    /// The trust in a workspace or the approval of servers could not be stored.
     #[serde(rename = "trust_not_kept")]
     TrustNotSaved {
-        /// The file of what is remembered.
+        /// The file of the trust store.
         path: String,
-        /// What went wrong.
+        /// The error of the system or the other program.
         #[serde(rename = "said")]
         detail: String,
     },
-    /// What is remembered of trust cannot be read; nothing is trusted by it.
+    /// The trust store cannot be read, so it grants no trust.
     TrustUnreadable {
-        /// The file of what is remembered.
+        /// The file of the trust store.
         path: String,
-        /// What went wrong.
+        /// The error of the system or the other program.
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A configuration file without content, which held permission rules in the last run.
+    /// A configuration file is empty that held permission rules in the last run.
     RulesLost {
         /// The file.
         path: String,
     },
-    /// Commands see no objects of git, since they hold the content of a tracked file that a rule denies to read.
+    /// The objects of git are hidden from commands, since they hold a tracked file that a rule denies to read.
     GitObjectsHidden {
         /// The tracked file.
         path: String,
-        /// The rule that would show the objects.
+        /// The rule that would make the objects visible.
         rule: String,
     },
-    /// Tools of an MCP server are not what a person approved; they are not called.
+    /// Tools of an MCP server differ from those that a person approved, and are not called.
     McpToolsChanged {
         /// The server.
         server: String,
         /// The tools.
         tools: String,
     },
-    /// The answer is there; commands in the background are waited for.
+    /// The answer is complete, and the run waits for commands in the background.
     BackgroundAwaited {
-        /// How many.
+        /// The number.
         count: u32,
     },
-    /// An MCP server did not start; the run goes on without its tools.
+    /// An MCP server did not start; the run continues without its tools.
     McpServerFailed {
         /// The server.
         server: String,
-        /// What went wrong.
+        /// The error of the system or the other program.
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A project's file asks for an MCP server, and the workspace is not trusted.
+    /// A file of a project requests an MCP server, and the workspace is not trusted.
     McpServerUntrusted {
         /// The server.
         server: String,
         /// The file.
         path: String,
     },
-    /// An MCP server is reached over HTTP, which we do not speak.
+    /// An MCP server uses HTTP, which this version does not support.
     McpServerUnsupported {
         /// The server.
         server: String,
     },
-    /// A hook failed, and what it should have judged or heard went on without it.
+    /// A hook failed, and the run continued without it.
     HookFailed {
         /// The hook.
         hook: String,
-        /// The event it was told of.
+        /// The event of the hook.
         event: String,
-        /// What went wrong.
+        /// The error of the system or the other program.
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A project's file has hooks, and the workspace is not trusted.
+    /// A file of a project has hooks, and the workspace is not trusted.
     HooksUntrusted {
         /// The file.
         path: String,
@@ -185,20 +187,20 @@ pub enum Notice {
     HooksNotRun {
         /// The file.
         path: String,
-        /// Their events and types.
+        /// The events and types of the hooks.
         what: String,
     },
-    /// A command failed as one does that needs the network, which the sandbox denies.
+    /// A command failed in a way that suggests that it needs the network, which the sandbox denies.
     NetworkDenied,
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
-        /// How many.
+        /// The number.
         count: u32,
     },
 }
 
 impl Notice {
-    /// What the model is told, in English, the language of all our words to it.
+    /// Returns the text for the model, in English, if the notice is for the model too.
     pub fn for_model(&self) -> Option<String> {
         match self {
             Self::AnswerCut => Some(

@@ -1,7 +1,6 @@
-//! Paths in JSON: strings, with U+FFFD where the bytes of a name are no UTF-8.
+//! Paths in JSON: strings, with U+FFFD in place of bytes that are not UTF-8.
 //!
-//! Such names exist, and an event that holds one must still be recorded. What is read back names the file for
-//! people; nothing opens it by that name.
+//! An event with such a path must still be recorded. The path that is read back is for people; no code opens it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use serde::Serializer;
 /// Writes a path, for `serialize_with`.
 ///
 /// # Errors
-/// The serializer's.
+/// Those of the serializer.
 pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -18,7 +17,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 /// Writes a list of paths, for `serialize_with`.
 ///
 /// # Errors
-/// The serializer's.
+/// Those of the serializer.
 pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
@@ -26,7 +25,7 @@ pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S:
 /// Writes a list of paths with a count each, for `serialize_with`.
 ///
 /// # Errors
-/// The serializer's.
+/// Those of the serializer.
 pub fn counted<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|(path, count)| (path.to_string_lossy(), count)))
 }

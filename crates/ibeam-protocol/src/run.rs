@@ -1,4 +1,4 @@
-//! What is fixed for a run and what is summed up at its end.
+//! The settings of a run, its sums at the end, and its tokens.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::id::CallId;
-use crate::usage::Usage;
 
 /// The model of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// The provider's name in our configuration, e.g. `anthropic`.
+    /// The name of the provider in the configuration, e.g. `anthropic`.
     pub provider: String,
-    /// The id sent over the wire, e.g. `claude-sonnet-4-20250514`.
+    /// The id in requests, e.g. `claude-sonnet-4-20250514`.
     pub id: String,
     /// The name for people, e.g. `Claude 4 Sonnet`.
     pub display: String,
 }
 
-/// Where the key came from.
+/// The source of the API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySource {
@@ -33,7 +32,7 @@ pub enum KeySource {
     None,
 }
 
-/// What the run may do without asking.
+/// What the run may do without approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
@@ -43,60 +42,60 @@ pub enum PermissionMode {
     Force,
     /// Reading only; the answer is a plan.
     Plan,
-    /// Reading only; the answer is an answer.
+    /// Reading only; the answer answers a question.
     Ask,
 }
 
-/// An MCP server that is configured.
+/// A configured MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpServer {
-    /// The name that people gave it.
+    /// The name in the configuration.
     pub name: String,
-    /// Whether its tools are there.
+    /// Whether its tools are available.
     pub status: McpStatus,
 }
 
-/// Whether the tools of an MCP server are there.
+/// The state of an MCP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum McpStatus {
-    /// It runs and has told its tools.
+    /// The server runs and has listed its tools.
     Connected,
-    /// It did not start, or not in time.
+    /// The server did not start in time.
     Failed,
-    /// A project's file asks for it and the workspace is not trusted; it was not started.
+    /// A file of a project requests the server, and the workspace is not trusted; it was not started.
     Untrusted,
-    /// It is reached in a way that we do not speak.
+    /// This version does not support the transport of the server.
     Unsupported,
-    /// The user switched it off.
+    /// The user disabled the server.
     Disabled,
 }
 
-/// What confines the commands of a run.
+/// The confinement of the commands of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// Whether anything does.
+    /// The kind of confinement.
     pub mode: SandboxMode,
-    /// The layers that hold, outermost first; empty when off.
+    /// The active layers, outermost first; empty when off.
     pub layers: Vec<String>,
-    /// Commands reach some of the network.
+    /// Whether commands can reach any network.
     pub network: bool,
-    /// Directories outside of the workspace that commands may write, such as the repository of a linked work tree.
+    /// Directories outside of the workspace that commands may write, e.g. the repository of a linked work tree.
     #[serde(default)]
     pub writable: Vec<String>,
-    /// Why it is so, in English.
+    /// The reason for this confinement, in English.
     pub reason: String,
 }
 
 impl Default for Sandbox {
-    /// Nothing does; what sessions of earlier versions were recorded with.
+    /// Returns no confinement: the value for sessions that earlier versions recorded.
     fn default() -> Self {
         let reason = "commands are confined by permission rules only".to_owned();
         Self { mode: SandboxMode::Off, layers: Vec::new(), network: true, writable: Vec::new(), reason }
     }
 }
 
-/// Whether commands are confined by the kernel.
+/// The kind of confinement of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
@@ -109,7 +108,7 @@ pub enum SandboxMode {
     Landlock,
 }
 
-/// The bounds of a run; `None` is unbounded.
+/// The limits of a run; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Model requests.
@@ -117,7 +116,7 @@ pub struct Limits {
     /// Tokens of all requests and answers together, cached ones included.
     #[serde(default)]
     pub max_tokens: Option<u64>,
-    /// What the run may cost, in millionths of a US dollar.
+    /// The cost of the run, in millionths of a US dollar.
     #[serde(default)]
     pub max_cost_micros: Option<u64>,
     /// Tool calls.
@@ -128,7 +127,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No bound at all.
+    /// No limits.
     pub const NONE: Self = Self {
         max_turns: u32::MAX,
         max_tokens: None,
@@ -138,7 +137,7 @@ impl Limits {
     };
 }
 
-/// What a limit counts.
+/// The quantity that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -154,39 +153,39 @@ pub enum LimitKind {
     Time,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// The model ended its turn.
     Completed,
-    /// Anything else.
+    /// The run failed.
     Failed(Failure),
 }
 
 /// The sums of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
-    /// Model requests answered.
+    /// Model requests that were answered.
     pub turns: u32,
     /// Time spent waiting for the model, in milliseconds.
     pub api_ms: u64,
-    /// Tokens; `None` when no answer told any.
+    /// The tokens; `None` if no answer reported any.
     pub usage: Option<Usage>,
-    /// What the tokens cost, in millionths of a US dollar; `None` when the price is not known.
+    /// The cost of the tokens in millionths of a US dollar; `None` if the price is unknown.
     #[serde(default)]
     pub cost_micros: Option<u64>,
-    /// Tool calls started.
+    /// Tool calls that were started.
     #[serde(default)]
     pub tool_calls: u32,
-    /// Calls that policy refused.
+    /// Calls that were refused.
     pub denials: Vec<Denial>,
     /// Calls that failed, refusals not counted.
     pub failed_tool_calls: u32,
-    /// Absolute paths written, edited or deleted, each once, in order of first change.
+    /// The absolute paths that were written, edited or deleted, each once, in the order of the first change.
     #[serde(serialize_with = "crate::path_text::many")]
     pub files_changed: Vec<PathBuf>,
-    /// Model requests repeated after an error.
+    /// Model requests that were retried.
     pub retries: u32,
     /// Answers that were interrupted in their text and continued by another request.
     #[serde(default)]
@@ -196,7 +195,7 @@ pub struct RunTotals {
     /// Background commands that were still running at the end and were stopped.
     #[serde(default)]
     pub background_stopped: u32,
-    /// The disk has not confirmed the last records of the session: it was not waited for.
+    /// Whether the run ended before the disk had confirmed the last records of the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
     /// The provider's id of the last request.
@@ -212,4 +211,40 @@ pub struct Denial {
     pub tool: String,
     /// The rule that decided, e.g. `Shell(rm)` or `default`.
     pub rule: String,
+}
+
+/// Tokens of one model request, or of a run as their sum; `input` excludes both cache classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Prompt tokens that were neither read from nor written to a cache.
+    pub input: u64,
+    /// Generated tokens, thinking included.
+    pub output: u64,
+    /// Prompt tokens read from the provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to the provider's cache.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// Returns all tokens, of every class; saturating.
+    pub fn total(self) -> u64 {
+        self.prompt().saturating_add(self.output)
+    }
+
+    /// Returns the tokens of the prompt, cached or not; saturating.
+    pub fn prompt(self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// Returns the sum of two counts. It saturates, since an absurd number of a provider must not end a run.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
 }

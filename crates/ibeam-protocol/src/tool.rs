@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::id::CallId;
 use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
-/// How a tool is offered to the model.
+/// The description of a tool for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// The name the model calls, e.g. `read`.
     pub name: Cow<'static, str>,
-    /// What it does, in the model's words.
+    /// What the tool does, for the model.
     pub description: Cow<'static, str>,
     /// JSON Schema of the arguments: an object schema without `$ref`.
     pub parameters: Value,
@@ -24,42 +24,42 @@ pub struct ToolSpec {
 /// A call as the model made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The provider's id, echoed; made up only where it gave none.
+    /// The provider's id; generated only if the provider gave none.
     pub id: CallId,
-    /// The tool's name as the model wrote it; it may not exist.
+    /// The name of the tool as the model wrote it; there may be no such tool.
     pub name: String,
     /// The arguments. An object, once `Tool::prepare` accepted them in the names of contract section 4; a
     /// string when the model did not write valid JSON.
     pub arguments: Value,
 }
 
-/// How a call ended. None of these ends the run: the model is told and goes on.
+/// The outcome of a call. No outcome ends the run: the model receives it and continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
-    /// It did what it says.
+    /// The tool succeeded.
     Success {
-        /// The facts, for people and programs.
+        /// The output, for people and programs.
         output: ToolOutput,
         /// The text for the model.
         for_model: Arc<str>,
     },
-    /// It ran or tried to, and failed.
+    /// The tool was executed and failed.
     Failure {
-        /// What went wrong.
+        /// The failure.
         failure: ToolFailure,
         /// The text for the model.
         for_model: Arc<str>,
     },
-    /// Policy, a hook or a person refused it; it did not run.
+    /// Policy, a hook or a person refused the call; it was not executed.
     Rejected {
-        /// Why, naming the flag or token that would allow it.
+        /// The reason, with the flag or token that would allow the call.
         reason: String,
     },
 }
 
 impl ToolOutcome {
-    /// What the model is told.
+    /// Returns the text for the model.
     pub fn for_model(&self) -> Arc<str> {
         match self {
             Self::Success { for_model, .. } | Self::Failure { for_model, .. } => Arc::clone(for_model),
@@ -67,7 +67,7 @@ impl ToolOutcome {
         }
     }
 
-    /// True unless the call succeeded.
+    /// Whether the call did not succeed.
     pub fn is_error(&self) -> bool {
         match self {
             Self::Success { .. } => false,
@@ -75,52 +75,52 @@ impl ToolOutcome {
         }
     }
 
-    /// A failure whose message is also what the model is told.
+    /// Returns a failure whose message is also the text for the model.
     pub fn error(message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Failure { for_model: message.as_str().into(), failure: ToolFailure::Error { message } }
     }
 }
 
-/// Why a call that was let through failed: each becomes another arm of the wire's `result`.
+/// The reason why an allowed call failed. Each variant is another arm of `result` in the contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolFailure {
-    /// Nothing at this path.
+    /// The path does not exist.
     FileNotFound {
-        /// The path as asked.
+        /// The requested path.
         #[serde(serialize_with = "crate::path_text::one")]
         path: PathBuf,
     },
-    /// The system, not our policy, denied access.
+    /// The system, not the policy, denied access.
     PermissionDenied {
-        /// The path as asked.
+        /// The requested path.
         #[serde(serialize_with = "crate::path_text::one")]
         path: PathBuf,
-        /// The system's words.
+        /// The message of the system.
         error: String,
     },
-    /// The command ran and exited non-zero, or a signal ended it.
+    /// The command exited with a non-zero code, or a signal ended it.
     CommandFailed(ShellOutput),
-    /// The command was ended at its time-out.
+    /// The command reached its timeout and was ended.
     TimedOut {
-        /// The bound, in milliseconds.
+        /// The timeout, in milliseconds.
         timeout_ms: u64,
-        /// What it printed until then.
+        /// The output until then.
         partial: ShellOutput,
     },
     /// The command could not be started.
     SpawnFailed {
-        /// The system's words.
+        /// The message of the system.
         message: String,
     },
-    /// A tool of an MCP server ran and says itself that it failed.
+    /// A tool of an MCP server reported a failure.
     McpError(McpOutput),
-    /// The run ended before the call did; its effect is unknown.
+    /// The run ended before the call did; the effect of the call is unknown.
     Interrupted,
-    /// Anything else, in words.
+    /// Any other failure.
     Error {
-        /// One line naming the thing and the way out.
+        /// One line that names the cause and a remedy.
         message: String,
     },
 }

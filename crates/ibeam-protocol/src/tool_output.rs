@@ -1,12 +1,11 @@
-//! What each built-in tool found or did. The names follow contract section 4; the wire's own types are in
-//! `ibeam-output`.
+//! The output of each built-in tool. The names follow contract section 4.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The facts of a successful call.
+/// The output of a successful call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutput {
@@ -32,7 +31,7 @@ pub enum ToolOutput {
     WebFetch(WebFetchOutput),
     /// A tool of an MCP server
     Mcp(McpOutput),
-    /// A tool without a key of its own on the wire
+    /// A tool without its own key in the contract
     #[serde(rename = "free")]
     Other(Value),
 }
@@ -42,9 +41,9 @@ pub enum ToolOutput {
 pub struct ReadOutput {
     /// The text read, without line numbers.
     pub content: String,
-    /// The file has no bytes.
+    /// Whether the file is empty.
     pub is_empty: bool,
-    /// The file is longer than what one call returns and was cut.
+    /// Whether the content was cut because it is longer than one call returns.
     pub exceeded_limit: bool,
     /// Lines of the whole file.
     pub total_lines: u64,
@@ -52,7 +51,7 @@ pub struct ReadOutput {
     pub total_chars: u64,
 }
 
-/// A file written whole.
+/// A file that was written completely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteOutput {
     /// Absolute path.
@@ -62,7 +61,7 @@ pub struct WriteOutput {
     pub lines_created: u64,
     /// Bytes of the new file.
     pub file_size: u64,
-    /// The file did not exist before.
+    /// Whether the file did not exist before.
     pub created: bool,
 }
 
@@ -98,25 +97,25 @@ pub struct ShellOutput {
     pub stdout: String,
     /// Standard error, bounded, lossy UTF-8.
     pub stderr: String,
-    /// Both in order of arrival, bounded.
+    /// Both in the order of arrival, bounded.
     pub interleaved: String,
     /// From start to end, in milliseconds.
     pub execution_ms: u64,
-    /// Started in the background and still running when the call ended.
+    /// Whether the command was still running in the background when the call ended.
     pub is_background: bool,
 }
 
 /// Lines, files or counts that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrepOutput {
-    /// The pattern as asked.
+    /// The requested pattern.
     pub pattern: String,
     /// Absolute path searched.
     #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
-    /// What was found, in the mode asked for.
+    /// The matches, in the requested mode.
     pub matches: GrepMatches,
-    /// More was found than is listed.
+    /// Whether more was found than is listed.
     pub truncated: bool,
 }
 
@@ -145,7 +144,7 @@ pub struct FileMatches {
 /// Files whose path matches a glob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GlobOutput {
-    /// The glob as asked.
+    /// The requested glob.
     pub pattern: String,
     /// Absolute directory searched.
     #[serde(serialize_with = "crate::path_text::one")]
@@ -153,16 +152,16 @@ pub struct GlobOutput {
     /// Relative to `path`, newest first, bounded.
     #[serde(serialize_with = "crate::path_text::many")]
     pub files: Vec<PathBuf>,
-    /// All that matched, listed or not.
+    /// The number of all matches, listed or not.
     pub total_files: u64,
 }
 
-/// A directory, as deep as was listed.
+/// A listing of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LsOutput {
-    /// The directory asked for.
+    /// The requested directory.
     pub root: Directory,
-    /// More entries exist than are listed.
+    /// Whether more entries exist than are listed.
     pub truncated: bool,
 }
 
@@ -174,35 +173,35 @@ pub struct Directory {
     pub path: PathBuf,
     /// Files listed below it, at any depth.
     pub num_files: u64,
-    /// Names of its own files, sorted.
+    /// Names of the files directly in it, sorted.
     pub files: Vec<String>,
-    /// Its directories, sorted.
+    /// The directories directly in it, sorted.
     pub directories: Vec<Directory>,
 }
 
-/// A file removed.
+/// A file that was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteOutput {
     /// Absolute path.
     #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
-    /// Bytes it had.
+    /// The size of the file, in bytes.
     pub file_size: u64,
 }
 
 /// A page of the web, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebFetchOutput {
-    /// Where the page came from: the address asked for, or where that one's redirects led.
+    /// The URL of the page, after redirects.
     pub url: String,
-    /// The page as Markdown, bounded; text and JSON as they are.
+    /// The page as Markdown, bounded; text and JSON unchanged.
     pub markdown: String,
 }
 
-/// What a tool of an MCP server gave.
+/// The output of a tool of an MCP server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpOutput {
-    /// Blocks of text, bounded in sum; what is no text is told in a line.
+    /// Blocks of text, bounded in total; other content is described in one line.
     pub content: Vec<String>,
 }
 
@@ -211,22 +210,22 @@ pub struct McpOutput {
 pub struct Todo {
     /// The model's id for it.
     pub id: String,
-    /// What is to be done.
+    /// The task.
     pub content: String,
-    /// How far it is.
+    /// The state of the task.
     pub status: TodoStatus,
 }
 
-/// How far a to-do is.
+/// The state of a to-do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being done.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
-    /// Given up.
+    /// Cancelled.
     Cancelled,
 }
