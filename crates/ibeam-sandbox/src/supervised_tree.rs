@@ -34,7 +34,7 @@ impl SupervisedTree {
         Ok(Self {
             pid,
             socket,
-            partial_frame: partial_frame,
+            partial_frame,
             partial_length: 0,
             status: None,
             is_gone: false,

@@ -5,9 +5,9 @@
 
 use tree_sitter::Node;
 
-use super::loop_variables::WordLoop;
 use super::redirect::Redirect;
-use super::word::{Word, is_display_variable, is_shell_local, is_variable};
+use super::variables::WordLoop;
+use super::word::Word;
 use super::{Unanalyzable, grammar, hazard};
 
 /// A command with its arguments. `words` is empty for a bare redirection or assignment.
@@ -490,7 +490,11 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn push_words(&mut self, nodes: Vec<Node<'_>>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    pub(super) fn push_words(
+        &mut self,
+        nodes: Vec<Node<'_>>,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         for node in nodes {
             let word = match node.kind() {
                 "=~" | "==" | "$" | "unset" | "unsetenv" => {
@@ -507,104 +511,6 @@ impl<'t> Walk<'t> {
                 return Err(Unanalyzable("braces that shells read in different ways"));
             }
             simple.words.push(word);
-        }
-        Ok(())
-    }
-
-    /// Walks `declare`, `export` and similar commands: assignments, or else an ordinary command.
-    fn declaration(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
-        let mut children = self.children(node).into_iter();
-        let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(UNSUPPORTED_SYNTAX)?;
-        let exported = matches!(keyword, "export");
-        let mut simple = SimpleCommand::default();
-        let mut others = Vec::new();
-        for child in children {
-            match child.kind() {
-                "variable_assignment" => self.assignment(child, exported, &mut simple)?,
-                "variable_name" if keyword == "local" && is_shell_local(self.source(child)) => {
-                    self.non_numeric_variables.push(self.source(child).to_owned());
-                }
-                _ => others.push(child),
-            }
-        }
-        if !others.is_empty() {
-            self.non_numeric_variables.push("*".to_owned());
-            simple.words.push(Word::literal(keyword));
-            self.push_words(others, &mut simple)?;
-        }
-        self.push(simple);
-        Ok(())
-    }
-
-    fn assignment(
-        &mut self,
-        node: Node<'_>,
-        exported: bool,
-        simple: &mut SimpleCommand,
-    ) -> Result<(), Unanalyzable> {
-        let children = self.children(node);
-        let [name, operator, rest @ ..] = children.as_slice() else { return Err(UNSUPPORTED_SYNTAX) };
-        if name.kind() != "variable_name" || !matches!(operator.kind(), "=" | "+=") {
-            return Err(Unanalyzable("a subscript, which is evaluated"));
-        }
-        let mut plain = operator.kind() == "=";
-        let mut number = plain;
-        for value in rest {
-            if value.kind() == "array" {
-                if self.posix {
-                    return Err(BASH_ONLY);
-                }
-                number = false;
-                plain = false;
-                for element in self.children(*value) {
-                    if element.is_named() {
-                        let word = self.word(element)?;
-                        if word.text.starts_with('[') {
-                            return Err(Unanalyzable("a subscript, which is evaluated"));
-                        }
-                    }
-                }
-                continue;
-            }
-            let word = self.word(*value)?;
-            let counted = self.source(*value).starts_with("$((") && value.kind() == "arithmetic_expansion";
-            let job = matches!(self.source(*value), "$!" | "$$");
-            number &=
-                counted || job || (word.is_known() && word.text.bytes().all(|byte| byte.is_ascii_digit()));
-            plain &= word.is_known() && !word.text.contains(['~', '/', '*', '?', '[']);
-        }
-        let name = self.source(*name);
-        if !number {
-            self.non_numeric_variables.push(name.to_owned());
-        }
-        self.record_assignment(name, exported, plain, simple)
-    }
-
-    /// Records an assignment. Assignments that cannot matter to any program are not added to the command.
-    fn record_assignment(
-        &mut self,
-        name: &str,
-        exported: bool,
-        plain: bool,
-        simple: &mut SimpleCommand,
-    ) -> Result<(), Unanalyzable> {
-        if !is_variable(name) {
-            return Err(UNSUPPORTED_SYNTAX);
-        }
-        self.assignments.push(name.to_owned());
-        if !((is_shell_local(name) && !exported) || (is_display_variable(name) && plain)) {
-            simple.assigned_variables.push(name.to_owned());
-        }
-        Ok(())
-    }
-
-    /// Checks the variables used in arithmetic against all assignments of the text.
-    fn check_arithmetic_variables(&self) -> Result<(), Unanalyzable> {
-        let tainted = |name: &String| {
-            self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
-        };
-        if self.arithmetic_variables.iter().any(tainted) {
-            return Err(Unanalyzable("arithmetic on something that may not be a number"));
         }
         Ok(())
     }
