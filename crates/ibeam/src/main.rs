@@ -1,7 +1,7 @@
 //! ibeam: a coding agent for the command line that other programs can rely on.
 //!
-//! Here is the order of things only: parse, resolve, run or carry out, tell the end. What stdout and stderr
-//! carry and which exit code is given is contract (docs/output-format.md).
+//! This file holds only the order of the steps: parse, resolve, run or execute a command, report the end. The content
+//! of stdout and stderr and the exit codes are contract (docs/output-format.md).
 
 mod app;
 mod change_request;
@@ -81,12 +81,12 @@ fn main() -> ExitCode {
             return exit::report_failure(&error, &environment::catalogue(cli::requested_lang(&args)));
         }
         Err(ParseExit::Error(error)) => {
-            // Its own failure would hide the one to be told.
+            // A failure to open the error file would hide the failure to report.
             drop(exit::configure_error_output(cli::requested_error_output(&args)));
             return exit::report_failure(&error, &environment::catalogue(cli::requested_lang(&args)));
         }
     };
-    // Everybody may read the command line of a process. A header may hold a token.
+    // Every user can read the command line of a process, and a header may hold a token.
     ibeam_sandbox::redact_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
     if flags.version {
         drop(writeln!(stdout, "{}", env!("CARGO_PKG_VERSION")));
@@ -133,7 +133,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Has a failure printed on stdout that ends the process by force while nothing is known of the run.
+/// Registers the printer of a failure on stdout that ends the process by force while nothing is known of the run.
 fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
     let format =
         flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(flags, dialect_writer)));
@@ -145,7 +145,7 @@ fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&Dialect
         }
         (None, Ok(mut stdout)) if format == Format::StreamJson => {
             exit::set_early_failure_printer(Box::new(move |failure| {
-                // Where stdout is gone, stderr has the failure.
+                // A failure of stdout is ignored: stderr reports the failure in any case.
                 drop(writeln!(stdout, "{}", ibeam_output::error_object(failure, None)));
             }));
         }
@@ -153,10 +153,10 @@ fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&Dialect
     }
 }
 
-/// Keys are in our memory and our environment: no core dump and no other process of this user shall have them.
+/// Prevents core dumps and reads by other processes of this user: memory and environment hold API keys.
 fn keep_memory_private() {
     #[cfg(target_os = "linux")]
-    // Where the system does not know this, there is nothing to be done about it.
+    // A system without this setting is tolerated.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 

@@ -1,6 +1,6 @@
-//! The model of a conversation with a host: those it may choose from, and its requests for another.
+//! The model of a hosted session: the list that the host may choose from, and the host's requests for another model.
 //!
-//! A request is answered at once, also while a run goes on, and holds for the prompts behind it.
+//! A request is answered at once, also during a run. It applies to the prompts that arrive after it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::app::AppContext;
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use crate::model::{self, ModelChoice};
 
-/// The model of a conversation.
+/// The model of a hosted session.
 pub(super) struct HostModel<'a> {
     app: &'a AppContext,
     host: Arc<Host>,
     requests: SetModelReceiver,
-    /// Granted models, each with the number of prompts before it.
+    /// Granted models, each with the number of prompts that arrived before it.
     granted: Vec<(u64, ModelChoice)>,
-    /// The prompts whose runs have begun.
-    begun: u64,
+    /// The number of prompts whose runs have started.
+    started: u64,
 }
 
 impl<'a> HostModel<'a> {
-    /// Returns the model before the first run.
+    /// Returns the state before the first run.
     pub(super) fn new(app: &'a AppContext, host: Arc<Host>, requests: SetModelReceiver) -> Self {
-        Self { app, host, requests, granted: Vec::new(), begun: 0 }
+        Self { app, host, requests, granted: Vec::new(), started: 0 }
     }
 
-    /// Returns the models that a host may choose from, as `initialize` lists them: the usual one and the aliases.
+    /// Returns the models that a host may choose from, as `initialize` lists them: the default and the aliases.
     pub(super) fn listed(app: &AppContext) -> Vec<Value> {
-        let usual = model::choose_model(app).ok();
-        let named = usual.as_ref().map(ModelChoice::info);
+        let default = model::choose_model(app).ok();
+        let named = default.as_ref().map(ModelChoice::info);
         let name = named.map_or("no model can be used yet", |info| info.display.as_str());
         let entry = |value: &str, name: &str, description: &str, id: Option<&str>| {
             let mut entry = json!({ "value": value, "displayName": name, "description": description });
@@ -50,7 +50,7 @@ impl<'a> HostModel<'a> {
         models
     }
 
-    /// Answers requests for as long as it is polled.
+    /// Answers requests while it is polled.
     pub(super) async fn answer_requests(&mut self) -> Infallible {
         loop {
             match self.requests.recv().await {
@@ -94,9 +94,9 @@ impl<'a> HostModel<'a> {
 
     /// Counts the next prompt, and returns the last model that was granted before it.
     pub(super) fn next(&mut self) -> Option<ModelChoice> {
-        let begun = self.begun;
-        self.begun += 1;
-        let count = self.granted.iter().take_while(|(after, _)| *after <= begun).count();
+        let started = self.started;
+        self.started += 1;
+        let count = self.granted.iter().take_while(|(after, _)| *after <= started).count();
         self.granted.drain(..count).next_back().map(|(_, choice)| choice)
     }
 }

@@ -1,4 +1,4 @@
-//! What a model takes and costs: as the configuration says, else as the catalogue knows.
+//! Limits and prices of a model: from the configuration, else from the table of known models.
 
 use ibeam_core::Prices;
 use ibeam_protocol::{ModelInfo, Reason};
@@ -7,7 +7,7 @@ use ibeam_providers::{known_model, known_prices, parse_prices};
 use crate::app::AppContext;
 use crate::model::EMBEDDED;
 
-/// Tokens of prompt and answer together; `None` where only the provider knows.
+/// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
 pub(super) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
     app.base
         .config
@@ -15,18 +15,18 @@ pub(super) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64>
         .or_else(|| known_model(&model.id).map(|known| known.context_window.into()))
 }
 
-/// Returns the tokens of the longest answer; `None` where only the provider knows.
-pub(super) fn longest_output(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+/// Returns the limit of an answer, in tokens; `None` for an unknown model.
+pub(super) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u64> {
     app.base
         .config
         .number(&["limits", "max_output_tokens"])
         .or_else(|| known_model(&model.id).map(|known| known.max_output_tokens.into()))
 }
 
-/// What its tokens cost; nothing for the embedded model, `None` where nobody knows.
+/// Returns the prices of the model's tokens: zero for the embedded model, `None` for an unknown one.
 ///
 /// # Errors
-/// `BadConfig` for a price that is none.
+/// `BadConfig` for an invalid price.
 pub(super) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     if let Some(text) = app.base.config.text(&["models", "prices", &model.id]) {
         let bad = || Reason::BadConfig {
@@ -45,10 +45,10 @@ pub(super) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
     Ok(known_prices(&model.id))
 }
 
-/// Checks that a bound of the cost can be kept with the model.
+/// Returns the prices, and checks that they are known where the cost is limited.
 ///
 /// # Errors
-/// `Usage` where the cost is bounded and the price is not known; `BadConfig` for a price that is none.
+/// `Usage` where the cost is limited and the price is not known; `BadConfig` for an invalid price.
 pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     let prices = prices(app, model)?;
     match app.base.config.money(&["limits", "max_cost"]) {
@@ -57,7 +57,7 @@ pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<
     }
 }
 
-/// `--max-cost` cannot be kept for a model of unknown price.
+/// Returns the reason why `--max-cost` cannot be enforced.
 fn no_price(model: &ModelInfo) -> Reason {
     let id = &model.id;
     let detail = format!(

@@ -1,4 +1,4 @@
-//! The policy of a run, and where each of its rules stands: the same for runs and for `ibeam policy`.
+//! The policy of a run, and the origin of each of its rules: the same for runs and for `ibeam policy`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::AppContext;
 
-/// A rule that is in force, and the flag, or file and line, that set it.
+/// A rule, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveRule {
     pub(crate) list: RuleList,
@@ -16,21 +16,21 @@ pub(crate) struct ActiveRule {
     pub(crate) origin: String,
 }
 
-/// What may be done here, as flags and files say. Nothing is known of a sandbox yet.
+/// Returns the policy of flags and files, without a sandbox.
 ///
 /// # Errors
-/// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
+/// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for an invalid token.
 pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Policy, Reason> {
     let dirs = &app.dirs;
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
-    // Everything in the directory of the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
+    // The directory of the user's configuration holds keys, hooks and trust; the data directory sessions and markers.
     policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
     policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);
     policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
     policy.credential_files = named_credentials(&dirs.home, &app.workspace);
-    // Where HOME names another directory, the user's keys are still where they were.
+    // Where HOME names another directory, the user's keys are still in the real home directory.
     policy.other_home = home_from_user_database().filter(|home| *home != dirs.home);
     for ActiveRule { list, rule, .. } in rules(app)? {
         match list {
@@ -48,7 +48,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     Ok(policy)
 }
 
-/// Credentials whose place the environment decides, as the variables spell them and as links lead to them.
+/// Returns the credentials whose path a variable sets, as given and with links resolved.
 fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
     let mut named = credentials_from_environment(|name| std::env::var_os(name), home, workspace);
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
@@ -58,10 +58,10 @@ fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
     named
 }
 
-/// Every rule, in the order of their strength and then of their layers.
+/// Returns every rule, by precedence of the list and then by layer.
 ///
 /// # Errors
-/// `Usage` or `BadConfig` for a token that is none.
+/// `Usage` or `BadConfig` for an invalid token.
 pub(crate) fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
     let mut rules = Vec::new();
     for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {

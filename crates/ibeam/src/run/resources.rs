@@ -1,4 +1,4 @@
-//! The ports of a run, built from the configuration: tools, gate, limits, time.
+//! The parts of a run that come from the configuration: tools, gate, limits, time.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::context::{Context, ContextInputs};
 use crate::mcp::Servers;
 use crate::model::ModelChoice;
 
-/// A run and what outlives its turns.
+/// A run, and what its turns share.
 pub(super) struct RunResources {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
-    /// Serves confined commands that may reach something, for as long as it is polled.
+    /// The proxy of confined commands that may reach granted hosts. It serves them while it is polled.
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct RunInputs {
     pub(super) has_person: bool,
     /// Instructions of the caller, behind all others.
     pub(super) extra_instructions: Vec<String>,
-    /// What earlier runs of the session read and wrote.
+    /// The file contents that earlier runs of the session read and wrote.
     pub(super) past_contents: PastContents,
 }
 
@@ -65,14 +65,14 @@ pub(super) fn build(
     let listener = background.launcher().take_proxy_listener();
     let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
     let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
-    let obstacle = workspace_gone(workspace.clone());
+    let precondition = workspace_exists(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,
         ToolSettings {
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::key_variable_names(app),
             log_directory: Some(app.dirs.background_logs()),
-            extra_environment: more_environment(app),
+            extra_environment: extra_environment(app),
             command_environment,
             path_policy: path_policy.clone(),
             quarantine: Some(app.dirs.quarantine()),
@@ -99,7 +99,7 @@ pub(super) fn build(
     });
     let head_model = head.model.clone();
     let prices = model_info::check_price(app, &head_model)?;
-    tell_limits(app, &head_model);
+    set_dialect_limits(app, &head_model);
     let fail_on = |word| app.base.flags.fail_on.contains(&word);
     let run = Run {
         head,
@@ -126,38 +126,40 @@ pub(super) fn build(
         prices,
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
-        precondition: obstacle,
+        precondition,
         file_timeout: app.base.config.timeout("files"),
         stop,
     };
     Ok(RunResources { run, background, proxy })
 }
 
-/// Lets the following runs use another model.
+/// Replaces the model of the following runs.
 ///
 /// # Errors
-/// Those of [`ModelChoice::connect`]; `Usage` where a cost is bounded and the price of the model is not known.
+/// Those of [`ModelChoice::connect`]; `Usage` where the cost is limited and the price of the model is not known.
 pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, info, key_source) = choice.connect(app)?;
     run.prices = prices;
     run.context_window = model_info::context_window(app, &info);
-    tell_limits(app, &info);
+    set_dialect_limits(app, &info);
     run.provider = provider;
     (run.head.model, run.head.key_source) = (info, key_source);
     Ok(())
 }
 
-/// Tells the limits of the model to a dialect that prints them.
-fn tell_limits(app: &AppContext, model: &ModelInfo) {
+/// Passes the limits of the model to a dialect that prints them.
+fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
     if let Some(dialect_writer) = &app.dialect_writer {
-        dialect_writer
-            .set_model_limits(model_info::context_window(app, model), model_info::longest_output(app, model));
+        dialect_writer.set_model_limits(
+            model_info::context_window(app, model),
+            model_info::max_output_tokens(app, model),
+        );
     }
 }
 
-/// Variables that people let commands see, beyond the harmless ones.
-fn more_environment(app: &AppContext) -> Vec<String> {
+/// Returns the variables that the configuration passes to commands, in addition to the default ones.
+fn extra_environment(app: &AppContext) -> Vec<String> {
     app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
@@ -174,15 +176,15 @@ fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
     }
 }
 
-/// Tells when the directory of the run is no longer there.
-fn workspace_gone(workspace: Workspace) -> RunPrecondition {
+/// Returns the precondition that the workspace still exists.
+fn workspace_exists(workspace: Workspace) -> RunPrecondition {
     Arc::new(move || {
         let path = || workspace.root().display().to_string();
         workspace.is_gone().then(|| Reason::WorkspaceGone { path: path() })
     })
 }
 
-/// How long commands may take; the grace of their end fits into that of the run.
+/// Returns the time limits of commands. The grace period of their end fits into that of the run.
 pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reason> {
     let standard = CommandTimeouts::default();
     let (default, longest) = (app.base.config.timeout("tool"), app.base.config.timeout("tool_longest"));

@@ -1,8 +1,8 @@
-//! Which configuration files held permission rules in the last run: a file that has lost them all is a warning.
+//! Markers of configuration files that held permission rules in the last run. A file that has lost them all is a warning.
 //!
-//! A program that rewrites a configuration file may leave it empty for good, and an empty file is a valid
-//! configuration that denies nothing. One empty marker for each file stands below the data directory. It is only
-//! looked at, so a run whose files have not changed writes nothing.
+//! A program that rewrites a configuration file may leave it empty, and an empty file is a valid configuration that
+//! denies nothing. Each file has one empty marker below the data directory. A run whose files have not changed writes
+//! nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use ibeam_protocol::Notice;
 
 use crate::app::AppContext;
 
-/// The lists whose rules narrow what is allowed.
-const NARROWING: [&str; 2] = ["deny", "ask"];
+/// The lists whose rules restrict calls.
+const RESTRICTING: [&str; 2] = ["deny", "ask"];
 
-/// Remembers which files hold rules now, and returns a notice for each that held some in the last run and is empty or
-/// missing. A marker that cannot be written is left out: the run itself does not depend on it. A run that keeps no
-/// session only reads the markers.
+/// Updates the markers, and returns a notice for each file that held rules in the last run and is now empty or missing.
+///
+/// A marker that cannot be written is ignored: the run does not depend on it. An ephemeral run only reads the markers.
 pub(super) fn update(app: &AppContext, is_ephemeral: bool) -> Vec<Notice> {
     let directory = app.dirs.data.join("rules");
     let files = [&app.dirs.user_config, &app.dirs.managed_config];
@@ -48,15 +48,15 @@ fn marker_of(directory: &Path, file: &Path) -> PathBuf {
     directory.join(fingerprint(file.as_os_str().as_encoded_bytes()))
 }
 
-/// Whether a rule that narrows comes from `file`.
+/// Whether a restricting rule comes from `file`.
 fn holds_rules(config: &Config, file: &Path) -> bool {
-    NARROWING.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| match origin {
+    RESTRICTING.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| match origin {
         Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
         Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
     })
 }
 
-/// Whether there is no such file, or nothing but white space in it.
+/// Whether the file does not exist or holds only white space.
 fn is_empty(file: &Path) -> bool {
     match fs::read(file) {
         Ok(bytes) => bytes.iter().all(u8::is_ascii_whitespace),

@@ -1,4 +1,4 @@
-//! The way of a run to the web: what it may reach, the tool that fetches pages, the proxy of its confined commands.
+//! Network access of a run: the granted hosts, the tool that fetches pages, the proxy of confined commands.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -20,42 +20,42 @@ use tokio::task::JoinSet;
 use crate::app::AppContext;
 use crate::environment::variable;
 
-/// The longest that a connection may take, unless `timeouts.connect` says otherwise.
-const CONNECT: Duration = Duration::from_secs(10);
+/// The default of `timeouts.connect`.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a run may reach, and how.
+/// The network access of a run.
 pub(crate) struct Web {
     dialer: Arc<Dialer>,
     grants: Grants,
-    /// Some page could be fetched: by a rule, or by a person's leave.
-    offered: bool,
+    /// Whether a rule or a person could allow to fetch some page.
+    has_fetch_tool: bool,
 }
 
 impl Web {
-    /// Reads pins, grants and rules. Where a run is `printing`, nobody can be asked.
+    /// Reads pins, grants and rules. In print mode no person can allow a page.
     ///
     /// # Errors
-    /// `Usage` or `BadConfig` for a pin or grant that is none.
-    pub(crate) fn new(app: &AppContext, policy: &Policy, printing: bool) -> Result<Self, Reason> {
+    /// `Usage` or `BadConfig` for an invalid pin or grant.
+    pub(crate) fn new(app: &AppContext, policy: &Policy, is_print: bool) -> Result<Self, Reason> {
         let grants = grants(app, policy)?;
         let dialer = Dialer::new(
             Arc::new(SystemResolver),
             pins(app)?,
             grants.addresses(),
             Upstream::new(variable),
-            app.base.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT),
+            app.base.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT_TIMEOUT),
         );
         let of_pages = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
-        let offered = !printing
+        let has_fetch_tool = !is_print
             || policy.mode == PermissionMode::Force
             || of_pages(&policy.allow)
             || of_pages(&policy.ask);
-        Ok(Self { dialer: Arc::new(dialer), grants, offered })
+        Ok(Self { dialer: Arc::new(dialer), grants, has_fetch_tool })
     }
 
-    /// `web_fetch`, where some page could be fetched.
+    /// Returns `web_fetch`, where some page could be allowed.
     pub(crate) fn tools(&self, policy: &Policy) -> ToolSet {
-        if !self.offered {
+        if !self.has_fetch_tool {
             return ToolSet::new();
         }
         let policy = policy.clone();
@@ -68,13 +68,13 @@ impl Web {
         ToolSet::from([(ibeam_web::NAME.to_owned(), Arc::new(tool) as Arc<dyn Tool>)])
     }
 
-    /// True when commands may reach something, and so need a proxy.
+    /// Whether commands may reach some host and need the proxy.
     pub(crate) fn is_granted(&self) -> bool {
         !self.grants.is_empty()
     }
 
-    /// Serves confined commands at `listener`, which stands in their network, and at the one that takes its place when
-    /// the sandbox had to be made anew; who began with the old one keeps it. Dropping the future ends it all.
+    /// Serves confined commands at `listener`, which is in their network namespace. When the sandbox is set up again,
+    /// serves its new listener too; commands that started before keep the old one. Dropping the future ends the service.
     pub(crate) fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -94,13 +94,13 @@ impl Web {
         })
     }
 
-    /// The variables by which commands find the proxy at `port` of their loopback.
+    /// Returns the variables that lead commands to the proxy at `port` of their loopback interface.
     pub(crate) fn environment(&self, port: u16) -> Vec<(OsString, OsString)> {
         ibeam_web::proxy_environment(port, &self.grants)
     }
 }
 
-/// What commands may reach: `--allow-net`, and the pages that a rule allows without asking.
+/// Returns the hosts that commands may reach: those of `--allow-net`, and of pages that a rule allows without asking.
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
     for (given, origin) in app.base.config.list(&["network", "allow"]) {
@@ -112,7 +112,7 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
             grants.allow.extend(Grant::of_pages(domain).map_err(bad)?);
         }
     }
-    // Nobody can be asked about a single connection of a command.
+    // A person cannot be asked about a single connection of a command, so a rule that asks denies it.
     let asked = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
     for rule in policy.deny.iter().chain(asked) {
         if let Rule::WebFetch(domain) = rule {
@@ -122,7 +122,7 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     Ok(grants)
 }
 
-/// The names that people have pinned.
+/// Returns the host names with pinned addresses.
 fn pins(app: &AppContext) -> Result<Pins, Reason> {
     let mut pins = Pins::default();
     for name in app.base.config.children(&["network", "resolve"]) {

@@ -1,9 +1,9 @@
 //! Directories outside of the workspace that commands may write: those of `sandbox.writable`, and the caches of build
-//! tools that `sandbox.caches` names.
+//! tools in `sandbox.caches`.
 //!
-//! Refuses what holds credentials, start-up files or directories of this program: such an entry ends the run before
-//! anything begins. What lies in a cache may be run by a later build outside of the sandbox, so nothing is granted that
-//! nobody asked for, and no project can ask.
+//! Rejects directories with credentials, start-up files or files of this program: such an entry ends the run before it
+//! starts. A later build outside of the sandbox may execute files of a cache, so nothing is granted by default, and the
+//! configuration of a project cannot grant anything.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -26,54 +26,50 @@ struct Cache {
 struct Part {
     /// The first variable that is set to an absolute path, and what lies below it.
     variables: &'static [(&'static str, &'static str)],
-    /// Below the home directory, where no variable is set.
-    usual: &'static str,
-    /// The directories; an empty name is the place itself.
+    /// The path below the home directory, where no variable is set.
+    default: &'static str,
+    /// The directories; an empty name is the base directory itself.
     directories: &'static [&'static str],
     /// Files that the tool locks.
     files: &'static [&'static str],
 }
 
-const fn place(
+const fn part(
     variables: &'static [(&'static str, &'static str)],
-    usual: &'static str,
+    default: &'static str,
     directories: &'static [&'static str],
 ) -> Part {
-    Part { variables, usual, directories, files: &[] }
+    Part { variables, default, directories, files: &[] }
 }
 
-/// What docs/configuration.md lists. Programs, configuration and credentials of the tools are not among it.
+/// The caches that docs/configuration.md lists, without programs, configuration and credentials of the tools.
 const CACHES: [Cache; 5] = [
     Cache {
         tool: "cargo",
         parts: &[Part {
             files: &[".package-cache", ".package-cache-mutate"],
-            ..place(&[("CARGO_HOME", "")], ".cargo", &["registry", "git"])
+            ..part(&[("CARGO_HOME", "")], ".cargo", &["registry", "git"])
         }],
     },
     Cache {
         tool: "npm",
-        parts: &[place(
-            &[("npm_config_cache", ""), ("NPM_CONFIG_CACHE", "")],
-            ".npm",
-            &["_cacache", "_logs"],
-        )],
+        parts: &[part(&[("npm_config_cache", ""), ("NPM_CONFIG_CACHE", "")], ".npm", &["_cacache", "_logs"])],
     },
     Cache {
         tool: "pip",
-        parts: &[place(&[("PIP_CACHE_DIR", ""), ("XDG_CACHE_HOME", "pip")], ".cache/pip", &[""])],
+        parts: &[part(&[("PIP_CACHE_DIR", ""), ("XDG_CACHE_HOME", "pip")], ".cache/pip", &[""])],
     },
     Cache {
         tool: "go",
         parts: &[
-            place(&[("GOMODCACHE", ""), ("GOPATH", "pkg/mod")], "go/pkg/mod", &[""]),
-            place(&[("GOPATH", "pkg/sumdb")], "go/pkg/sumdb", &[""]),
-            place(&[("GOCACHE", ""), ("XDG_CACHE_HOME", "go-build")], ".cache/go-build", &[""]),
+            part(&[("GOMODCACHE", ""), ("GOPATH", "pkg/mod")], "go/pkg/mod", &[""]),
+            part(&[("GOPATH", "pkg/sumdb")], "go/pkg/sumdb", &[""]),
+            part(&[("GOCACHE", ""), ("XDG_CACHE_HOME", "go-build")], ".cache/go-build", &[""]),
         ],
     },
     Cache {
         tool: "gradle",
-        parts: &[place(
+        parts: &[part(
             &[("GRADLE_USER_HOME", "")],
             ".gradle",
             &["caches", "daemon", "native", "notifications", "workers", ".tmp"],
@@ -81,10 +77,10 @@ const CACHES: [Cache; 5] = [
     },
 ];
 
-/// Adds the directories to what commands may write. Makes those of caches that do not exist.
+/// Adds the directories to those that commands may write. Creates missing ones of caches.
 ///
 /// # Errors
-/// `BadConfig` with the place of an entry that names no tool, or that leads to a directory that is never granted.
+/// `BadConfig` with the origin of an entry that names no tool, or a directory that is never granted.
 pub(super) fn add(
     app: &AppContext,
     path_policy: &PathPolicy,
@@ -97,7 +93,7 @@ pub(super) fn add(
             Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
             Some(_) | None => app.workspace.join(entry),
         };
-        // A path that does not exist is granted nothing.
+        // A path that does not exist is ignored.
         let Ok(path) = path.canonicalize() else { continue };
         check(&path, app, path_policy, confinement)
             .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
@@ -128,13 +124,13 @@ pub(super) fn add(
 }
 
 impl Part {
-    /// The paths of this part, made where they did not exist. A directory that cannot be made is left out later.
+    /// Returns the paths of this part, and creates missing ones. A path that cannot be created is ignored later.
     fn paths(&self, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
         let named = self.variables.iter().find_map(|(name, below)| {
             let base = variable(name).map(PathBuf::from).filter(|path| path.is_absolute())?;
             Some(if below.is_empty() { base } else { base.join(below) })
         });
-        let base = named.unwrap_or_else(|| home.join(self.usual));
+        let base = named.unwrap_or_else(|| home.join(self.default));
         let mut paths = Vec::new();
         for name in self.directories {
             let path = if name.is_empty() { base.clone() } else { base.join(name) };
@@ -230,7 +226,7 @@ mod tests {
                 .find(|line| line.starts_with(&start))
                 .unwrap_or_else(|| panic!("no row {start}"));
             for part in cache.parts {
-                for name in part.directories.iter().chain(part.files).chain([&part.usual]) {
+                for name in part.directories.iter().chain(part.files).chain([&part.default]) {
                     assert!(name.is_empty() || row.contains(name), "`{name}`: {row}");
                 }
                 for (name, _) in part.variables {
