@@ -14,8 +14,7 @@ use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
-use crate::files::Files;
-use crate::target_path::TargetPath;
+use crate::files::{Files, TargetPath};
 
 /// Removes a file of the workspace.
 pub(crate) struct Delete {

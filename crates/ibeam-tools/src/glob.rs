@@ -14,8 +14,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::dir_cache::DirCache;
-use crate::files::Files;
-use crate::target_path::TargetPath;
+use crate::files::{Files, TargetPath};
 use crate::tree_search::{self, SearchRoot, WalkStep};
 
 /// The number of files that are returned.

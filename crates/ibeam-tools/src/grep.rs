@@ -20,8 +20,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
-use crate::files::Files;
-use crate::target_path::TargetPath;
+use crate::files::{Files, TargetPath};
 use crate::tree_search::{self, SearchRoot};
 use crate::workspace::Workspace;
 use collect::{Collector, PatternOptions};

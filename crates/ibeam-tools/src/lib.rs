@@ -36,7 +36,6 @@ mod past_contents;
 mod read;
 mod shell;
 mod staging;
-mod target_path;
 mod text_format;
 mod tree_search;
 mod update_todos;

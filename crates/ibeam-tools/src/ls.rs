@@ -16,9 +16,8 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::dir_cache::DirCache;
 use crate::dir_walk::{self, DirReader};
-use crate::files::Files;
+use crate::files::{Files, TargetPath};
 use crate::ignore_rules::IgnoreRules;
-use crate::target_path::TargetPath;
 use crate::tree_search::{self, SearchRoot, WalkSummary};
 
 /// The number of entries that are returned.

@@ -21,9 +21,8 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
-use crate::files::Files;
+use crate::files::{Files, TargetPath};
 use crate::known_contents::{ContentDigest, DigestBuilder};
-use crate::target_path::TargetPath;
 use crate::text_format::TextFormat;
 use line_window::LineWindow;
 

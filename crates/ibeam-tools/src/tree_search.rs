@@ -11,10 +11,9 @@ use rustix::fs::FileType;
 use crate::blocking::EndFlag;
 use crate::dir_walk::{DirReader, DirWalk, Unread};
 use crate::file_error::FileError;
-use crate::files::{Files, ReadPolicy};
+use crate::files::{Files, ReadPolicy, TargetPath};
 use crate::glob_bounds;
 use crate::ignore_rules::SkippedRules;
-use crate::target_path::TargetPath;
 use crate::workspace::Workspace;
 
 /// The place where a search starts.

@@ -18,11 +18,10 @@ use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::evidence::FileState;
 use crate::file_error::FileError;
-use crate::files::Files;
+use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::name_collision::NameCollision;
 use crate::read::read_up_to;
-use crate::target_path::TargetPath;
 use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, line_count};
 use crate::workspace::ResolvedPath;
 
