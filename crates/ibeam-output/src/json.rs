@@ -21,7 +21,7 @@ pub struct Json<W> {
 }
 
 impl<W: Write> Json<W> {
-    /// A writer for one run.
+    /// Returns a writer for one run.
     pub fn new(out: W) -> Self {
         Self { lines: LineBuffer::new(out), result: String::new(), final_message: FinalMessage::default() }
     }
@@ -75,16 +75,16 @@ impl<W: Write> EventWriter for Json<W> {
     }
 }
 
-/// The object of `json`, with its line end, from the `result` line of a stream: the same keys in another order.
+/// Converts the `result` line of a stream to the object of `json` with its line end: the same keys in another order.
 ///
-/// Keys that we do not know stay; what is no object is given back.
+/// Unknown keys stay. A line that is not an object is returned unchanged.
 pub fn result_line_to_object(line: &str) -> String {
     const FIRST: [&str; 4] = ["type", "subtype", "is_error", "duration_ms"];
-    let Ok(Value::Object(mut given)) = serde_json::from_str(line) else { return line.to_owned() };
+    let Ok(Value::Object(mut line_object)) = serde_json::from_str(line) else { return line.to_owned() };
     let mut object = Map::new();
     for name in FIRST {
-        object.extend(given.shift_remove(name).map(|value| (name.to_owned(), value)));
+        object.extend(line_object.shift_remove(name).map(|value| (name.to_owned(), value)));
     }
-    object.extend(given);
+    object.extend(line_object);
     to_line(&Value::Object(object))
 }

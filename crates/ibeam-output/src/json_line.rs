@@ -1,4 +1,4 @@
-//! JSON that stays on one line for every reader, and steers no terminal.
+//! JSON that is one line for every reader and has no effect on terminals.
 //!
 //! U+0085, U+2028 and U+2029 are legal inside a JSON string, but Node's `readline` and Python's `splitlines`
 //! end a line there; U+007F and the other C1 controls are legal too, and U+009B begins a sequence on some
@@ -39,7 +39,7 @@ impl Formatter for LineSafe {
     }
 }
 
-/// What JSON lets stand and readers of lines do not. The C0 controls are escaped by JSON itself.
+/// Whether a character is legal in JSON and not safe in a line. JSON itself escapes the C0 controls.
 fn is_escaped(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
 }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_line_or_steers_a_terminal_is_escaped() {
+    fn line_ends_and_terminal_controls_are_escaped() {
         check("plain, né, 😀", "plain, né, 😀");
         check("a\u{7f}\u{7f}b", "a\\u007f\\u007fb");
         check("\u{9b}31m\u{85}", "\\u009b31m\\u0085");

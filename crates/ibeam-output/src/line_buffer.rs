@@ -1,59 +1,58 @@
-//! Whole lines on their way to a descriptor.
+//! A buffer that passes complete lines to a writer.
 //!
-//! The inner writer is handed whole lines only. After an error it is never written to again: a torn line must
-//! not be followed by a sound one.
+//! After an error nothing more is written, because a complete line must not follow an incomplete one.
 
 use std::io::{self, Write};
 
-/// Past this many bytes the lines go out without waiting for `flush`; one longer line is held whole.
+/// Above this many bytes the lines are written without waiting for `flush`. One longer line stays complete.
 const LIMIT_BYTES: usize = 64 * 1024;
 
-/// Collects lines and hands them over in one `write_all` per batch.
+/// Collects lines and writes them with one `write_all` per batch.
 pub(crate) struct LineBuffer<W> {
     out: W,
-    waiting: Vec<u8>,
+    pending: Vec<u8>,
     broken: Option<io::ErrorKind>,
 }
 
 impl<W: Write> LineBuffer<W> {
     pub(crate) fn new(out: W) -> Self {
-        Self { out, waiting: Vec::new(), broken: None }
+        Self { out, pending: Vec::new(), broken: None }
     }
 
-    /// Appends what `fill` writes: whole lines. If it fails, nothing of it stays.
+    /// Appends the complete lines that `fill` writes. If it fails, its bytes are removed.
     pub(crate) fn append(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         if let Some(kind) = self.broken {
             return Err(kind.into());
         }
-        let before = self.waiting.len();
-        if let Err(error) = fill(&mut self.waiting) {
-            self.waiting.truncate(before);
+        let before = self.pending.len();
+        if let Err(error) = fill(&mut self.pending) {
+            self.pending.truncate(before);
             return Err(error);
         }
-        if self.waiting.len() >= LIMIT_BYTES { self.hand_over() } else { Ok(()) }
+        if self.pending.len() >= LIMIT_BYTES { self.write_out() } else { Ok(()) }
     }
 
-    /// Hands everything over and flushes the inner writer.
+    /// Writes all lines and flushes the inner writer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if let Some(kind) = self.broken {
             return Err(kind.into());
         }
-        self.hand_over()?;
+        self.write_out()?;
         let flushed = self.out.flush();
-        self.remember(flushed)
+        self.record_error(flushed)
     }
 
-    fn hand_over(&mut self) -> io::Result<()> {
-        if self.waiting.is_empty() {
+    fn write_out(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        let written = self.out.write_all(&self.waiting);
-        self.waiting.clear();
-        self.waiting.shrink_to(2 * LIMIT_BYTES);
-        self.remember(written)
+        let written = self.out.write_all(&self.pending);
+        self.pending.clear();
+        self.pending.shrink_to(2 * LIMIT_BYTES);
+        self.record_error(written)
     }
 
-    fn remember(&mut self, result: io::Result<()>) -> io::Result<()> {
+    fn record_error(&mut self, result: io::Result<()>) -> io::Result<()> {
         if let Err(error) = &result {
             self.broken = Some(error.kind());
         }

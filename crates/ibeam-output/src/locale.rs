@@ -1,6 +1,6 @@
-//! The language of the words people read. Machine formats never depend on it.
+//! The language of texts for people. Machine formats never depend on it.
 
-/// A language that every word of the catalogue exists in.
+/// A language of the catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Locale {
     /// English
@@ -19,10 +19,10 @@ pub enum Locale {
 }
 
 impl Locale {
-    /// All of them.
+    /// Every locale.
     pub const ALL: [Self; 6] = [Self::En, Self::Es, Self::Id, Self::Ja, Self::Fr, Self::Pt];
 
-    /// The language code, as `--lang` takes it.
+    /// Returns the language code, as in `--lang`.
     pub fn code(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -34,13 +34,13 @@ impl Locale {
         }
     }
 
-    /// The locale of a name such as `pt`, `pt-BR` or `pt_BR.UTF-8`; `None` where it is not one of ours.
+    /// Returns the locale for a name such as `pt`, `pt-BR` or `pt_BR.UTF-8`, or `None` for another language.
     pub fn from_name(name: &str) -> Option<Self> {
         let language = name.split(['_', '-', '.', '@']).next().unwrap_or_default();
         match language.to_ascii_lowercase().as_str() {
             "en" | "c" | "posix" => Some(Self::En),
             "es" => Some(Self::Es),
-            // The code of Indonesian until 1989; old Java and Android systems still give it.
+            // The code of Indonesian until 1989; old Java and Android systems still use it.
             "id" | "in" => Some(Self::Id),
             "ja" => Some(Self::Ja),
             "fr" => Some(Self::Fr),
@@ -49,10 +49,9 @@ impl Locale {
         }
     }
 
-    /// The locale that the environment asks for.
+    /// Returns the locale that the environment selects.
     ///
-    /// The first of the three that is set and not empty decides, as in POSIX; a language we do not have is
-    /// English.
+    /// The first variable that is set and not empty decides, as in POSIX. Another language falls back to English.
     pub fn from_environment(lc_all: Option<&str>, lc_messages: Option<&str>, lang: Option<&str>) -> Self {
         [lc_all, lc_messages, lang]
             .into_iter()

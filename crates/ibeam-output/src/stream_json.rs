@@ -1,4 +1,4 @@
-//! `stream-json`: one line per event, each whole, in the order of the run.
+//! `stream-json`: one complete line per event, in the order of the run.
 //!
 //! Under contract 1 each delta is a line; under contract 2 each segment is, and deltas where they are asked for.
 

@@ -1,5 +1,4 @@
-//! `text`: what happened, for people: a line per action as it is done, then the final message; under contract 2 that
-//! message alone.
+//! `text`, the format for people: a line per action, then the final message. Under contract 2 only the final message.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::writer::EventWriter;
 /// The line of an action is short; a path or command longer than this many characters is cut.
 const DETAIL_CHARACTERS: usize = 200;
 
-/// What `Text` prints beyond the bare lines.
+/// The options of [`Text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
     /// Add the path or command to the line of each action.
     pub verbose: bool,
-    /// Print text as it is written instead of the final message at the end: for a conversation at a terminal.
+    /// Print text as it arrives instead of the final message at the end: for a conversation at a terminal.
     pub live: bool,
     /// Leave out the lines of actions: contract 2.
     pub message_only: bool,
@@ -31,8 +30,8 @@ pub struct Text<W> {
     lines: LineBuffer<W>,
     catalogue: Arc<Catalogue>,
     options: TextOptions,
-    /// An action's line was printed.
-    acted: bool,
+    /// Whether the line of an action was printed.
+    has_actions: bool,
     /// `live` has printed text since the last line end.
     mid_line: bool,
     /// The text since the last tool call.
@@ -42,13 +41,13 @@ pub struct Text<W> {
 }
 
 impl<W: Write> Text<W> {
-    /// A writer that says its lines in the language of `catalogue`.
+    /// Returns a writer in the language of `catalogue`.
     pub fn new(out: W, catalogue: Arc<Catalogue>, options: TextOptions) -> Self {
         Self {
             lines: LineBuffer::new(out),
             catalogue,
             options,
-            acted: false,
+            has_actions: false,
             mid_line: false,
             segment: String::new(),
             earlier: String::new(),
@@ -71,19 +70,19 @@ impl<W: Write> Text<W> {
         self.print(&text)
     }
 
-    fn call_began(&mut self) {
+    fn start_call(&mut self) {
         let segment = std::mem::take(&mut self.segment);
         if !segment.trim().is_empty() {
             self.earlier = segment;
         }
     }
 
-    fn call_ended(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> io::Result<()> {
+    fn write_action(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> io::Result<()> {
         if self.options.message_only {
             return Ok(());
         }
         self.end_line()?;
-        self.acted = true;
+        self.has_actions = true;
         let detail = self.options.verbose.then(|| detail(call)).flatten();
         let line = self.catalogue.action(
             &Action::for_call(call, outcome),
@@ -93,15 +92,15 @@ impl<W: Write> Text<W> {
         self.print(&format!("{line}\n"))
     }
 
-    fn run_ended(&mut self, outcome: &RunOutcome) -> io::Result<()> {
+    fn write_final_message(&mut self, outcome: &RunOutcome) -> io::Result<()> {
         self.end_line()?;
         let (segment, earlier) = (std::mem::take(&mut self.segment), std::mem::take(&mut self.earlier));
-        let acted = std::mem::take(&mut self.acted);
+        let has_actions = std::mem::take(&mut self.has_actions);
         match outcome {
             RunOutcome::Completed => {
-                let said = if segment.trim().is_empty() { earlier } else { segment };
-                let message = many_lines(said.trim());
-                let gap = if acted { "\n" } else { "" };
+                let text = if segment.trim().is_empty() { earlier } else { segment };
+                let message = many_lines(text.trim());
+                let gap = if has_actions { "\n" } else { "" };
                 if message.is_empty() { Ok(()) } else { self.print(&format!("{gap}{message}\n")) }
             }
             RunOutcome::Failed(_) => Ok(()),
@@ -114,12 +113,12 @@ impl<W: Write> EventWriter for Text<W> {
         match &event.kind {
             EventKind::TextDelta { text } => self.delta(text),
             EventKind::ToolCallStarted { .. } => {
-                self.call_began();
+                self.start_call();
                 Ok(())
             }
-            EventKind::ToolCallFinished { call, outcome, .. } => self.call_ended(call, outcome),
-            EventKind::RunFinished(run) => self.run_ended(&run.outcome),
-            // A question about a call begins a line of its own.
+            EventKind::ToolCallFinished { call, outcome, .. } => self.write_action(call, outcome),
+            EventKind::RunFinished(run) => self.write_final_message(&run.outcome),
+            // An approval question about a call starts on a new line.
             EventKind::ModelRequestFinished { answer, .. } if answer.calls().next().is_some() => {
                 self.end_line()
             }
@@ -156,9 +155,9 @@ pub(crate) fn detail(call: &ToolCall) -> Option<String> {
 
 /// Returns `text` on one line: control characters, line ends and invisible characters become escapes like `\n`, `\u{1b}`.
 pub(crate) fn one_line(text: &str) -> String {
-    // One selector or joiner belongs to the writing of many emoji, and misleads nobody.
-    let is_of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
-    escaped(text, |c| c.is_control() || (is_invisible(c) && !is_of_writing(c)))
+    // Many emoji contain a selector or a joiner, which are harmless.
+    let is_part_of_emoji = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    escaped(text, |c| c.is_control() || (is_invisible(c) && !is_part_of_emoji(c)))
 }
 
 /// Returns `text` with its lines: `\n` and tabs stay, `\r` goes, other control characters become escapes.

@@ -1,6 +1,6 @@
 //! The object `tool_call`, filled from a call and its outcome.
 //!
-//! Contract section 4. A tool without a key of its own stands under `function`.
+//! Contract section 4. A tool without its own key has the key `function`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ struct NamedCall<'a, A> {
     result: Option<CallResult<Payload<'a>, Cow<'a, str>>>,
 }
 
-/// A tool without a key of its own, or one that does not exist.
+/// A tool without its own key, or one that does not exist.
 #[derive(Serialize)]
 struct FunctionCall<'a> {
     name: &'a str,
@@ -172,7 +172,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
         ToolFailure::SpawnFailed { message } => {
             CallArm::SpawnError(ErrorMessage { error_message: borrowed(message) })
         }
-        // A server's own failure stands in this arm.
+        // A failure that the server reports belongs to this arm.
         ToolFailure::McpError(output) => CallArm::Success(Payload::McpError(output)),
         ToolFailure::Interrupted => {
             error(borrowed("interrupted: the run ended before the call did; its effect is unknown"))

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::lines::CatalogueLine;
 use crate::tool_call_line::mcp_tool;
 
-/// What a call did, for people.
+/// The action of a call, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action<'a> {
@@ -32,14 +32,14 @@ pub(crate) enum Action<'a> {
     Fetch,
     /// A tool of an MCP server was called.
     Mcp,
-    /// A tool without a phrase of its own.
+    /// A tool without its own text.
     Other {
         /// Its name.
         tool: &'a str,
     },
 }
 
-/// How a call ended, for people.
+/// The ending of a call, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActionEnding {
     /// The call succeeded.

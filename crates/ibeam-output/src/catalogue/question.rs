@@ -1,4 +1,4 @@
-//! The question that a person is asked before a call: what exactly would run, and why it is asked.
+//! The question that a person is asked before a call: what exactly would run, and why it is question.
 
 use ibeam_protocol::escape_invisible;
 
@@ -10,30 +10,33 @@ use super::message::Message;
 pub struct ApprovalQuestion<'a> {
     /// The command, or the tool and what it would touch; any text.
     pub subject: &'a str,
-    /// The rule that asks: a token, `hook: NAME`, or the name of a rule of ours.
+    /// The rule that requires approval: a token, `hook: NAME`, or the name of a built-in rule.
     pub rule: &'a str,
-    /// What it says of the call.
+    /// The reason of the rule.
     pub reason: &'a str,
 }
 
 impl Catalogue {
-    /// The lines of a question; the last is without its end, so that the answer stands behind it.
+    /// Returns the lines of a question. The last has no line end, so that the answer follows on the same line.
     ///
-    /// Nothing of what is asked about can look like a part of the question: what is not seen is written out, and
-    /// each line of several is marked.
+    /// The subject cannot imitate a part of the question: invisible characters are written out, and each of several
+    /// lines is marked.
     pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
-        let ApprovalQuestion { subject: what, rule, reason } = question;
-        let why = match rule.strip_prefix("hook: ") {
+        let ApprovalQuestion { subject, rule, reason } = question;
+        let message = match rule.strip_prefix("hook: ") {
             Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
             None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
             None => Message::new("ask-no-rule"),
         };
-        let why = self.render(&why, None);
-        let what = escape_invisible(what);
-        if !what.contains('\n') {
-            return format!("{why}\n{} ", self.render(&Message::new("ask-allow").exact("what", &what), None));
+        let why = self.render(&message, None);
+        let subject = escape_invisible(subject);
+        if !subject.contains('\n') {
+            return format!(
+                "{why}\n{} ",
+                self.render(&Message::new("ask-allow").exact("what", &subject), None)
+            );
         }
-        let lines: String = what.split('\n').map(|line| format!("  | {line}\n")).collect();
+        let lines: String = subject.split('\n').map(|line| format!("  | {line}\n")).collect();
         format!("{why}\n{lines}{} ", self.render(&Message::new("ask-allow-this"), None))
     }
 }
@@ -50,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_exactly_what_would_run_and_why_it_is_asked() {
+    fn the_question_shows_the_exact_command_and_its_rule() {
         let no_rule = "asked because no rule covers it\n";
         check("echo \"a\\n\" \t'b' ", "default", &format!("{no_rule}allow `echo \"a\\n\" \t'b' `? [y/N] "));
         check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? [y/N] "));
@@ -60,16 +63,19 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_in_every_language() {
+    fn the_question_exists_in_every_language() {
         for locale in Locale::ALL {
             for rule in ["default", "Shell(x)", "hook: x"] {
                 for what in ["one", "two\nlines"] {
-                    let asked = Catalogue::new(locale).question(&ApprovalQuestion {
+                    let question = Catalogue::new(locale).question(&ApprovalQuestion {
                         subject: what,
                         rule,
                         reason: "said",
                     });
-                    assert!(asked.ends_with("[y/N] ") && !asked.contains("ask-"), "{locale:?}: {asked}");
+                    assert!(
+                        question.ends_with("[y/N] ") && !question.contains("ask-"),
+                        "{locale:?}: {question}"
+                    );
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Markup with foreign text in it: no text can open a tag, leave an attribute, or hide what it says.
+//! Markup that contains escaped text: no text can open a tag, leave an attribute, or hide characters.
 
 use jiff::Timestamp;
 
@@ -9,13 +9,13 @@ use ibeam_protocol::escape_invisible;
 pub(super) struct Markup(String);
 
 impl Markup {
-    /// Markup of ours, as it stands.
+    /// Adds markup unchanged.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Foreign text. What is not seen in it is written out.
+    /// Adds escaped text. Invisible characters are written out.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         for c in escape_invisible(text).chars() {
             match c {
@@ -30,18 +30,18 @@ impl Markup {
         self
     }
 
-    /// Foreign text as it stands, in a block of its own.
+    /// Adds escaped text as a preformatted block.
     pub(super) fn block(&mut self, text: &str) -> &mut Self {
-        // A line end right behind the tag is no part of the text.
+        // HTML ignores a line end right after the tag.
         self.raw("<pre>\n").text(text).raw("</pre>\n")
     }
 
-    /// The time of day, with the date for programs; nothing where there is none.
+    /// Adds the time of day, with the date for programs. Nothing is added for 0.
     pub(super) fn time(&mut self, at_ms: u64) -> &mut Self {
         self.timed(at_ms, "%H:%M:%S")
     }
 
-    /// Date and time.
+    /// Adds date and time.
     pub(super) fn date(&mut self, at_ms: u64) -> &mut Self {
         self.timed(at_ms, "%Y-%m-%d %H:%M:%S UTC")
     }
@@ -49,8 +49,8 @@ impl Markup {
     fn timed(&mut self, at_ms: u64, format: &str) -> &mut Self {
         let at = i64::try_from(at_ms).ok().filter(|at_ms| *at_ms > 0);
         let Some(at) = at.and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok()) else { return self };
-        let (whole, shown) = (at.to_string(), at.strftime(format).to_string());
-        self.raw(" <time datetime=\"").text(&whole).raw("\">").text(&shown).raw("</time>")
+        let (machine, shown) = (at.to_string(), at.strftime(format).to_string());
+        self.raw(" <time datetime=\"").text(&machine).raw("\">").text(&shown).raw("</time>")
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {

@@ -1,15 +1,15 @@
-//! The arguments and the result of a call: names and values, whatever the tool.
+//! The arguments and the result of a call of any tool: names and values.
 
 use serde_json::{Map, Value};
 
 use super::markup::Markup;
 
-/// Longer text stands in a block.
+/// Longer text is a block.
 const SHORT_CHARACTERS: usize = 100;
-/// What nests deeper is shown as JSON.
+/// Values that are nested deeper are shown as JSON.
 const DEPTH: usize = 4;
 
-/// Shows `value`; of an object, what `known` does not hold already.
+/// Shows `value`. Keys of an object that have the same value in `known` are left out.
 pub(super) fn show(value: &Value, known: &Value, page: &mut Markup) {
     part(value, known, 0, page);
 }
@@ -47,20 +47,21 @@ fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
     }
 }
 
-/// Not empty, not said before, and not part of what another field tells whole.
+/// Whether a key is shown: it is not empty, not in `known`, and not a part of another key's text.
 fn is_new(name: &str, value: &Value, object: &Map<String, Value>, known: &Value) -> bool {
     let is_empty = value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty);
-    let whole = object.get("interleavedOutput").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    let is_part = whole && matches!(name, "stdout" | "stderr");
+    let has_interleaved =
+        object.get("interleavedOutput").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let is_part = has_interleaved && matches!(name, "stdout" | "stderr");
     !is_empty && !is_part && known.get(name) != Some(value)
 }
 
 fn json(value: &Value, page: &mut Markup) {
-    // A value has no keys that are not strings, so it always becomes text.
+    // Every value can be serialized, because its keys are strings.
     page.block(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-/// A diff, what came and what went marked.
+/// Shows a diff with marks for added and removed lines.
 fn changes(diff: &str, page: &mut Markup) {
     page.raw("<pre>\n");
     for line in diff.split_inclusive('\n') {
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_twice() {
+    fn values_that_are_shown_elsewhere_are_left_out() {
         let shell =
             json!({ "command": "ls", "stdout": "a", "stderr": "b", "interleavedOutput": "ab", "signal": "" });
         let expect = "<dl>\n<dt>interleavedOutput</dt>\n<dd><code>ab</code>\n</dd>\n</dl>\n";
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_deep_is_json() {
+    fn deeply_nested_values_are_json() {
         let mut value = json!("x");
         for _ in 0..150 {
             value = json!({ "a": value });

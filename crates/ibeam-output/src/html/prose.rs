@@ -1,53 +1,53 @@
-//! Deltas joined to paragraphs, written as they come.
+//! Deltas joined to paragraphs.
 //!
-//! Text waits for the end of its word, so that what makes one sign is judged together.
+//! Text is held back until its word ends, so that characters that combine to one are escaped together.
 
 use super::markup::Markup;
 
-/// A word longer than this many bytes is not waited for.
-const WORD_BYTES: usize = 4096;
+/// A longer part of a word is written before the word ends.
+const MAX_PENDING_BYTES: usize = 4096;
 
-/// Text on its way into paragraphs.
+/// Text that is written as paragraphs.
 #[derive(Default)]
 pub(super) struct Prose {
-    /// The word at hand.
-    word: String,
-    /// A paragraph is open.
+    /// The part of a word that is held back.
+    pending: String,
+    /// Whether a paragraph is open.
     open: bool,
     /// Line ends since the last text.
     breaks: usize,
 }
 
 impl Prose {
-    /// Whether nothing was said since the last `end`.
+    /// Whether there was no text since the last `end`.
     pub(super) fn is_new(&self) -> bool {
-        !self.open && self.word.is_empty()
+        !self.open && self.pending.is_empty()
     }
 
-    /// Takes a delta.
-    pub(super) fn take(&mut self, delta: &str, page: &mut Markup) {
-        self.word.push_str(delta);
-        let end = match self.word.rfind([' ', '\n']) {
+    /// Adds a delta.
+    pub(super) fn push(&mut self, delta: &str, page: &mut Markup) {
+        self.pending.push_str(delta);
+        let end = match self.pending.rfind([' ', '\n']) {
             Some(at) => at + 1,
-            None if self.word.len() > WORD_BYTES => self.word.len(),
+            None if self.pending.len() > MAX_PENDING_BYTES => self.pending.len(),
             None => return,
         };
-        let rest = self.word.split_off(end);
-        let whole = std::mem::replace(&mut self.word, rest);
-        self.say(&whole, page);
+        let rest = self.pending.split_off(end);
+        let complete = std::mem::replace(&mut self.pending, rest);
+        self.write(&complete, page);
     }
 
     /// Ends the paragraph.
     pub(super) fn end(&mut self, page: &mut Markup) {
-        let word = std::mem::take(&mut self.word);
-        self.say(&word, page);
+        let word = std::mem::take(&mut self.pending);
+        self.write(&word, page);
         if std::mem::take(&mut self.open) {
             page.raw("</p>\n");
         }
         self.breaks = 0;
     }
 
-    fn say(&mut self, text: &str, page: &mut Markup) {
+    fn write(&mut self, text: &str, page: &mut Markup) {
         for line in text.split_inclusive('\n') {
             let bare = line.trim_end_matches(['\r', '\n']);
             if !bare.is_empty() {
@@ -72,14 +72,14 @@ mod tests {
     #[track_caller]
     fn check(deltas: &[&str], expect: &str) {
         let (mut prose, mut page) = (Prose::default(), Markup::default());
-        deltas.iter().for_each(|delta| prose.take(delta, &mut page));
+        deltas.iter().for_each(|delta| prose.push(delta, &mut page));
         prose.end(&mut page);
         assert_eq!(page.as_str(), expect);
         assert!(prose.is_new());
     }
 
     #[test]
-    fn an_empty_line_parts_paragraphs_wherever_the_deltas_end() {
+    fn an_empty_line_separates_paragraphs_wherever_the_deltas_end() {
         for deltas in
             [&["one\ntwo\n\nthree"][..], &["one\n", "two\n", "\nth", "ree"], &["o", "ne\ntwo\n\n", "three\n"]]
         {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_several_deltas_is_one() {
+    fn a_character_of_several_deltas_is_one() {
         check(&["👩", "\u{200d}", "💻 ", "ok", "\r", "\nx"], "<p>👩\u{200d}💻 ok\nx</p>\n");
         check(&["<scr", "ipt>a\u{202e}b"], "<p>&lt;script&gt;a&lt;U+202E&gt;b</p>\n");
     }

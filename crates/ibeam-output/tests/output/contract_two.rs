@@ -28,7 +28,7 @@ fn calls() -> Story {
 }
 
 /// The lines in short: of the text what it says, then the keys that tell its form; of others the type.
-fn told(printed: &str) -> Vec<String> {
+fn summarized(printed: &str) -> Vec<String> {
     let line = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         let kind = line["type"].as_str().unwrap();
@@ -45,7 +45,7 @@ fn told(printed: &str) -> Vec<String> {
 
 #[track_caller]
 fn check(events: &[Event], partial: bool, expect: &[&str]) {
-    assert_eq!(told(&story::segments(events, partial)), expect);
+    assert_eq!(summarized(&story::segments(events, partial)), expect);
 }
 
 const CALL: &str = "tool_call";
@@ -91,12 +91,12 @@ fn partial_output_is_deltas_and_then_the_segment_again() {
 }
 
 #[test]
-fn a_failed_run_prints_what_was_said_before_its_error() {
+fn a_failed_run_prints_its_text_before_the_error() {
     let story = || Story::new().user("go").text("Half an ").text("ans");
     let expect = ["system", "user", r#""Half an ans" - -"#, "error"];
     check(&story().failed(Reason::Refused), false, &expect);
     let printed = story::segments(&story().failed(Reason::Refused), true);
-    assert_eq!(told(&printed)[4..], [r#""Half an ans" - -"#, "error"]);
+    assert_eq!(summarized(&printed)[4..], [r#""Half an ans" - -"#, "error"]);
     let error: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
     assert_eq!(error["result"], "Half an ans");
 }
@@ -109,18 +109,18 @@ fn a_run_that_only_acts_prints_no_segment() {
 }
 
 #[test]
-fn a_replay_of_a_run_without_an_end_prints_what_was_said() {
+fn a_replay_of_a_run_without_an_end_prints_its_text() {
     let out = Shared::default();
     let mut writer = StreamJson::for_contract_two(out.clone(), false);
     for event in &Story::new().user("go").text("Half").events {
         writer.write(event).unwrap();
     }
     writer.finish_incomplete().unwrap();
-    assert_eq!(told(&out.text()), ["system", "user", r#""Half" - -"#]);
+    assert_eq!(summarized(&out.text()), ["system", "user", r#""Half" - -"#]);
 }
 
 #[test]
-fn keys_stand_in_their_order_and_init_says_the_contract() {
+fn keys_are_in_their_order_and_init_names_the_contract() {
     let printed = story::segments(&calls().done(), true);
     let init: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     assert_eq!(init["ibeam"]["contract"], "2");

@@ -66,7 +66,7 @@ fn optional_keys_are_absent_where_nothing_is_known() {
 }
 
 #[test]
-fn the_text_until_then_is_told_with_the_failure() {
+fn a_failure_has_the_text_before_it() {
     let mut events =
         Story::new().text("Half an ").text("answer").failed(Reason::TimedOut { timeout_ms: 1000 });
     if let Some(EventKind::RunFinished(run)) = events.last_mut().map(|event| &mut event.kind) {

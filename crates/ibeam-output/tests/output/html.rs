@@ -179,7 +179,7 @@ fn a_story_reads_from_top_to_bottom() {
 }
 
 #[test]
-fn a_call_without_an_end_is_told_at_the_end_of_its_run() {
+fn a_call_without_an_end_is_shown_at_the_end_of_its_run() {
     let call = story::call("read", json!({ "path": "n.txt" }));
     let mut events = Story::new().begin(&call).events;
     events.extend(Story::new().text("again").done());
@@ -191,7 +191,7 @@ fn a_call_without_an_end_is_told_at_the_end_of_its_run() {
 }
 
 #[test]
-fn the_page_speaks_the_language() {
+fn the_page_is_in_the_language_of_its_catalogue() {
     for locale in Locale::ALL {
         let page = page(&Story::new().text("x").failed(Reason::Refused), locale);
         assert!(page.contains(&format!("<html lang=\"{}\">", locale.code())), "{page}");

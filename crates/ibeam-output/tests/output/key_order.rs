@@ -30,7 +30,7 @@ fn totals() -> RunTotals {
 const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"continuations":2,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab"}"#;
 
 #[test]
-fn init_has_the_published_keys_then_ours() {
+fn init_has_the_published_keys_before_the_additions() {
     assert_eq!(
         story::stream_json(&Story::new().events),
         concat!(
@@ -55,7 +55,7 @@ fn check_init(change: impl FnOnce(&mut ibeam_protocol::SessionStarted), pointer:
 }
 
 #[test]
-fn a_model_without_a_key_says_env_to_strict_clients_and_none_to_ours() {
+fn a_model_without_a_key_has_the_published_source_env_and_the_added_source_none() {
     check_init(|head| head.key_source = KeySource::None, "/apiKeySource", json!("env"));
     check_init(|head| head.key_source = KeySource::None, "/ibeam/api_key", json!("none"));
 }
@@ -76,7 +76,7 @@ fn every_permission_mode_has_its_word() {
 }
 
 #[test]
-fn limits_tell_a_timeout_where_there_is_one() {
+fn limits_contain_a_timeout_if_there_is_one() {
     check_init(
         |head| head.limits = Limits { max_turns: 5, timeout_ms: Some(60_000), ..Limits::NONE },
         "/ibeam/limits",
@@ -165,7 +165,7 @@ fn the_final_message_is_the_text_after_the_last_call() {
 }
 
 #[test]
-fn what_no_provider_told_is_absent() {
+fn values_that_the_provider_does_not_send_are_absent() {
     let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0,"final":""}}"#;
     let lines = story::lines(&Story::new().done());
     let head = concat!(

@@ -62,7 +62,7 @@ fn of_lines(printed: &str) -> Vec<Value> {
 }
 
 /// The texts of the assistant lines that `counts` takes.
-fn said(lines: &[Value], counts: impl Fn(&Value) -> bool) -> String {
+fn texts(lines: &[Value], counts: impl Fn(&Value) -> bool) -> String {
     let texts = lines.iter().filter(|line| line["type"] == "assistant" && counts(line));
     texts.map(|line| line["message"]["content"][0]["text"].as_str().unwrap()).collect()
 }
@@ -77,7 +77,7 @@ proptest! {
     fn the_result_is_the_concatenation_of_the_deltas(steps in prop::collection::vec(step(), 0..12)) {
         let events = story(&steps).done();
         let lines = parsed(&events);
-        let said = said(&lines, |_| true);
+        let said = texts(&lines, |_| true);
         prop_assert_eq!(&said, &deltas(&steps));
         prop_assert_eq!(&lines.last().unwrap()["result"], &json!(said));
         let object: Value = serde_json::from_str(&story::json(&events)).unwrap();
@@ -88,12 +88,12 @@ proptest! {
     fn both_contracts_print_the_same_answer(steps in prop::collection::vec(step(), 0..12)) {
         for events in [story(&steps).done(), story(&steps).failed(Reason::Refused)] {
             let one = parsed(&events);
-            let answer = said(&one, |_| true);
+            let answer = texts(&one, |_| true);
             prop_assert_eq!(&answer, &deltas(&steps));
             for partial in [false, true] {
                 let two = of_lines(&story::segments(&events, partial));
-                prop_assert_eq!(&said(&two, |line| !is_delta(line)), &answer);
-                prop_assert_eq!(&said(&two, is_delta), if partial { answer.as_str() } else { "" });
+                prop_assert_eq!(&texts(&two, |line| !is_delta(line)), &answer);
+                prop_assert_eq!(&texts(&two, is_delta), if partial { answer.as_str() } else { "" });
                 // All but the text is as under contract 1.
                 prop_assert_eq!(one.last(), two.last());
                 let calls = |lines: &[Value]| -> Vec<Value> {

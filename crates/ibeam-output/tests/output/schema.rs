@@ -242,7 +242,7 @@ fn arguments_that_no_tool_can_read_fit_a_call_that_failed() {
 }
 
 #[test]
-fn every_key_says_what_it_is_since_when_and_in_which_unit() {
+fn every_key_has_a_description_a_version_and_a_unit() {
     for (of, contract) in every_schema() {
         let mut keys = 0;
         walk(&schema(of, contract), "", &mut |path, property| {

@@ -200,7 +200,7 @@ fn a_run_without_text_has_only_its_lines() {
 }
 
 #[test]
-fn a_failed_run_keeps_the_lines_of_what_was_done_and_says_no_more() {
+fn a_failed_run_prints_its_actions_and_no_message() {
     let story = Story::new().call(&read(), was_read()).text("Half");
     check(&story.failed(Reason::Refused), BARE, "Read file\n");
 }

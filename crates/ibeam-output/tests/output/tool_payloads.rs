@@ -160,7 +160,7 @@ fn shell_succeeds() {
 }
 
 #[test]
-fn shell_in_the_background_says_so_beside_the_arm() {
+fn a_background_command_is_flagged_beside_the_arm() {
     check_shell(
         story::success(ToolOutput::Shell(ShellOutput { is_background: true, ..shell_output() })),
         r#"{"success":{"command":"ls","workingDirectory":"/p","exitCode":0,"stdout":"a\n","stderr":"e\n","interleavedOutput":"a\ne\n","executionTime":12},"isBackground":true}"#,
@@ -294,7 +294,7 @@ fn delete_misses_its_file() {
 }
 
 #[test]
-fn update_todos_speaks_the_words_of_the_wire() {
+fn update_todos_prints_the_statuses_of_the_contract() {
     let all = [
         ("1", TodoStatus::Pending),
         ("2", TodoStatus::InProgress),
@@ -408,7 +408,7 @@ fn an_mcp_tool_succeeds_under_its_server_and_its_own_name() {
 }
 
 #[test]
-fn an_mcp_tool_tells_its_own_failure_in_the_arm_of_success() {
+fn the_failure_of_an_mcp_tool_is_in_the_arm_of_success() {
     check(
         "mcp_db_query",
         mcp_arguments(),

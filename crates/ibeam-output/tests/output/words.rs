@@ -49,7 +49,7 @@ fn unused_key() -> UnusedKey {
 }
 
 #[test]
-fn a_key_that_opens_nothing_is_told_with_the_model_that_stands_in_and_where_there_is_none() {
+fn an_unused_key_is_named_with_the_embedded_model_or_its_absence() {
     for locale in Locale::ALL {
         let catalogue = Catalogue::new(locale);
         let model = || "small".to_owned();
@@ -77,7 +77,7 @@ fn several_ways_out_are_several_lines() {
 }
 
 #[test]
-fn a_sentence_whose_other_end_said_nothing_has_no_colon() {
+fn a_message_with_an_empty_detail_has_no_colon() {
     for locale in Locale::ALL {
         let reason = Reason::ProviderFailed { provider: "groq".into(), detail: String::new() };
         let message = Catalogue::new(locale).reason(&reason).message;
@@ -108,7 +108,7 @@ fn a_place_in_a_file_is_what_editors_open() {
 }
 
 #[test]
-fn milliseconds_are_said_in_seconds() {
+fn milliseconds_are_shown_as_seconds() {
     let waited = |waited_ms| Catalogue::new(Locale::En).notice(&Notice::StdinIgnored { waited_ms });
     let sentence = |seconds| {
         format!("stdin sent nothing within {seconds} s and was ignored; `--stdin ignore` skips the wait")
@@ -121,7 +121,7 @@ fn milliseconds_are_said_in_seconds() {
 }
 
 #[test]
-fn a_retry_says_why_and_when() {
+fn a_retry_has_its_reason_and_delay() {
     let reason = Reason::ProviderFailed { provider: "groq".into(), detail: "overloaded".into() };
     assert_eq!(
         Catalogue::new(Locale::En).retrying(2, 1480, &reason),
@@ -150,7 +150,7 @@ fn the_providers_id_of_the_request_is_one_more_hint() {
 }
 
 #[test]
-fn nobody_is_advised_to_resume_a_run_that_kept_no_session() {
+fn a_run_without_a_stored_session_has_no_hint_to_resume() {
     let failure = Failure::from(Reason::WorkspaceGone { path: "/w".into() });
     let advises = |locale, ephemeral| {
         let run = RunFinished { ephemeral, ..crate::story::finished(RunOutcome::Failed(failure.clone())) };
@@ -175,7 +175,7 @@ fn a_missing_key_leads_to_the_embedded_model_that_is_there() {
 }
 
 #[test]
-fn money_is_told_in_dollars_to_the_place_that_counts() {
+fn money_is_shown_in_dollars_with_the_decimals_that_matter() {
     let told = |limit_micros| Catalogue::new(Locale::En).reason(&Reason::CostLimit { limit_micros }).message;
     assert_eq!(told(500_000), "the run used up its budget of $0.50");
     assert_eq!(told(2_000_000), "the run used up its budget of $2.00");
@@ -311,7 +311,7 @@ fn the_lists_of_this_file_are_complete() {
 }
 
 #[test]
-fn every_sentence_is_said_in_every_language_on_one_line_with_nothing_left_open() {
+fn every_message_is_one_complete_line_in_every_language() {
     for locale in Locale::ALL {
         let catalogue = Catalogue::new(locale);
         let explained = every_reason().into_iter().map(|reason| catalogue.reason(&reason));
@@ -336,7 +336,7 @@ fn every_class_of_failures_has_its_meaning_in_every_language() {
 }
 
 #[test]
-fn every_line_of_a_command_is_said_in_every_language() {
+fn every_subcommand_line_exists_in_every_language() {
     let lines = [
         SubcommandLine::LoggedOut { count: 0 },
         SubcommandLine::LoggedOut { count: 1 },
@@ -361,7 +361,7 @@ fn every_line_of_a_command_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
+fn every_session_line_exists_in_every_language() {
     let lines = [
         SessionLine::Intact { session: "s" },
         SessionLine::Damaged { session: "s" },
@@ -388,7 +388,7 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
+fn every_check_line_exists_in_every_language() {
     let lines = [
         CheckLine::Valid { file: "f", contract: "2", events: 1, warnings: 0 },
         CheckLine::Invalid { file: "f", contract: "2", events: 1, errors: 2, warnings: 3 },
@@ -405,7 +405,7 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
+fn every_convert_line_exists_in_every_language() {
     let lines = [
         ConvertLine::Lossy { file: "f", to: "codex", count: 1 },
         ConvertLine::Dropped { key: "k", count: 1, line: 2 },
@@ -424,7 +424,7 @@ fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_of_the_report_on_links_is_said_in_every_language() {
+fn every_shim_line_exists_in_every_language() {
     let lines = [
         ShimLine::Created { link: "l", program: "p" },
         ShimLine::Unchanged { link: "l" },
@@ -443,7 +443,7 @@ fn every_line_of_the_report_on_links_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_about_a_replay_is_said_in_every_language() {
+fn every_replay_line_exists_in_every_language() {
     let lines = [
         ReplayLine::NoEnd { run: 2 },
         ReplayLine::Failed { run: 2, message: "s" },
@@ -461,7 +461,7 @@ fn every_line_about_a_replay_is_said_in_every_language() {
 }
 
 #[test]
-fn every_line_about_a_policy_is_said_in_every_language() {
+fn every_policy_line_exists_in_every_language() {
     let lines = [
         PolicyLine::Allowed { rule: "r" },
         PolicyLine::Denied { rule: "r", reason: "s" },

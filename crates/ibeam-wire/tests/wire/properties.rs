@@ -48,7 +48,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Calls of one answer begin together and end in another order.
-fn told(steps: &[Step]) -> Story {
+fn story_of(steps: &[Step]) -> Story {
     let mut number = 0;
     steps.iter().fold(Story::new().user("hi"), |story, step| match step {
         Step::Text(text) => story.text(text),
@@ -120,7 +120,7 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
 }
 
 fn ends(steps: &[Step]) -> [Vec<Event>; 2] {
-    [told(steps).done(), told(steps).failed(Reason::Refused)]
+    [story_of(steps).done(), story_of(steps).failed(Reason::Refused)]
 }
 
 proptest! {
@@ -141,7 +141,7 @@ proptest! {
             });
             segments::check_answer(&events, &said.collect::<String>());
         }
-        let report = checked(story::json(&told(&steps).done()));
+        let report = checked(story::json(&story_of(&steps).done()));
         prop_assert_eq!(&report.findings, &[]);
         prop_assert!(report.is_single_object);
     }
@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn any_line_that_is_lost_is_missed(steps in steps(), lost: prop::sample::Index, segmented: bool) {
-        let events = told(&steps).done();
+        let events = story_of(&steps).done();
         let stream = if segmented { story::segments(&events, false) } else { story::stream_json(&events) };
         let lines: Vec<&str> = stream.lines().collect();
         let lost = lost.index(lines.len());

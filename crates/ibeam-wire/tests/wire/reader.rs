@@ -105,7 +105,7 @@ fn check(stream: &[u8], expect: &str) {
 }
 
 #[test]
-fn errors_tell_line_and_column() {
+fn errors_have_line_and_column() {
     check(b"{}\n", "line 1, column 2: missing field `type`");
     check(b"\n\n{\"type\":1}\n", "line 3, column 9: invalid type: integer `1`, expected a string");
     check("\n{\"é\":\"é\" 1}\n".as_bytes(), "line 2, column 10: expected `,` or `}`");

@@ -43,7 +43,7 @@ fn the_japanese_sample_is_accepted_and_its_slip_is_named() {
 }
 
 #[test]
-fn the_same_slip_in_a_stream_of_ours_breaks_the_contract() {
+fn the_same_mistake_in_a_stream_of_ibeam_breaks_the_contract() {
     let ours = documented().replace(r#""result":"I will read it.""#, r#""result":"I read it.""#);
     let report = checked(ours);
     assert!(!report.is_valid());

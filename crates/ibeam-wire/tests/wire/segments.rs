@@ -10,7 +10,7 @@ use crate::story::{self, Story};
 use crate::violations::Slip;
 use crate::violations::Slip::{Copy, Drop, Insert, Replace, Swap};
 
-fn told() -> Story {
+fn sample_story() -> Story {
     let read = story::call("read", json!({ "path": "a" }));
     let call = || read.clone();
     Story::new()
@@ -25,12 +25,12 @@ fn told() -> Story {
 
 /// 3 the segment, 4 and 5 the call, 6 the last segment, 7 the end.
 pub(crate) fn whole() -> String {
-    story::segments(&told().done(), false)
+    story::segments(&sample_story().done(), false)
 }
 
 /// 3 and 4 deltas, 5 their segment, 6 and 7 the call, 8 and 9 deltas, 10 the last segment, 11 the end.
 pub(crate) fn partial() -> String {
-    story::segments(&told().done(), true)
+    story::segments(&sample_story().done(), true)
 }
 
 const FIRST: &str = r#","model_call_id":"m1","timestamp_ms":1004}"#;
@@ -89,7 +89,11 @@ fn refused(stream: &str, rule: Rule, line: u64, slip: &Slip) {
 
 #[test]
 fn what_the_writer_prints_keeps_contract_2() {
-    for events in [told().done(), told().failed(Reason::Refused), told().text("").failed(Reason::Refused)] {
+    for events in [
+        sample_story().done(),
+        sample_story().failed(Reason::Refused),
+        sample_story().text("").failed(Reason::Refused),
+    ] {
         for partial in [false, true] {
             let report = checked(story::segments(&events, partial));
             assert_eq!(report.findings, []);
@@ -138,9 +142,10 @@ fn a_line_that_cannot_be_read_brings_no_findings_on_others() {
 }
 
 #[test]
-fn a_stream_that_says_its_contract_is_held_to_that() {
+fn a_stream_is_checked_against_the_contract_that_it_names() {
     for given in Contract::ALL {
-        let one = check_with_contract(given, story::stream_json(&told().done()).as_bytes(), 9).unwrap();
+        let one =
+            check_with_contract(given, story::stream_json(&sample_story().done()).as_bytes(), 9).unwrap();
         assert_eq!((one.contract, one.findings), (Contract::One, Vec::new()));
         let two = check_with_contract(given, whole().as_bytes(), 9).unwrap();
         assert_eq!((two.contract, two.findings), (Contract::Two, Vec::new()));
@@ -173,7 +178,7 @@ fn a_stream_of_another_program_is_held_to_the_contract_that_is_given() {
     assert_eq!(check_with_contract(Contract::One, ES.as_bytes(), 9).unwrap().findings, []);
 }
 
-fn heard(stream: &str) -> String {
+fn answer_text(stream: &str) -> String {
     let mut new_text = NewText::default();
     let events = Reader::new(stream.as_bytes()).map(Result::unwrap);
     let texts = events.filter_map(|event| match event {
@@ -185,17 +190,17 @@ fn heard(stream: &str) -> String {
 
 /// What any stream of the run tells is the answer.
 pub(crate) fn check_answer(events: &[Event], answer: &str) {
-    assert_eq!(heard(&story::stream_json(events)), answer);
+    assert_eq!(answer_text(&story::stream_json(events)), answer);
     for partial in [false, true] {
-        assert_eq!(heard(&story::segments(events, partial)), answer, "partial: {partial}");
+        assert_eq!(answer_text(&story::segments(events, partial)), answer, "partial: {partial}");
     }
 }
 
 #[test]
-fn the_text_of_a_stream_is_heard_once() {
-    check_answer(&told().done(), "I will read it.It is 42.");
+fn the_text_of_a_stream_is_returned_once() {
+    check_answer(&sample_story().done(), "I will read it.It is 42.");
     // The same segment again.
-    let twice = told().begin(&story::call("read", json!({}))).text("It is 42.").text("It is 42.");
+    let twice = sample_story().begin(&story::call("read", json!({}))).text("It is 42.").text("It is 42.");
     check_answer(&twice.done(), "I will read it.It is 42.It is 42.It is 42.");
     check_answer(&Story::new().user("go").done(), "");
     for sample in [ES, JA] {
@@ -205,6 +210,6 @@ fn the_text_of_a_stream_is_heard_once() {
                 _ => None,
             })
             .collect();
-        assert_eq!(heard(sample), said);
+        assert_eq!(answer_text(sample), said);
     }
 }

@@ -309,7 +309,7 @@ fn each_violation_is_refused_by_its_rule_in_its_line() {
 }
 
 #[test]
-fn what_is_new_is_told_and_accepted() {
+fn unknown_events_tools_and_values_are_warnings() {
     for (rule, line, slip) in WARNINGS {
         refused(*rule, *line, slip, Severity::Warning);
     }
