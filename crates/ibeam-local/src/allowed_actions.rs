@@ -92,11 +92,11 @@ impl AllowedActions {
             && counts.reads < BROWSING_LIMIT
             && task.about_files
             && counts.writes == 0;
-        let asked_to_run = task.run && (counts.succeeded_commands == 0 || !done);
-        let looking =
+        let needs_command = task.run && (counts.succeeded_commands == 0 || !done);
+        let is_question =
             !task.create && !task.change && !task.run && task.existing.is_empty() && task.about_files;
         // In a small workspace the model reads every file before it answers.
-        let unseen = looking
+        let unseen = is_question
             && browsing
             && tools.read
             && !unread.is_empty()
@@ -105,7 +105,7 @@ impl AllowedActions {
             read: if tools.read && (browsing || !done && task.run_first) { unread } else { Vec::new() },
             write: targets,
             write_new,
-            shell: shell && (asked_to_run || looking && counts.commands == 0),
+            shell: shell && (needs_command || is_question && counts.commands == 0),
             answer: done && (counts.any || !task.about_files) && !unseen,
             unwritten: Vec::new(),
         }

@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(conversation.input, ["piped"]);
         assert_eq!(conversation.earlier, [Exchange { prompt: "first".into(), answer: "done".into() }]);
         let step = Step { action: Action::Read { path: "b".into() }, result: "gone".into(), failed: true };
-        assert_eq!(conversation.steps, [step], "a call without a result is no step");
+        assert_eq!(conversation.steps, [step], "a call without a result is not a step");
         assert!(conversation.has_tried_to_read("b") && !conversation.has_read_completely("b"));
     }
 

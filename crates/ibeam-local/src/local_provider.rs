@@ -1,6 +1,6 @@
 //! The provider for the embedded model.
 //!
-//! Each answer is generated on a thread of its own, at the pace of the receiver. If the stream is dropped, generation stops at
+//! Each answer is generated on a separate thread, at the pace of the receiver. If the stream is dropped, generation stops at
 //! the next token. One engine generates one answer at a time; the first request loads it.
 
 use std::path::PathBuf;

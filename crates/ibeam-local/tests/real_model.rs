@@ -145,7 +145,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
 }
 
 #[test]
-fn a_missing_model_is_an_error_that_says_so() {
+fn a_missing_model_is_reported_as_not_installed() {
     let home = tempfile::tempdir().unwrap();
     let workspace = Box::new(Directory(home.path().to_owned()));
     let provider = LocalProvider::new(home.path().join("none.gguf"), home.path().join("cache"), workspace);

@@ -253,7 +253,7 @@ fn origin(location: &str) -> String {
     }
 }
 
-/// The resolver of the system, on a thread of its own.
+/// The resolver of the system, on a separate thread.
 ///
 /// The system call cannot be cancelled. On a thread of the runtime it would delay the end of the program while a name
 /// server does not respond. The program does not wait for this thread; `timeouts.connect` limits the wait for its result.

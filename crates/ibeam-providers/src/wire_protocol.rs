@@ -1,6 +1,6 @@
 //! The contract between an API's wire protocol and the rest of this crate.
 //!
-//! Every API implements [`WireProtocol`] in a module of its own below `protocols/`. The traits are pure: no sockets, no
+//! Every API implements [`WireProtocol`] in a separate module below `protocols/`. The traits are pure: no sockets, no
 //! clock, no environment.
 
 use std::fmt;
