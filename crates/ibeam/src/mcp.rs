@@ -276,7 +276,7 @@ impl ModelKeys {
             || value.as_ref().is_some_and(|value| self.keys.iter().any(|key| key == value.trim()));
         match is_key {
             true => Err(format!(
-                "the variable `{name}` contains the API key of a model, which a server of a project does not receive; \
+                "the variable `{name}` holds the key of a model, which a server of a project does not receive; \
                  declare the server in your own configuration if it needs the key"
             )),
             false => Ok(value),
