@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn its_debug_form_tells_nothing() {
+    fn its_debug_form_contains_no_secret() {
         let shown = format!("{:?}", Redactor::new([KEY.to_owned()]));
         assert!(shown.ends_with("forms)") && !shown.contains("sk-"), "{shown}");
     }

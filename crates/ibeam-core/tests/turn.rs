@@ -269,7 +269,7 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     })
 }
 
-fn word(kind: &EventKind) -> String {
+fn kind_name(kind: &EventKind) -> String {
     match kind {
         EventKind::SessionStarted(_) => "Started".into(),
         EventKind::UserMessage { .. } => "User".into(),
@@ -304,7 +304,7 @@ fn word(kind: &EventKind) -> String {
 #[track_caller]
 fn check(stage: &Stage, expect: &str) -> Vec<Event> {
     let (_, events) = play(stage, &[]);
-    let words: Vec<String> = events.iter().map(|event| word(&event.kind)).collect();
+    let words: Vec<String> = events.iter().map(|event| kind_name(&event.kind)).collect();
     assert_eq!(words.join(" "), expect);
     events
 }
@@ -315,7 +315,7 @@ fn an_answer_is_deltas_then_the_end() {
 }
 
 #[test]
-fn a_call_is_started_decided_run_and_told_to_the_model() {
+fn a_call_is_started_decided_executed_and_reported_to_the_model() {
     let stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
     check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
     let requests = stage.provider.requests.lock().unwrap();
@@ -325,7 +325,7 @@ fn a_call_is_started_decided_run_and_told_to_the_model() {
 
 /// Said again in every request, and never part of the record.
 #[test]
-fn a_preface_stands_before_the_first_words_of_every_request() {
+fn a_preface_precedes_the_conversation_in_every_request() {
     let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
     stage.run.preface = Some("the repository says".into());
     check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
@@ -437,13 +437,13 @@ fn an_empty_last_answer_after_tool_work_is_a_success() {
 }
 
 #[test]
-fn a_call_that_is_made_again_and_again_is_told_of_and_then_stopped() {
+fn a_repeated_call_causes_a_warning_and_then_ends_the_run() {
     let same = || calls(vec![call("1", "look", json!({}))]);
     let (_, events) = play(&stage((0..20).map(|_| same()).collect()), &[]);
-    let notices = events.iter().filter(|event| word(&event.kind) == "RepeatedCall").count();
-    let done = events.iter().filter(|event| word(&event.kind) == "Done(1)").count();
+    let notices = events.iter().filter(|event| kind_name(&event.kind) == "RepeatedCall").count();
+    let done = events.iter().filter(|event| kind_name(&event.kind) == "Done(1)").count();
     assert_eq!((notices, done), (1, 10));
-    assert_eq!(word(&events.last().unwrap().kind), "Failed(limit)");
+    assert_eq!(kind_name(&events.last().unwrap().kind), "Failed(limit)");
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn turns_are_limited() {
     stage.run.head.limits.max_turns = 3;
     let (outcome, events) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Failed(Reason::TurnLimit { limit: 3 }.into()));
-    assert_eq!(events.iter().filter(|event| word(&event.kind) == "Answer").count(), 3);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind) == "Answer").count(), 3);
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn calls_of_an_answer_that_was_cut_are_not_executed() {
 }
 
 #[test]
-fn a_stop_while_the_model_speaks_keeps_what_was_said() {
+fn a_stop_during_an_answer_retains_its_text() {
     let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("half".into())])]);
     stage.run.stop.request(Reason::Signalled(Signal::Int));
     let (outcome, _) = play(&stage, &[]);

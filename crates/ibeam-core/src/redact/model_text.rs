@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_people_use_as_keys_are_no_secrets_of_the_model() {
+    fn common_words_used_as_keys_are_not_redacted_in_text_of_the_model() {
         for key in ["placeholder", "https://example.com/application", "my long application name"] {
             assert!(redactor(&[key]).redact(&format!("x {key} y")) == format!("x {key} y"), "{key}");
         }

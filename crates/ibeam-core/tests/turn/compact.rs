@@ -145,7 +145,7 @@ fn results_are_shortened_a_bounded_number_of_times() {
     let (outcome, events) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!() };
     assert_eq!(failure.reason.code(), FailureCode::Context);
-    assert_eq!(events.iter().filter(|event| word(&event.kind).starts_with("Compacted")).count(), 4);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind).starts_with("Compacted")).count(), 4);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_second_overflow_at_the_same_request_ends_the_run() {
     let (outcome, events) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!() };
     assert_eq!(failure.reason.code(), FailureCode::Context);
-    assert_eq!(events.iter().filter(|event| word(&event.kind).starts_with("Compacted")).count(), 1);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind).starts_with("Compacted")).count(), 1);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn f060_a_summary_that_fails_leaves_the_conversation_as_it_was() {
         let RunOutcome::Failed(failure) = outcome else { panic!() };
         assert_eq!(failure.reason.code(), FailureCode::Context);
         assert!(failure.reason.detail().contains("prompt is too long; about "), "{:?}", failure.reason);
-        assert!(events.iter().all(|event| !word(&event.kind).starts_with("Compacted")));
+        assert!(events.iter().all(|event| !kind_name(&event.kind).starts_with("Compacted")));
         let history = History::replay(&events);
         assert_eq!(history.messages().len(), 5, "prompt, two answers, two results");
     }
@@ -202,12 +202,12 @@ fn a_session_that_was_shortened_is_replayed_as_it_stood() {
 }
 
 #[test]
-fn the_evidence_of_an_interrupted_call_is_told_to_the_model() {
+fn the_model_receives_the_evidence_of_an_interrupted_call() {
     let (_, events) = play(&stage(vec![calls(vec![call("1", "change", json!({}))]), say(&["x"])]), &[]);
-    let started = events.iter().position(|event| word(&event.kind) == "Allowed(1)").unwrap();
+    let started = events.iter().position(|event| kind_name(&event.kind) == "Allowed(1)").unwrap();
     let second = stage(vec![say(&["again"])]);
     let (_, after) = play(&second, &events[..=started]);
-    let words: Vec<String> = after.iter().map(|event| word(&event.kind)).collect();
+    let words: Vec<String> = after.iter().map(|event| kind_name(&event.kind)).collect();
     assert_eq!(words[..3], ["Started", "Evidence(1)", "User"]);
     let requests = second.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[0].messages[2].as_ref() else { panic!() };

@@ -31,7 +31,7 @@ fn an_answer_that_is_paused_again_and_again_is_no_success() {
     let stage = stage((0..50).map(|_| stopped("x", StopReason::Paused)).collect());
     let (outcome, events) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Failed(Reason::AnswerPaused { count: 10 }.into()));
-    assert_eq!(events.iter().filter(|event| word(&event.kind) == "Answer").count(), 10);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind) == "Answer").count(), 10);
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn the_same_call_many_times_in_one_answer_is_no_loop() {
     let stage = stage(vec![looks(&vec![json!({}); 30]), say(&["ok"])]);
     let (outcome, events) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Completed);
-    assert_eq!(events.iter().filter(|event| word(&event.kind).starts_with("Done")).count(), 30);
-    assert!(events.iter().all(|event| word(&event.kind) != "RepeatedCall"));
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind).starts_with("Done")).count(), 30);
+    assert!(events.iter().all(|event| kind_name(&event.kind) != "RepeatedCall"));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_same_calls_in_answer_after_answer_are_a_loop() {
     let stage = stage((0..20).map(|_| looks(&[json!({}), json!({}), json!({})])).collect());
     let (outcome, events) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Failed(Reason::LoopGuard { tool: "look".into(), count: 10 }.into()));
-    assert_eq!(events.iter().filter(|event| word(&event.kind) == "Answer").count(), 10);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind) == "Answer").count(), 10);
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn three_answers_in_a_row_with_invalid_arguments_end_the_run() {
     let (outcome, events) = play(&stage, &[]);
     let reason = Reason::InvalidArguments { tool: "look".into(), count: 3 };
     assert_eq!(outcome, RunOutcome::Failed(reason.into()));
-    assert_eq!(events.iter().filter(|event| word(&event.kind) == "Answer").count(), 3);
-    assert_eq!(events.iter().filter(|event| word(&event.kind).starts_with("Failed(c")).count(), 6);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind) == "Answer").count(), 3);
+    assert_eq!(events.iter().filter(|event| kind_name(&event.kind).starts_with("Failed(c")).count(), 6);
 }
 
 #[test]
-fn a_valid_call_between_invalid_ones_begins_the_count_anew() {
+fn a_valid_call_between_invalid_ones_resets_the_count() {
     let broken = |number: usize| looks(&[json!(format!("{{broken {number}"))]);
     let both = looks(&[json!("{broken"), json!({})]);
     let stage = stage(vec![broken(1), broken(2), both, broken(3), broken(4), say(&["ok"])]);
@@ -78,7 +78,7 @@ fn a_valid_call_between_invalid_ones_begins_the_count_anew() {
 }
 
 #[test]
-fn what_a_model_that_declines_says_is_part_of_the_failure() {
+fn the_text_of_a_refusal_is_part_of_the_failure() {
     let long = "no ".repeat(1000);
     for (text, expect) in [
         ("", Reason::Refused),

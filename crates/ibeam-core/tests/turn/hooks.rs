@@ -19,7 +19,7 @@ struct Watcher {
     of_prompt: HookDecision,
     context: Vec<String>,
     notices: Vec<Notice>,
-    told: Mutex<Vec<String>>,
+    observed: Mutex<Vec<String>>,
 }
 
 impl Hooks for Watcher {
@@ -31,8 +31,8 @@ impl Hooks for Watcher {
         Duration::ZERO
     }
 
-    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-        let (told, word) = match moment {
+    fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+        let (observed, word) = match event {
             HookEvent::RunStart => ("begin".to_owned(), HookDecision::Continue),
             HookEvent::PromptSubmit(content) => (content.join("|"), self.of_prompt.clone()),
             HookEvent::BeforeToolCall { call, is_rewritten: rewritten, .. } => {
@@ -52,13 +52,13 @@ impl Hooks for Watcher {
                 (how.to_owned(), HookDecision::Continue)
             }
         };
-        self.told.lock().unwrap().push(told);
+        self.observed.lock().unwrap().push(observed);
         let context = self.context.clone();
         Some(Box::pin(async move { HookOutput { decision: word, context, notices: self.notices.clone() } }))
     }
 }
 
-fn objects(ask: bool) -> HookDecision {
+fn block(ask: bool) -> HookDecision {
     let for_people = Some("not on Fridays".into());
     HookDecision::Block(HookBlock { hook: "guard".into(), message: "not here".into(), for_people, ask })
 }
@@ -69,7 +69,7 @@ fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
     (stage, watcher)
 }
 
-/// Asked by nobody here, who says yes to everything.
+/// Approves every call.
 struct Willing;
 
 impl Approver for Willing {
@@ -79,21 +79,21 @@ impl Approver for Willing {
 }
 
 #[test]
-fn every_moment_is_told_in_its_order() {
+fn hooks_run_on_every_event_in_order() {
     let both = calls(vec![call("1", "look", json!({})), call("2", "change", json!({}))]);
     let (stage, watcher) = watched(stage(vec![both, say(&["done"])]), Watcher::default());
     let (outcome, _) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Completed);
-    let told = watcher.told.lock().unwrap().clone();
+    let observed = watcher.observed.lock().unwrap().clone();
     let expect = ["begin", "do it", "look {}", "look done", "change {}", "change done", "end"];
-    assert_eq!(told, expect);
+    assert_eq!(observed, expect);
 }
 
 #[test]
-fn a_refused_call_does_not_run_and_says_who_refused() {
+fn a_blocked_call_does_not_run_and_names_the_hook() {
     for ask in [false, true] {
         let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: objects(ask), ..Watcher::default() };
+        let watcher = Watcher { of_calls: block(ask), ..Watcher::default() };
         let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
         let (outcome, events) = play(&stage, &[]);
         assert_eq!(outcome, RunOutcome::Completed);
@@ -109,12 +109,12 @@ fn a_refused_call_does_not_run_and_says_who_refused() {
             _ => false,
         });
         assert!(rejected, "{events:?}");
-        let told = events.iter().find_map(|event| match &event.kind {
+        let observed = events.iter().find_map(|event| match &event.kind {
             EventKind::Notice(Notice::CallsDenied { count: 1, reasons }) => Some(reasons.clone()),
             _ => None,
         });
-        assert_eq!(told, Some(vec!["the hook `guard` refused it: not on Fridays".to_owned()]));
-        assert!(watcher.told.lock().unwrap().contains(&"change rejected".to_owned()));
+        assert_eq!(observed, Some(vec!["the hook `guard` refused it: not on Fridays".to_owned()]));
+        assert!(watcher.observed.lock().unwrap().contains(&"change rejected".to_owned()));
     }
 }
 
@@ -122,7 +122,7 @@ fn a_refused_call_does_not_run_and_says_who_refused() {
 fn a_person_may_lift_what_a_hook_asks_about_and_nothing_else() {
     for (ask, runs) in [(true, true), (false, false)] {
         let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: objects(ask), ..Watcher::default() };
+        let watcher = Watcher { of_calls: block(ask), ..Watcher::default() };
         let (mut stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
         let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/nobody".into());
         stage.run.gate = Gate::new(policy, Arc::new(Willing));
@@ -143,8 +143,8 @@ fn other_arguments_of_a_hook_are_what_runs_and_they_are_judged_again() {
         _ => None,
     });
     assert_eq!(started, Some(json!({"say": "b"})));
-    let told = watcher.told.lock().unwrap().clone();
-    assert_eq!(told[2..4], ["look {\"say\":\"a\"}", "look {\"say\":\"b\"} again"]);
+    let observed = watcher.observed.lock().unwrap().clone();
+    assert_eq!(observed[2..4], ["look {\"say\":\"a\"}", "look {\"say\":\"b\"} again"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn arguments_of_a_hook_that_cannot_be_refuse_the_call() {
 
 #[test]
 fn a_refused_prompt_never_becomes_part_of_the_conversation() {
-    let watcher = Watcher { of_prompt: objects(false), ..Watcher::default() };
+    let watcher = Watcher { of_prompt: block(false), ..Watcher::default() };
     let (stage, watcher) = watched(stage(vec![]), watcher);
     let (outcome, events) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
@@ -169,10 +169,10 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     );
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
     assert!(ibeam_core::History::replay(&events).messages().is_empty());
-    let told =
+    let observed =
         events.iter().any(|event| event.kind == EventKind::PromptWithheld { content: vec!["do it".into()] });
-    assert!(told, "{events:?}");
-    assert_eq!(watcher.told.lock().unwrap().last().unwrap(), "failed end");
+    assert!(observed, "{events:?}");
+    assert_eq!(watcher.observed.lock().unwrap().last().unwrap(), "failed end");
 }
 
 #[test]
@@ -180,12 +180,12 @@ fn context_of_a_hook_is_text_of_the_users() {
     let watcher = Watcher { context: vec!["it is Monday".into()], ..Watcher::default() };
     let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
     let (_, events) = play(&stage, &[]);
-    let said = events.iter().find_map(|event| match &event.kind {
+    let texts = events.iter().find_map(|event| match &event.kind {
         EventKind::UserMessage { content } => Some(content.clone()),
         _ => None,
     });
     // Of the beginning, and of the prompt.
-    assert_eq!(said.unwrap(), ["do it", "it is Monday", "it is Monday"]);
+    assert_eq!(texts.unwrap(), ["do it", "it is Monday", "it is Monday"]);
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn what_hooks_have_for_people_is_recorded() {
     let watcher = Watcher { notices: vec![notice.clone()], ..Watcher::default() };
     let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
     let (_, events) = play(&stage, &[]);
-    let told = events.iter().filter(|event| event.kind == EventKind::Notice(notice.clone()));
+    let observed = events.iter().filter(|event| event.kind == EventKind::Notice(notice.clone()));
     // Beginning, prompt and end.
-    assert_eq!(told.count(), 3);
+    assert_eq!(observed.count(), 3);
 }
 
 /// A hook that never answers: the stop of the run does not wait for it.
@@ -210,8 +210,8 @@ fn a_stop_does_not_wait_for_hooks() {
         fn grace(&self) -> Duration {
             Duration::from_secs(1)
         }
-        fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-            match moment {
+        fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+            match event {
                 HookEvent::BeforeToolCall { .. } | HookEvent::RunEnd(_) => {
                     Some(Box::pin(std::future::pending()))
                 }
@@ -241,8 +241,8 @@ fn a_prompt_that_was_not_judged_is_no_part_of_the_conversation() {
         fn grace(&self) -> Duration {
             Duration::ZERO
         }
-        fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-            matches!(moment, HookEvent::PromptSubmit(_))
+        fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+            matches!(event, HookEvent::PromptSubmit(_))
                 .then(|| Box::pin(std::future::pending()) as BoxFuture<'a, HookOutput>)
         }
     }
@@ -263,7 +263,7 @@ fn finished_well(events: &[ibeam_protocol::Event]) -> bool {
 proptest! {
     /// Whatever a hook says, a call that the rules refuse does not run.
     #[test]
-    fn no_word_of_a_hook_lets_a_refused_call_run(
+    fn no_decision_of_a_hook_allows_a_refused_call(
         tool in prop::sample::select(vec!["outside", "change", "look"]),
         kind in 0..4,
         key in "[a-z]{0,6}",
@@ -272,7 +272,7 @@ proptest! {
         let word = match kind {
             0 => HookDecision::Continue,
             1 => HookDecision::UpdateInput { hook: "h".into(), arguments: json!({ key: value }) },
-            kind => objects(kind == 2),
+            kind => block(kind == 2),
         };
         let line = || calls(vec![call("1", tool, json!({}))]);
         let alone = finished_well(&play(&stage(vec![line(), say(&["done"])]), &[]).1);

@@ -1,4 +1,4 @@
-//! Limits: the soft one is told to the model, the hard one ends the run with what was said until then.
+//! Limits: a warning for the model before the limit, and the end of the run at the limit.
 
 use super::*;
 
@@ -22,11 +22,11 @@ fn check(limits: Limits, reason: Reason, turns: u32, calls: u32) {
     let (outcome, events) = play(&stage, &[]);
     assert_eq!(outcome, RunOutcome::Failed(reason.into()));
     let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };
-    let done = events.iter().filter(|event| word(&event.kind).starts_with("Done")).count();
+    let done = events.iter().filter(|event| kind_name(&event.kind).starts_with("Done")).count();
     assert_eq!((end.totals.turns, done as u32), (turns, calls));
-    let said: Vec<String> = (0..turns).map(|n| format!("{n} ")).collect();
-    assert_eq!(end.partial, Some(said.concat()), "what was said until then is told");
-    let warned = events.iter().filter(|event| word(&event.kind) == "LimitNear").count();
+    let texts: Vec<String> = (0..turns).map(|n| format!("{n} ")).collect();
+    assert_eq!(end.partial, Some(texts.concat()), "the failure has the text until then");
+    let warned = events.iter().filter(|event| kind_name(&event.kind) == "LimitNear").count();
     assert_eq!(warned, 1, "the model is asked once to finish");
     let requests = stage.provider.requests.lock().unwrap();
     let Message::User(last) = requests.last().unwrap().messages.last().unwrap().as_ref() else {

@@ -1,9 +1,9 @@
-//! Secrets are kept out of the record, whoever says them.
+//! Secrets are redacted in the journal, whatever their source.
 
 use super::*;
 
 #[test]
-fn a_secret_that_a_tool_says_reaches_neither_the_record_nor_the_model() {
+fn a_secret_in_the_output_of_a_tool_reaches_neither_the_journal_nor_the_model() {
     let stage = stage(vec![calls(vec![call("1", "leak", json!({}))]), say(&["ok"])]);
     let (_, events) = play(&stage, &[]);
     let outcome = events.iter().find_map(|event| match &event.kind {
@@ -17,14 +17,14 @@ fn a_secret_that_a_tool_says_reaches_neither_the_record_nor_the_model() {
 }
 
 #[test]
-fn a_secret_that_a_failure_tells_is_taken_out() {
+fn a_secret_in_a_failure_is_redacted() {
     let reason = Reason::ProviderFailed { provider: "p".into(), detail: format!("bad key {SECRET}") };
     let error = ProviderError { failure: reason.into(), retry: Retry::Once };
     let stage = stage(vec![Line::Fail(error.clone()), Line::Fail(error)]);
     let (outcome, events) = play(&stage, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
     let RunOutcome::Failed(failure) = outcome else { panic!() };
-    assert_eq!(failure.reason.detail(), "bad key ***", "the caller tells it too");
+    assert_eq!(failure.reason.detail(), "bad key ***", "the caller reports it too");
 }
 
 /// The text and the reasoning that were recorded.
@@ -41,7 +41,7 @@ fn deltas(events: &[Event]) -> (String, String) {
 }
 
 #[test]
-fn a_secret_that_the_model_says_in_pieces_is_taken_out() {
+fn a_secret_in_several_deltas_of_the_model_is_redacted() {
     let pieces = ["My key is ", "sk-0123", "456789a", "bcdef", ". And sk", "-o on: sk-01"];
     let stage = stage(vec![say(&pieces)]);
     let (_, events) = play(&stage, &[]);
@@ -97,7 +97,7 @@ fn a_call_with_a_secret_is_recorded_without_it_and_not_executed() {
 }
 
 #[test]
-fn text_that_a_stop_cuts_off_is_told_as_far_as_it_came() {
+fn text_before_a_stop_is_part_of_the_failure() {
     let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("so far: sk-0".to_owned())])]);
     let stop = stage.run.stop.clone();
     let ended = std::thread::spawn(move || {
