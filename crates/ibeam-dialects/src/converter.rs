@@ -13,7 +13,7 @@ use crate::step_writer::StepWriter;
 
 /// Converts one stream, line by line.
 ///
-/// Where source and target are the same dialect, the bytes are passed through.
+/// If source and target are the same dialect, the bytes are passed through.
 pub struct Converter {
     from: DialectName,
     to: DialectName,
@@ -124,7 +124,7 @@ impl fmt::Debug for Converter {
 
 /// Writes the steps of a run in progress, whose payloads are in contract 1, as lines of a dialect.
 ///
-/// What the dialect cannot carry is dropped without a report.
+/// Parts that the dialect cannot carry are dropped without a report.
 pub struct LiveEncoder {
     writer: StepWriter,
 }

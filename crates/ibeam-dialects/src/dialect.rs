@@ -1,6 +1,6 @@
 //! The dialects: their names, the trait that each implements, and the one table of them.
 //!
-//! To add a dialect, implement [`Dialect`] in a folder of its own and add a variant and its row here.
+//! To add a dialect, implement [`Dialect`] in a new folder and add a variant and its row here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -104,6 +104,7 @@ pub(crate) trait Dialect: Sync {
 
     /// Converts a payload of contract 1. `base` is the directory of relative paths, for paths that must be absolute;
     /// empty where the directory is not known.
+    #[expect(clippy::wrong_self_convention, reason = "the dialect is the target, not the source")]
     fn from_contract(&self, kind: PayloadKind, payload: Payload, base: &str) -> Payload;
 
     /// Returns the key that carries a feature; `None` where the dialect cannot carry it.

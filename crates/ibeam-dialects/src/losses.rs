@@ -1,4 +1,4 @@
-//! What the target of a conversion cannot carry.
+//! The losses of a conversion: the parts of a stream that the target cannot carry.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -47,7 +47,7 @@ pub struct Loss {
     /// In which way it was lost.
     #[serde(rename = "how")]
     pub kind: LossKind,
-    /// How many times.
+    /// The number of times.
     pub count: u64,
     /// The first line of the source where it was lost, from 1.
     pub first_line: u64,

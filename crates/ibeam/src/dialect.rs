@@ -92,7 +92,7 @@ impl DialectOptions {
     /// Returns the reason that a run cannot use the session `name`, which `exists` or not.
     pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
         if self.new_session {
-            let detail = format!("there is a session `{name}` already; `--resume` goes on with it");
+            let detail = format!("the session `{name}` already exists; use `--resume` to continue it");
             return exists.then_some(Reason::Usage { detail });
         }
         let must_exist = self.unknown_session_message.is_some();
@@ -117,7 +117,7 @@ pub(crate) enum Output {
     FinalMessage,
 }
 
-/// Where prompts come from.
+/// The source of the prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// The arguments and stdin, once.
@@ -161,10 +161,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
         return Ok(Translated { args, options: None });
     };
     let dialect: DialectName = name.parse().map_err(|_| {
-        ParseExit::from(flag_table::usage_error(format!(
-            "there is no dialect `{name}`; there are {}",
-            names()
-        )))
+        ParseExit::from(flag_table::usage_error(format!("unknown dialect `{name}`; use one of: {}", names())))
     })?;
     let rest = args.get(rest..).unwrap_or_default();
     let env = Env { variable: &crate::environment::variable, read_file, is_in_repository };

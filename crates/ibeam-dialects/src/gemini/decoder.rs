@@ -93,7 +93,7 @@ fn message(mut event: Object, sink: &mut StepSink<'_>) {
     }
 }
 
-/// Returns the time of an event. The first millisecond of 1970 stands for an unknown time.
+/// Returns the time of an event. The first millisecond of 1970 means an unknown time.
 fn time_of(event: &mut Object) -> Option<u64> {
     let at = text(event, "timestamp").and_then(iso_time::from_iso)?;
     event.shift_remove("timestamp");

@@ -27,7 +27,7 @@ struct StepSums {
     tokens: [u64; 6],
 }
 
-/// Where a step has its tokens.
+/// The JSON pointers to the tokens of a step.
 const TOKEN_POINTERS: [&str; 6] =
     ["/total", "/input", "/output", "/reasoning", "/cache/read", "/cache/write"];
 

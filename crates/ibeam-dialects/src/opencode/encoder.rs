@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     has_ended_call: bool,
     /// The start times of the open calls.
     starts: HashMap<String, Option<u64>>,
-    /// The present time of a run in progress; otherwise 0, which stands for an unknown time.
+    /// The present time of a run in progress; otherwise 0, which means an unknown time.
     now: u64,
 }
 

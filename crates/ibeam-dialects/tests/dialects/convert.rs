@@ -23,7 +23,7 @@ pub(crate) fn try_converted(
     Ok((String::from_utf8_lossy(&out).into_owned(), losses))
 }
 
-/// What keeps the contract, but for an end where the source had none.
+/// Checks the contract, except for a missing end.
 #[track_caller]
 pub(crate) fn keeps_the_contract(stream: &str) {
     let report = check(stream.as_bytes(), 10).unwrap();

@@ -115,34 +115,34 @@ fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
 
 /// The names of an event, and the part of it that the name stands for.
 fn bases(dialect: DialectName, event: &Value) -> Vec<(String, String)> {
-    let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
-    let kind = word("/type").unwrap_or_default();
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/type").unwrap_or_default();
     let mut bases = vec![(kind.to_owned(), String::new())];
     let mut add = |name: String, inside: &str| bases.push((name, inside.to_owned()));
     match dialect {
         DialectName::Cursor | DialectName::Claude => {
-            if let Some(subtype) = word("/subtype") {
+            if let Some(subtype) = text("/subtype") {
                 add(format!("{kind}/{subtype}"), "");
             }
             for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
                 add(format!("{kind}/{}", block["type"].as_str().unwrap_or_default()), "message.content[].");
             }
-            if let Some(inner) = word("/event/type") {
+            if let Some(inner) = text("/event/type") {
                 add(format!("{kind}/{inner}"), "");
             }
         }
         DialectName::Codex => {
             add("item".to_owned(), "item.");
-            add(format!("item/{}", word("/item/type").unwrap_or_default()), "item.");
-            add(format!("{kind}/{}", word("/item/type").unwrap_or_default()), "item.");
+            add(format!("item/{}", text("/item/type").unwrap_or_default()), "item.");
+            add(format!("{kind}/{}", text("/item/type").unwrap_or_default()), "item.");
         }
-        DialectName::Gemini => add(format!("{kind}/{}", word("/role").unwrap_or_default()), ""),
+        DialectName::Gemini => add(format!("{kind}/{}", text("/role").unwrap_or_default()), ""),
         DialectName::Opencode => {}
     }
     bases
 }
 
-fn walk(value: &Value, path: &mut String, tell: &mut impl FnMut(&str, &Value)) {
+fn walk(value: &Value, path: &mut String, visit: &mut impl FnMut(&str, &Value)) {
     let end = path.len();
     match value {
         Value::Object(object) => {
@@ -151,16 +151,16 @@ fn walk(value: &Value, path: &mut String, tell: &mut impl FnMut(&str, &Value)) {
                     path.push('.');
                 }
                 path.push_str(key);
-                walk(value, path, tell);
+                walk(value, path, visit);
                 path.truncate(end);
             }
         }
         Value::Array(items) => {
             path.push_str("[]");
-            items.iter().for_each(|item| walk(item, path, tell));
+            items.iter().for_each(|item| walk(item, path, visit));
             path.truncate(end);
         }
-        leaf => tell(path, leaf),
+        leaf => visit(path, leaf),
     }
 }
 
@@ -175,20 +175,20 @@ const ID_KEYS: &[&str] =
 /// The texts of the model and the ends of calls, in order; texts that stand together are one.
 fn outline(dialect: DialectName, stream: &str, lost: &Losses) -> Vec<String> {
     let mut outline: Vec<String> = Vec::new();
-    let ours = match dialect {
+    let contract = match dialect {
         DialectName::Cursor => stream.to_owned(),
         dialect => converted(dialect, DialectName::Cursor, stream).0,
     };
     // A repetition of contract 2 is passed over by converting it.
-    let ours = match ours.contains("\"contract\":\"2\"") {
+    let contract = match contract.contains("\"contract\":\"2\"") {
         true => {
-            let claude = converted(DialectName::Cursor, DialectName::Claude, &ours).0;
+            let claude = converted(DialectName::Cursor, DialectName::Claude, &contract).0;
             converted(DialectName::Claude, DialectName::Cursor, &claude).0
         }
-        false => ours,
+        false => contract,
     };
     let ids = !lost.iter().any(|loss| loss.kind == LossKind::Changed && ID_KEYS.contains(&loss.key.as_str()));
-    for line in ours.lines() {
+    for line in contract.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
         if let Some(text) = text_of(DialectName::Cursor, &event) {
             match outline.last_mut().filter(|last| last.starts_with("text ")) {

@@ -32,7 +32,7 @@ fn others(from: DialectName) -> impl Iterator<Item = DialectName> {
 }
 
 #[test]
-fn streams_become_what_they_became() {
+fn conversions_are_unchanged() {
     let bless = std::env::var_os("IBEAM_BLESS").is_some();
     for (from, path) in streams() {
         let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
@@ -46,7 +46,7 @@ fn streams_become_what_they_became() {
     }
 }
 
-/// What was lost on the way to a dialect, one loss a line.
+/// Returns the losses of a conversion, one loss a line.
 fn report(to: DialectName, losses: &Losses) -> String {
     let lines: Vec<String> =
         losses.iter().map(|loss| format!("\n  {}", serde_json::to_string(&loss).unwrap())).collect();
@@ -63,7 +63,7 @@ fn hold(path: &Path, now: &str, bless: bool) {
 }
 
 #[test]
-fn what_becomes_of_a_stream_keeps_its_shape() {
+fn converted_streams_have_the_shape_of_the_target() {
     for (from, path) in streams() {
         let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
         for to in others(from) {
@@ -81,7 +81,7 @@ fn what_becomes_of_a_stream_keeps_its_shape() {
 }
 
 #[test]
-fn what_is_not_told_as_lost_comes_back() {
+fn parts_that_are_not_reported_as_lost_return() {
     for (from, path) in streams() {
         let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
         for to in others(from) {

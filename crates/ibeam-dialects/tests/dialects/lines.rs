@@ -16,7 +16,7 @@ fn check(source: &[u8], expect: &ConvertError) {
 const BEGIN: &str = "{\"type\":\"thread.started\",\"thread_id\":\"0199a213-81c0-7800-8aa1-bbab2a035a53\"}\n";
 
 #[test]
-fn what_is_no_event_is_told_with_its_line() {
+fn an_invalid_line_is_an_error_with_its_number() {
     check(b"\xff", &ConvertError::NotUtf8 { line: 1 });
     check(format!("{BEGIN}\n[1]").as_bytes(), &ConvertError::NotAnEvent { line: 3 });
     check(format!("{BEGIN}{{\"type\":7}}").as_bytes(), &ConvertError::NotAnEvent { line: 2 });
@@ -26,13 +26,13 @@ fn what_is_no_event_is_told_with_its_line() {
 }
 
 #[test]
-fn a_stream_of_another_dialect_is_told_at_its_end() {
+fn a_stream_of_another_dialect_is_an_error_at_its_end() {
     let stream = "\n{\"type\":\"init\",\"session_id\":\"s\"}\n{\"type\":\"message\"}\n";
     check(stream.as_bytes(), &ConvertError::OtherDialect { line: 2, dialect: DialectName::Codex });
 }
 
 #[test]
-fn lines_before_a_wrong_one_stand() {
+fn lines_before_an_invalid_one_are_converted() {
     for to in [DialectName::Claude, DialectName::Codex] {
         let mut converter = Converter::new(DialectName::Codex, to);
         let mut out = Vec::new();
@@ -81,8 +81,8 @@ fn a_stream_that_ends_after_its_head_comes_back_or_is_lost() {
 fn a_second_head_is_a_loss_by_its_name() {
     let (target, losses) = converted(DialectName::Codex, DialectName::Cursor, &format!("{BEGIN}{BEGIN}"));
     assert_eq!(target.lines().count(), 1);
-    let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.first_line)).collect();
-    assert_eq!(told, [("thread.started".to_owned(), 2)]);
+    let reported: Vec<_> = losses.iter().map(|loss| (loss.key, loss.first_line)).collect();
+    assert_eq!(reported, [("thread.started".to_owned(), 2)]);
 }
 
 #[test]
@@ -91,9 +91,10 @@ fn an_event_that_is_not_known_is_a_loss_with_its_first_line() {
         "{BEGIN}{{\"type\":\"new\"}}\n{{\"type\":\"new\",\"subtype\":\"a\"}}\n{{\"type\":\"new\"}}\n"
     );
     let (_, losses) = converted(DialectName::Codex, DialectName::Cursor, &stream);
-    let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.kind, loss.count, loss.first_line)).collect();
+    let reported: Vec<_> =
+        losses.iter().map(|loss| (loss.key, loss.kind, loss.count, loss.first_line)).collect();
     assert_eq!(
-        told,
+        reported,
         [("new".to_owned(), LossKind::Dropped, 2, 2), ("new/a".to_owned(), LossKind::Dropped, 1, 3)]
     );
 }

@@ -1,4 +1,4 @@
-//! What peers are known to print and no recording has: their sources and their users' reports say so.
+//! Streams of other agents that no recording has, after their sources and reports of their users.
 
 use ibeam_dialects::{DialectName, LossKind, Losses};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
 /// These events in contract 1, and what was lost.
 #[track_caller]
-fn ours(from: DialectName, events: &[Value]) -> (Vec<Value>, Losses) {
+fn to_contract(from: DialectName, events: &[Value]) -> (Vec<Value>, Losses) {
     let source: String = events.iter().map(|event| format!("{event}\n")).collect();
     for to in DialectName::ALL.iter().filter(|to| **to != from) {
         comes_back(from, *to, &source);
@@ -21,8 +21,8 @@ fn ours(from: DialectName, events: &[Value]) -> (Vec<Value>, Losses) {
 }
 
 fn texts(events: &[Value]) -> Vec<&str> {
-    let said = events.iter().filter(|event| event["type"] == "assistant");
-    said.map(|event| event["message"]["content"][0]["text"].as_str().unwrap()).collect()
+    let texts = events.iter().filter(|event| event["type"] == "assistant");
+    texts.map(|event| event["message"]["content"][0]["text"].as_str().unwrap()).collect()
 }
 
 #[track_caller]
@@ -43,11 +43,11 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn what_a_sub_agent_says_is_not_the_answer_and_what_it_does_is_done() {
+fn texts_of_a_sub_agent_are_not_the_answer_and_its_calls_count() {
     let task = json!({ "type": "tool_use", "id": "t1", "name": "Task", "input": { "prompt": "look" } });
     let read = json!({ "type": "tool_use", "id": "t2", "name": "Read", "input": { "file_path": "/a" } });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "x" });
-    let (events, losses) = ours(
+    let (events, losses) = to_contract(
         DialectName::Claude,
         &[
             claude("user", None, text("do it")),
@@ -72,8 +72,8 @@ fn what_a_sub_agent_says_is_not_the_answer_and_what_it_does_is_done() {
 }
 
 #[test]
-fn a_further_prompt_is_lost_where_there_is_one_alone() {
-    let (events, losses) = ours(
+fn a_second_prompt_is_lost_where_the_target_has_one() {
+    let (events, losses) = to_contract(
         DialectName::Claude,
         &[
             claude("user", None, text("first")),
@@ -85,7 +85,7 @@ fn a_further_prompt_is_lost_where_there_is_one_alone() {
     assert_eq!(texts(&events), ["One.", "Two."]);
     dropped(&losses, "user/text", 3);
     // One that comes after the model has begun has no place either.
-    let (_, losses) = ours(
+    let (_, losses) = to_contract(
         DialectName::Claude,
         &[claude("assistant", None, text("One.")), claude("user", None, text("late"))],
     );
@@ -105,8 +105,10 @@ fn pieces_that_never_became_a_message_do_not_double_the_next() {
         )
     };
     let whole = claude("assistant", None, text("Hello."));
-    let (events, _) =
-        ours(DialectName::Claude, &[start(), piece("Hel"), start(), piece("Hel"), piece("lo."), whole]);
+    let (events, _) = to_contract(
+        DialectName::Claude,
+        &[start(), piece("Hel"), start(), piece("Hel"), piece("lo."), whole],
+    );
     assert_eq!(texts(&events), ["Hel", "Hel", "lo."]);
 }
 
@@ -118,7 +120,7 @@ fn a_call_of_other_agents_of_codex_is_a_call() {
             "receiver_thread_ids": ["b"], "prompt": "look", "agents_states": {}, "status": state,
         } })
     };
-    let (events, losses) = ours(
+    let (events, losses) = to_contract(
         DialectName::Codex,
         &[
             json!({ "type": "thread.started", "thread_id": SESSION }),
@@ -137,12 +139,12 @@ fn a_call_of_other_agents_of_codex_is_a_call() {
 }
 
 #[test]
-fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
+fn an_end_of_gemini_without_a_reason_has_the_error_before_it() {
     let at = "2026-11-21T15:10:00.000Z";
     let begin = json!({ "type": "init", "timestamp": at, "session_id": SESSION, "model": "m" });
     let error = json!({ "type": "error", "timestamp": at, "severity": "error", "message": "blocked" });
     let end = json!({ "type": "result", "timestamp": at, "status": "error" });
-    let (events, losses) = ours(DialectName::Gemini, &[begin.clone(), error, end]);
+    let (events, losses) = to_contract(DialectName::Gemini, &[begin.clone(), error, end]);
     let last = events.last().unwrap();
     assert_eq!(
         (&last["type"], &last["code"], &last["message"]),
@@ -152,21 +154,21 @@ fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
 
     let why = json!({ "type": "FatalCancellationError", "message": "Operation cancelled." });
     let end = json!({ "type": "result", "timestamp": at, "status": "error", "error": why });
-    let (events, _) = ours(DialectName::Gemini, &[begin, end]);
+    let (events, _) = to_contract(DialectName::Gemini, &[begin, end]);
     assert_eq!(events.last().unwrap()["code"], "signal");
 }
 
 #[test]
 fn the_last_error_of_opencode_is_the_end_and_others_are_lost() {
     let error = |name: &str, data: Value| json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": name, "data": data } });
-    let (events, losses) = ours(
+    let (events, losses) = to_contract(
         DialectName::Opencode,
         &[error("APIError", json!({ "message": "x" })), error("MessageOutputLengthError", json!({}))],
     );
     assert_eq!(events.last().unwrap()["message"], "MessageOutputLengthError");
     dropped(&losses, "error", 2);
     for (name, code) in [("ContextOverflowError", "context"), ("ContentFilterError", "refused")] {
-        let (events, _) = ours(DialectName::Opencode, &[error(name, json!({ "message": "no" }))]);
+        let (events, _) = to_contract(DialectName::Opencode, &[error(name, json!({ "message": "no" }))]);
         assert_eq!(events.last().unwrap()["code"], code);
     }
 }
@@ -225,18 +227,19 @@ fn what_the_steps_of_a_run_without_a_good_end_used_is_lost() {
     };
     let error =
         json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": "APIError" } });
-    let (_, losses) = ours(DialectName::Opencode, &[step("tool-calls")]);
+    let (_, losses) = to_contract(DialectName::Opencode, &[step("tool-calls")]);
     dropped(&losses, "step_finish", 1);
-    let (_, losses) = ours(DialectName::Opencode, &[step("stop"), error]);
+    let (_, losses) = to_contract(DialectName::Opencode, &[step("stop"), error]);
     dropped(&losses, "step_finish", 2);
-    let (_, losses) = ours(DialectName::Opencode, &[step("length"), step("stop")]);
+    let (_, losses) = to_contract(DialectName::Opencode, &[step("length"), step("stop")]);
     dropped(&losses, "step_finish.part.reason", 2);
 }
 
 #[test]
-fn what_is_said_by_neither_user_nor_assistant_is_no_answer() {
-    let says = |role: &str| json!({ "type": "message", "timestamp": "", "role": role, "content": role });
-    let (events, losses) = ours(DialectName::Gemini, &[says("user"), says("assistant"), says("tool")]);
+fn messages_of_other_roles_are_not_part_of_the_answer() {
+    let message = |role: &str| json!({ "type": "message", "timestamp": "", "role": role, "content": role });
+    let (events, losses) =
+        to_contract(DialectName::Gemini, &[message("user"), message("assistant"), message("tool")]);
     assert_eq!(texts(&events), ["assistant"]);
     dropped(&losses, "message/tool", 3);
 }

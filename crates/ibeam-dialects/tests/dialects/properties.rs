@@ -1,4 +1,4 @@
-//! Any run of ours, told in a dialect: what is not told as lost comes back, and the target keeps its shape.
+//! Random runs of contract 1: parts that are not reported as lost return, and the target keeps its shape.
 
 use ibeam_dialects::DialectName;
 use proptest::prelude::*;
@@ -189,7 +189,7 @@ fn end() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A run of ours as it is printed.
+/// Returns the lines of a run.
 fn run() -> impl Strategy<Value = String> {
     let mode = prop::sample::select(vec!["default", "force", "plan", "ask"]);
     let key = prop::sample::select(vec!["env", "flag", "login"]);
@@ -239,7 +239,7 @@ fn run() -> impl Strategy<Value = String> {
     })
 }
 
-/// Puts keys that nobody knows into some objects of some lines.
+/// Adds unknown keys to some objects of some lines.
 fn with_new_keys(stream: &str, places: &[u16]) -> String {
     let mut lines: Vec<Value> = stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for place in places {
@@ -265,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn ours_comes_back_from_every_dialect(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
+    fn contract_streams_return_from_every_dialect(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
         let run = with_new_keys(&run, &places);
         for to in DialectName::ALL.iter().filter(|to| **to != DialectName::Cursor) {
             comes_back(DialectName::Cursor, *to, &run);
@@ -274,20 +274,20 @@ proptest! {
     }
 
     #[test]
-    fn every_dialect_comes_back_from_ours(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
+    fn streams_of_every_dialect_return_from_the_contract(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
         for from in DialectName::ALL.iter().filter(|from| **from != DialectName::Cursor) {
-            let (theirs, _) = converted(DialectName::Cursor, *from, &run);
-            let theirs = with_new_keys(&theirs, &places);
-            comes_back(*from, DialectName::Cursor, &theirs);
-            keeps_the_contract(&converted(*from, DialectName::Cursor, &theirs).0);
+            let (stream, _) = converted(DialectName::Cursor, *from, &run);
+            let stream = with_new_keys(&stream, &places);
+            comes_back(*from, DialectName::Cursor, &stream);
+            keeps_the_contract(&converted(*from, DialectName::Cursor, &stream).0);
         }
     }
 }
 
 /// Two that are not ours, and not the same.
 fn pair() -> impl Strategy<Value = (DialectName, DialectName)> {
-    let theirs = || DialectName::ALL.iter().copied().filter(|dialect| *dialect != DialectName::Cursor);
-    let pairs = theirs().flat_map(|from| theirs().map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let others = || DialectName::ALL.iter().copied().filter(|dialect| *dialect != DialectName::Cursor);
+    let pairs = others().flat_map(|from| others().map(move |to| (from, to))).filter(|(from, to)| from != to);
     prop::sample::select(pairs.collect::<Vec<_>>())
 }
 
@@ -296,9 +296,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_dialect_can_be_told_in_every_other(run in run(), (from, to) in pair()) {
-        let (theirs, _) = converted(DialectName::Cursor, from, &run);
-        shapes::hold(to, &converted(from, to, &theirs).0);
-        comes_back(from, to, &theirs);
+    fn every_dialect_converts_to_every_other(run in run(), (from, to) in pair()) {
+        let (stream, _) = converted(DialectName::Cursor, from, &run);
+        shapes::hold(to, &converted(from, to, &stream).0);
+        comes_back(from, to, &stream);
     }
 }

@@ -99,7 +99,7 @@ fn stream(
     }
     let finished = converter.finish(&mut out).map_err(|error| wrong(&error));
     write_text(stdout, &mut out)?;
-    Ok(finished?)
+    finished
 }
 
 fn write_text(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), CliError> {

@@ -78,7 +78,7 @@ fn modes_never_allow_more_than_they_say() {
     check(&["-p", "--permission-mode=bypassPermissions", "x"], &["--force", "--", "x"]);
     check(&["-p", "--dangerously-skip-permissions", "x"], &["--force", "--", "x"]);
     check(&["-p", "--permission-mode", "auto", "x"], &["--", "x"]);
-    refused(&["-p", "--permission-mode", "sure", "x"], "no permission mode `sure`");
+    refused(&["-p", "--permission-mode", "sure", "x"], "unknown permission mode `sure`");
 }
 
 #[test]

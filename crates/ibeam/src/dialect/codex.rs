@@ -153,12 +153,10 @@ impl Draft {
             Some("exec" | "e") => {}
             Some("login") if words.as_slice() == ["status"] => return Ok(login_status()),
             Some(command) => {
-                return Err(usage_error(format!(
-                    "`codex {command}` has no counterpart; there is `codex exec`"
-                )));
+                return Err(usage_error(format!("`codex {command}` has no counterpart; use `codex exec`")));
             }
             None => {
-                return Err(usage_error("there is no prompt loop in this dialect; there is `codex exec`"));
+                return Err(usage_error("this dialect has no interactive mode; use `codex exec`"));
             }
         }
         let mut words: Vec<String> = words.collect();
@@ -232,7 +230,7 @@ impl Draft {
         let untrusting = match flag_or(&self.approval, &self.configured_approval).as_deref() {
             None | Some("never" | "on-request" | "on-failure") => false,
             Some("untrusted") => true,
-            Some(other) => return Err(usage_error(format!("there is no approval policy `{other}`"))),
+            Some(other) => return Err(usage_error(format!("unknown approval policy `{other}`"))),
         };
         let flags: &[&str] = match (sandbox.as_str(), untrusting) {
             // Codex would ask about edits too, and `exec` cannot ask.
@@ -241,7 +239,7 @@ impl Draft {
             }
             ("workspace-write", false) => &["--sandbox=enabled"],
             ("danger-full-access", false) => &["--force", "--sandbox=disabled"],
-            (other, _) => return Err(usage_error(format!("there is no sandbox `{other}`"))),
+            (other, _) => return Err(usage_error(format!("unknown sandbox `{other}`"))),
         };
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Ok(())

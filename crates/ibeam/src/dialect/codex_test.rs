@@ -104,8 +104,8 @@ fn sandboxes_never_allow_more_than_they_say() {
     // Their flags come before their configuration, wherever they stand.
     check(&["exec", "-s", "read-only", "-c", "sandbox_mode=\"danger-full-access\"", "x"], &strict);
     check(&["exec", "-a", "untrusted", "-s", "workspace-write", "-c", "approval_policy=never", "x"], &strict);
-    refused(&["exec", "-s", "airtight", "x"], "no sandbox `airtight`");
-    refused(&["exec", "-a", "maybe", "x"], "no approval policy `maybe`");
+    refused(&["exec", "-s", "airtight", "x"], "unknown sandbox `airtight`");
+    refused(&["exec", "-a", "maybe", "x"], "unknown approval policy `maybe`");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn what_must_not_be_left_out_is_refused() {
     refused(&["review"], "`codex review` has no counterpart");
     refused(&["exec", "review"], "`codex exec review` has no counterpart");
     refused(&["exec", "help"], "`codex exec help` has no counterpart");
-    refused(&[], "no prompt loop");
+    refused(&[], "no interactive mode");
     refused(&["exec", "-i", "a.png", "--", "x"], "no images");
     refused(&["exec", "-p", "safe", "x"], "no profiles");
     refused(&["exec", "resume", "--last", "--all", "x"], "other directories");

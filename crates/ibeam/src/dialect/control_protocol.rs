@@ -83,7 +83,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     }
     let message: Value = serde_json::from_str(line).map_err(|error| {
         let message = error.to_string().replace(" at line 1 column ", " at column ");
-        usage_error(format!("a line of stdin is no JSON: {message}"))
+        usage_error(format!("a line of stdin is not JSON: {message}"))
     })?;
     let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match at(&message, "/type").as_str() {
@@ -104,7 +104,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
             Ok(Received::Response(text("/response/request_id"), result))
         }
         Some(_) => Ok(Received::Other),
-        None => Err(usage_error("a line of stdin is no message: it has no `type`")),
+        None => Err(usage_error("a line of stdin is not a message: it has no `type`")),
     }
 }
 

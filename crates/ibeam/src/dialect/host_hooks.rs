@@ -1,7 +1,7 @@
-//! The hooks of a host that speaks Claude Code's control protocol: each is called with a request of ours.
+//! The hooks of a host that uses Claude Code's control protocol. Each call of a hook is a request to the host.
 //!
-//! They restrict a run and never allow more: `allow` leaves the decision to the rules. A hook that fails, or whose answer
-//! does not come in time, refuses what it should have judged.
+//! They restrict a run and never allow more: `allow` leaves the decision to the rules. A hook that fails or
+//! does not answer in time refuses the call or the prompt.
 
 mod answer;
 mod call_form;
@@ -42,7 +42,7 @@ type Callback = (String, Duration);
 #[derive(Default)]
 struct Verdict {
     refused: Option<HookBlock>,
-    asked: Option<HookBlock>,
+    needs_approval: Option<HookBlock>,
     input: Option<(String, Map<String, Value>)>,
     context: Vec<String>,
     notices: Vec<Notice>,
@@ -88,7 +88,7 @@ impl HostHooks {
         let mut input = json!({
             "hook_event_name": event.name(),
             "session_id": self.head.session_id,
-            // There are no transcripts in the form of Claude Code.
+            // No transcript is stored in the form of Claude Code.
             "transcript_path": "",
             "cwd": self.head.cwd.to_string_lossy(),
             "permission_mode": self.host.writer.options().claude.mode,
@@ -97,7 +97,7 @@ impl HostHooks {
             input.extend(particular);
         }
         self.redactor.redact_value(&mut input);
-        let asked = callbacks.into_iter().map(|(callback, time)| {
+        let calls = callbacks.into_iter().map(|(callback, time)| {
             let request = json!({
                 "subtype": "hook_callback",
                 "callback_id": callback,
@@ -107,7 +107,7 @@ impl HostHooks {
             async move { (callback, self.answer(event, request, time).await) }
         });
         let mut verdict = Verdict::default();
-        for (callback, answer) in join_all(asked).await {
+        for (callback, answer) in join_all(calls).await {
             verdict.add(event, format!("{callback} of the SDK"), answer);
         }
         verdict.notices.retain(|notice| lock(&self.warned).insert(format!("{notice:?}")));
@@ -115,8 +115,8 @@ impl HostHooks {
     }
 
     async fn answer(&self, event: HostHookEvent, request: Value, time: Duration) -> Result<Answer, String> {
-        let asked = self.host.request(self.host.request_id("hook"), request);
-        match tokio::time::timeout(time, asked).await {
+        let response = self.host.request(self.host.request_id("hook"), request);
+        match tokio::time::timeout(time, response).await {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
             Ok(Some(Err(message))) => Err(message),
             Ok(None) => Err("the host is gone".to_owned()),
@@ -133,8 +133,10 @@ impl HostHooks {
         let particular = json!({ "prompt": content.join("\n\n") });
         Some(Box::pin(async move {
             let verdict = self.call(event, callbacks, particular, None).await;
-            let decision =
-                verdict.refused.or(verdict.asked).map_or(HookDecision::Continue, HookDecision::Block);
+            let decision = verdict
+                .refused
+                .or(verdict.needs_approval)
+                .map_or(HookDecision::Continue, HookDecision::Block);
             HookOutput { decision, context: verdict.context, notices: verdict.notices }
         }))
     }
@@ -154,7 +156,7 @@ impl HostHooks {
         }
         let form = match CallForm::new(&self.head, call, None) {
             Ok(mut form) => {
-                // An input that comes back as it was given is no other one.
+                // An unchanged input does not count as another input.
                 self.redactor.redact_value(&mut form.input);
                 form
             }
@@ -182,14 +184,14 @@ impl HostHooks {
                 }
                 (None, Some((hook, input))) => match form.arguments(input) {
                     Ok(arguments) => {
-                        *lock(&self.changed) = Some((call.id.clone(), verdict.asked));
+                        *lock(&self.changed) = Some((call.id.clone(), verdict.needs_approval));
                         HookDecision::UpdateInput { hook, arguments }
                     }
                     Err(message) => {
                         HookDecision::Block(refusal(&hook, format!("`updatedInput` cannot be: {message}")))
                     }
                 },
-                (None, None) => verdict.asked.map_or(HookDecision::Continue, HookDecision::Block),
+                (None, None) => verdict.needs_approval.map_or(HookDecision::Continue, HookDecision::Block),
             };
             HookOutput { decision, notices: verdict.notices, ..HookOutput::default() }
         }))
@@ -272,7 +274,7 @@ impl Hooks for HostHooks {
     }
 
     fn grace(&self) -> Duration {
-        // Nothing of theirs is told at the end of a run that was asked to stop.
+        // No hook of the host is called at the end of a stopped run.
         Duration::ZERO
     }
 
@@ -323,8 +325,8 @@ impl Verdict {
                 self.refused.get_or_insert_with(|| objection("a hook refused it", false));
             }
             Permission::Ask if event.allows_refusal() => {
-                let default = "a hook wants it to be approved, and nobody did";
-                self.asked.get_or_insert_with(|| objection(default, true));
+                let default = "a hook requires an approval, which was not given";
+                self.needs_approval.get_or_insert_with(|| objection(default, true));
             }
             Permission::Deny if ends_run => {}
             Permission::Deny | Permission::Ask => {
@@ -358,7 +360,7 @@ fn unusable(key: &str) -> String {
     format!("`{key}` cannot be kept here")
 }
 
-/// Returns the refusal that nobody may overrule.
+/// Returns a refusal that an approval cannot lift.
 fn refusal(hook: &str, message: String) -> HookBlock {
     HookBlock { hook: hook.to_owned(), message, for_people: None, ask: false }
 }

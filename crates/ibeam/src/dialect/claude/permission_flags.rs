@@ -25,7 +25,7 @@ impl Draft {
             "bypassPermissions" => ("bypassPermissions", &["--force"]),
             // The sandbox takes the place of the automatic decisions.
             "auto" => ("auto", &[]),
-            other => return Err(usage_error(format!("there is no permission mode `{other}`"))),
+            other => return Err(usage_error(format!("unknown permission mode `{other}`"))),
         };
         let mut given: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         if mode == "acceptEdits" {

@@ -1,4 +1,4 @@
-//! What the stream of Claude Code carries and contract 1 does not: the id of the model, the permission mode, the tokens
+//! Data that only the stream of Claude Code carries: the id of the model, the permission mode, the tokens
 //! of each answer, and the sums of all runs of the process.
 //!
 //! The facts come from the events of a run. An event is observed before its lines are completed and after the lines of

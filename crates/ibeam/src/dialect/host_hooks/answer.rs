@@ -41,7 +41,7 @@ pub(super) enum Permission {
 /// The reason why the response is invalid.
 pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, String> {
     if !(answer.is_object() || answer.is_null()) {
-        return Err("its answer is no object".to_owned());
+        return Err("its answer is not an object".to_owned());
     }
     let specific = at(answer, "/hookSpecificOutput");
     if let Some(name) = at(specific, "/hookEventName").as_str().filter(|name| *name != event.name()) {
@@ -68,7 +68,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     let input = match at(specific, "/updatedInput") {
         Value::Null => None,
         Value::Object(input) => Some(input.clone()),
-        _ => return Err("`updatedInput` is no object".to_owned()),
+        _ => return Err("`updatedInput` is not an object".to_owned()),
     };
     let reasons = [(specific, "/permissionDecisionReason"), (answer, "/reason"), (answer, "/stopReason")];
     let mut unused = Vec::new();

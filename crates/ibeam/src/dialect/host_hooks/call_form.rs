@@ -84,7 +84,7 @@ impl CallForm {
             // Tools of servers, and those without a name in the dialect, take the input as it is.
             Some((key, _)) if key == "mcpToolCall" || key == "function" => Ok(Value::Object(input)),
             Some((_, call)) => Ok(at(call, "/args").clone()),
-            None => Err("the input has no form of ours".to_owned()),
+            None => Err("the input does not match the tool".to_owned()),
         }
     }
 }

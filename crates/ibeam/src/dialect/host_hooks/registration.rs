@@ -120,7 +120,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
         }
         match HostHookEvent::ALL.into_iter().find(|event| event.name() == name) {
             Some(event) => {
-                let entries = entries.as_array().ok_or_else(|| format!("`hooks.{name}` is no list"))?;
+                let entries = entries.as_array().ok_or_else(|| format!("`hooks.{name}` is not a list"))?;
                 for entry in entries {
                     hooks.push(hook(event, entry)?);
                 }
@@ -128,7 +128,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
             None if UNCALLED_EVENTS.contains(&name.as_str()) => uncalled.push(name.clone()),
             None => {
                 return Err(format!(
-                    "hooks of the SDK for `{name}` are not supported; ibeam has hooks of its own, see docs/hooks.md"
+                    "hooks of the SDK for `{name}` are not supported; for the hooks of ibeam see docs/hooks.md"
                 ));
             }
         }
@@ -147,7 +147,7 @@ fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let matcher = match at(entry, "/matcher") {
         Value::String(matcher) if event.has_tool() => compile_matcher(matcher)?,
         Value::Null | Value::String(_) => None,
-        other => return Err(format!("the `matcher` {other} of a hook for `{name}` is no text")),
+        other => return Err(format!("the `matcher` {other} of a hook for `{name}` is not text")),
     };
     let timeout = at(entry, "/timeout").as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
     let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
@@ -163,7 +163,7 @@ fn compile_matcher(matcher: &str) -> Result<Option<Matcher>, String> {
     let compiled = if is_names { Regex::new(&format!("^(?:{matcher})$")) } else { Regex::new(matcher) };
     match compiled {
         Ok(regex) => Ok(Some(Matcher(regex))),
-        Err(_) => Err(format!("the `matcher` {matcher:?} is no regular expression that can be used here")),
+        Err(_) => Err(format!("the `matcher` {matcher:?} is not a supported regular expression")),
     }
 }
 
