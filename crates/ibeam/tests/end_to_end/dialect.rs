@@ -329,7 +329,7 @@ fn a_session_that_is_to_begin_is_a_new_one() {
     let args = ["-p", "--session-id", "c6b62c6f-7ead-4fd6-9922-e952131177ff", "hi"];
     claude(&scene, &args).run().succeeded();
     let ran = claude(&scene, &args).run();
-    assert_eq!((ran.code, ran.stderr.contains("`--resume` goes on with it")), (Some(2), true), "{ran}");
+    assert_eq!((ran.code, ran.stderr.contains("already exists; use `--resume`")), (Some(2), true), "{ran}");
     scene.server.assert_played();
 }
 
