@@ -24,6 +24,10 @@ pub(crate) enum CliError {
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },
     /// The embedded model could not be fetched or installed.
+    #[cfg_attr(
+        not(any(feature = "embedded", test)),
+        expect(dead_code, reason = "only the set-up of the model fails with it")
+    )]
     SetupFailed { detail: String },
     /// A file is not a valid stream from this line on.
     StreamDamaged { source: String, line: u64, detail: String },
