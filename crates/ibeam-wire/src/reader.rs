@@ -119,8 +119,8 @@ impl Error for ReadError {
 /// fn answer(stream: impl std::io::BufRead) -> Result<String, ReadError> {
 ///     let (mut answer, mut new_text) = (String::new(), NewText::default());
 ///     for event in Reader::new(stream) {
-///         if let Event::Assistant(said) = event? {
-///             answer.extend(new_text.of(&said));
+///         if let Event::Assistant(message) = event? {
+///             answer.extend(new_text.extract(&message));
 ///         }
 ///     }
 ///     Ok(answer)
