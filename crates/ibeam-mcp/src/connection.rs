@@ -1,4 +1,4 @@
-//! One life of a server: its process, the handshake, its list of tools, its last words.
+//! A connection to a running server: its process, the handshake, its list of tools and the end of its stderr.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,58 +12,57 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::ServerConfig;
-use crate::last_words::{LastWords, StderrRing};
 use crate::message::{MAX_QUOTED_CHARS, METHOD_NOT_FOUND};
-use crate::peer::{Closed, Peer, RequestError};
 use crate::process::Process;
+use crate::rpc_client::{CloseReason, RequestError, RpcClient};
+use crate::stderr_tail::{StderrBuffer, StderrTail};
 
-/// The revision we speak.
+/// The revision of the protocol that this client requests.
 const REVISION: &str = "2025-06-18";
-/// The revisions that are the same in all we use.
+/// The revisions that do not differ in what this client uses.
 const KNOWN_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", REVISION, "2025-11-25"];
-/// Tools of one server; more than any model can choose among.
-const MOST_TOOLS: usize = 1000;
-/// Bytes of their list; what is longer leaves a model no room.
-const LONGEST_LIST: usize = 1 << 20;
-/// Bytes of a tool's name.
-const LONGEST_NAME: usize = 256;
-/// Pages of the list; a cursor that leads nowhere ends here.
-const MOST_PAGES: usize = 100;
-/// How long the exit status and the rest of stderr are waited for, once stdout has ended.
-const OBITUARY: Duration = Duration::from_millis(200);
+/// Maximum number of tools of one server; no model can choose among more.
+const MAX_TOOLS: usize = 1000;
+/// Maximum size of the list of tools; a longer one leaves no room in the context window.
+const MAX_LIST_BYTES: usize = 1 << 20;
+const MAX_TOOL_NAME_BYTES: usize = 256;
+/// Maximum number of pages of the list, against a cursor that never ends.
+const MAX_PAGES: usize = 100;
+/// How long to wait for the exit status and the rest of stderr after stdout has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Why a server is not there.
+/// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The program does not run: a wrong name, no right to run it.
-    #[error("`{command}` cannot be started: {said}")]
+    /// The program could not be started, for example because its name is wrong.
+    #[error("`{command}` cannot be started: {message}")]
     NotStarted {
         /// The program as configured.
         command: String,
-        /// The system's words.
-        said: String,
+        /// The error of the system.
+        message: String,
     },
-    /// It said too little within the bound, and was killed.
-    #[error("it was not ready within {} s and was killed{last_words}", after.as_secs_f64())]
+    /// The server was not ready in time, and was killed.
+    #[error("it was not ready within {} s and was killed{stderr}", timeout.as_secs_f64())]
     TimedOut {
-        /// The bound.
-        after: Duration,
-        /// What it said on stderr.
-        last_words: LastWords,
+        /// The start timeout.
+        timeout: Duration,
+        /// The end of its stderr.
+        stderr: StderrTail,
     },
-    /// A server that somebody else runs did not answer within the bound.
-    #[error("it was not ready within {} s", after.as_secs_f64())]
-    Silent {
-        /// The bound.
-        after: Duration,
+    /// An attached server was not ready in time.
+    #[error("it was not ready within {} s", timeout.as_secs_f64())]
+    AttachTimedOut {
+        /// The start timeout.
+        timeout: Duration,
     },
-    /// It ended, or what it says is not the protocol.
-    #[error("{said}{last_words}")]
+    /// The server ended, or violated the protocol.
+    #[error("{message}{stderr}")]
     Failed {
-        /// What happened.
-        said: String,
-        /// What it said on stderr.
-        last_words: LastWords,
+        /// A description of the failure.
+        message: String,
+        /// The end of its stderr.
+        stderr: StderrTail,
     },
 }
 
@@ -71,179 +70,187 @@ pub enum StartError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
-    /// Its name, any text.
+    /// The name, any text.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     #[serde(default)]
     pub input_schema: Value,
     #[serde(default)]
-    annotations: Option<Annotations>,
+    annotations: Option<ToolAnnotations>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Annotations {
+struct ToolAnnotations {
     read_only_hint: Option<bool>,
 }
 
 impl ListedTool {
-    /// Its server says that it changes nothing.
+    /// Whether the server declares that the tool changes nothing.
     pub fn is_read_only(&self) -> bool {
         self.annotations.as_ref().and_then(|annotations| annotations.read_only_hint) == Some(true)
     }
 }
 
-/// A running server that has been greeted. Dropping it kills the process and everything it started.
+/// An initialized connection to a server. Dropping it kills the process and everything that it started.
 pub(crate) struct Connection {
-    pub(crate) peer: Peer,
-    /// `None` for a server that somebody else runs.
+    pub(crate) client: RpcClient,
+    /// The process of the server; `None` for an attached server.
     process: Option<Mutex<Process>>,
-    stderr: Arc<StderrRing>,
+    stderr: Arc<StderrBuffer>,
     stderr_reader: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Connection {
-    /// Starts the server, greets it and asks for its tools, all within `config.start_timeout`; a server that is
-    /// not ready by then is killed.
+    /// Starts the server, initializes the connection and requests the tools, all within `config.start_timeout`. A server
+    /// that is not ready by then is killed.
     pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Vec<ListedTool>), StartError> {
-        let stderr = Arc::new(StderrRing::default());
+        let stderr = Arc::new(StderrBuffer::default());
         let ready = async {
             let connection = Self::start(config, &stderr)?;
-            match connection.greet().await {
+            match connection.initialize().await {
                 Ok(tools) => Ok((connection, tools)),
-                Err(said) => {
-                    let said = connection.obituary(said).await;
-                    Err(StartError::Failed { said, last_words: stderr.last_words() })
+                Err(message) => {
+                    let message = connection.describe_failure(message).await;
+                    Err(StartError::Failed { message, stderr: stderr.tail() })
                 }
             }
         };
-        let after = config.start_timeout;
-        tokio::time::timeout(after, ready)
+        let timeout = config.start_timeout;
+        tokio::time::timeout(timeout, ready)
             .await
-            .unwrap_or_else(|_| Err(StartError::TimedOut { after, last_words: stderr.last_words() }))
+            .unwrap_or_else(|_| Err(StartError::TimedOut { timeout, stderr: stderr.tail() }))
     }
 
-    /// Greets a server that somebody else runs, over `input` and `output`, and asks for its tools, all within `after`.
+    /// Initializes a connection to a server that another program runs, over `input` and `output`, and requests its tools,
+    /// all within `timeout`.
     pub(crate) async fn attach(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
-        after: Duration,
+        timeout: Duration,
     ) -> Result<(Self, Vec<ListedTool>), StartError> {
-        let stderr = Arc::new(StderrRing::default());
-        let last_words = stderr.last_words();
-        let peer = Peer::new(input, output);
-        let connection = Self { peer, process: None, stderr, stderr_reader: Mutex::new(None) };
-        match tokio::time::timeout(after, connection.greet()).await {
+        let connection = Self {
+            client: RpcClient::new(input, output),
+            process: None,
+            stderr: Arc::new(StderrBuffer::default()),
+            stderr_reader: Mutex::new(None),
+        };
+        match tokio::time::timeout(timeout, connection.initialize()).await {
             Ok(Ok(tools)) => Ok((connection, tools)),
-            Ok(Err(said)) => Err(StartError::Failed { said, last_words }),
-            Err(_) => Err(StartError::Silent { after }),
+            Ok(Err(message)) => Err(StartError::Failed { message, stderr: StderrTail::default() }),
+            Err(_) => Err(StartError::AttachTimedOut { timeout }),
         }
     }
 
-    fn start(config: &ServerConfig, stderr: &Arc<StderrRing>) -> Result<Self, StartError> {
+    fn start(config: &ServerConfig, stderr: &Arc<StderrBuffer>) -> Result<Self, StartError> {
         let (process, pipes) = Process::start(config).map_err(|error| StartError::NotStarted {
             command: config.command.clone(),
-            said: error.to_string(),
+            message: error.to_string(),
         })?;
-        let ring = Arc::clone(stderr);
-        let reader = tokio::spawn(async move { ring.follow(pipes.stderr).await });
+        let buffer = Arc::clone(stderr);
+        let reader = tokio::spawn(async move { buffer.read_all(pipes.stderr).await });
         Ok(Self {
-            peer: Peer::new(pipes.stdin, pipes.stdout),
+            client: RpcClient::new(pipes.stdin, pipes.stdout),
             process: Some(Mutex::new(process)),
             stderr: Arc::clone(stderr),
             stderr_reader: Mutex::new(Some(reader)),
         })
     }
 
-    /// The handshake, then every page of the list.
-    async fn greet(&self) -> Result<Vec<ListedTool>, String> {
-        let hello = json!({
+    /// Performs the handshake, then requests every page of the list of tools.
+    async fn initialize(&self) -> Result<Vec<ListedTool>, String> {
+        let params = json!({
             "protocolVersion": REVISION,
             "capabilities": {},
             "clientInfo": { "name": "ibeam", "version": env!("CARGO_PKG_VERSION") },
         });
-        let answer = self.peer.request("initialize", hello).await.map_err(|error| error.to_string())?;
-        let Welcome { protocol_version, capabilities } = read("initialize", &answer)?;
+        let result = self.client.request("initialize", params).await.map_err(|error| error.to_string())?;
+        let InitializeResult { protocol_version, capabilities } = parse_result("initialize", &result)?;
         if !KNOWN_REVISIONS.contains(&protocol_version.as_str()) {
             let revision = elide_end(&protocol_version, MAX_QUOTED_CHARS);
-            return Err(format!("it speaks revision `{revision}` of MCP, which is not known here"));
+            return Err(format!("it uses revision `{revision}` of MCP, which is not supported"));
         }
-        self.peer.notify("notifications/initialized", json!({}));
+        self.client.notify("notifications/initialized", json!({}));
         let has_tools = capabilities.get("tools").is_some();
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
         let mut length = 0;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let page = match self.peer.request("tools/list", params).await {
+            let page = match self.client.request("tools/list", params).await {
                 Ok(page) => page,
-                Err(RequestError::Refused(error)) if error.code == METHOD_NOT_FOUND && !has_tools => {
+                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !has_tools => {
                     return Ok(Vec::new());
                 }
                 Err(error) => return Err(error.to_string()),
             };
             length += page.get().len();
-            if length > LONGEST_LIST {
-                return Err(format!("its list of tools is longer than {} kB", LONGEST_LIST >> 10));
+            if length > MAX_LIST_BYTES {
+                return Err(format!("its list of tools is longer than {} kB", MAX_LIST_BYTES >> 10));
             }
-            let Page { tools: more, next_cursor } = read("tools/list", &page)?;
-            if more.iter().any(|tool| tool.name.len() > LONGEST_NAME) {
-                return Err(format!("the name of a tool is longer than {LONGEST_NAME} bytes"));
+            let ListToolsResult { tools: more, next_cursor } = parse_result("tools/list", &page)?;
+            if more.iter().any(|tool| tool.name.len() > MAX_TOOL_NAME_BYTES) {
+                return Err(format!("the name of a tool is longer than {MAX_TOOL_NAME_BYTES} bytes"));
             }
             tools.extend(more);
-            if tools.len() > MOST_TOOLS {
-                return Err(format!("it offers more than {MOST_TOOLS} tools"));
+            if tools.len() > MAX_TOOLS {
+                return Err(format!("it offers more than {MAX_TOOLS} tools"));
             }
             match next_cursor.filter(|cursor| !cursor.is_empty()) {
                 Some(next) => cursor = Some(next),
                 None => return Ok(tools),
             }
         }
-        Err(format!("its list of tools has more than {MOST_PAGES} pages"))
+        Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    /// What ended the conversation: the exit status where there is one, else `said`. Waits a little for that to be
-    /// known, then ends what is left of the process.
-    pub(crate) async fn obituary(&self, said: String) -> String {
-        let (Some(closed), Some(process)) = (self.peer.closed(), &self.process) else { return said };
+    /// Returns the exit status as a message if the server has exited, else `message`. Waits at most twice
+    /// `DRAIN_TIMEOUT` for the status and the rest of stderr, and kills what is left of the process.
+    pub(crate) async fn describe_failure(&self, message: String) -> String {
+        let (Some(closed), Some(process)) = (self.client.close_reason(), &self.process) else {
+            return message;
+        };
         let mut process = process.lock().await;
-        let status = process.status(OBITUARY).await;
+        let status = process.exit_status_within(DRAIN_TIMEOUT).await;
         process.kill();
-        if let Some(rest) = self.stderr_reader.lock().await.take() {
-            // Somebody else may still hold the pipe, or the flood go on.
-            let _in_time = tokio::time::timeout(OBITUARY, rest).await;
+        if let Some(reader) = self.stderr_reader.lock().await.take() {
+            // Another process may still hold the pipe, or write without end.
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, reader).await;
         }
         match (closed, status) {
-            (Closed::Ended, Some(status)) => format!("it ended ({status})"),
-            (Closed::Ended | Closed::Broken(_) | Closed::HungUp, _) => said,
+            (CloseReason::EndOfOutput, Some(status)) => format!("it ended ({status})"),
+            (CloseReason::EndOfOutput | CloseReason::InvalidOutput(_) | CloseReason::ClosedByClient, _) => {
+                message
+            }
         }
     }
 
-    pub(crate) fn last_words(&self) -> LastWords {
-        self.stderr.last_words()
+    pub(crate) fn stderr_tail(&self) -> StderrTail {
+        self.stderr.tail()
     }
 
-    /// Ends the process and everything it started, soon after this call.
+    /// Kills the process and everything that it started, without waiting for their end.
     pub(crate) async fn kill(&self) {
         if let Some(process) = &self.process {
             process.lock().await.kill();
         }
     }
 
-    /// Closes its stdin, then ends the process and everything it started, within twice `grace` and a little.
-    pub(crate) async fn end(&self, grace: Duration) {
-        self.peer.hang_up();
+    /// Closes stdin of the server, then ends the process and everything that it started, within slightly more than twice
+    /// `grace`.
+    pub(crate) async fn shut_down(&self, grace: Duration) {
+        self.client.close();
         if let Some(process) = &self.process {
-            process.lock().await.end(grace).await;
+            process.lock().await.shut_down(grace).await;
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Welcome {
+struct InitializeResult {
     protocol_version: String,
     #[serde(default)]
     capabilities: Value,
@@ -251,13 +258,13 @@ struct Welcome {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct ListToolsResult {
     tools: Vec<ListedTool>,
     next_cursor: Option<String>,
 }
 
-fn read<'a, T: Deserialize<'a>>(method: &str, answer: &'a RawValue) -> Result<T, String> {
-    serde_json::from_str(answer.get()).map_err(|error| {
-        elide_end(&format!("its answer to `{method}` is not as it should be: {error}"), MAX_QUOTED_CHARS)
+fn parse_result<'a, T: Deserialize<'a>>(method: &str, result: &'a RawValue) -> Result<T, String> {
+    serde_json::from_str(result.get()).map_err(|error| {
+        elide_end(&format!("its answer to `{method}` is not valid: {error}"), MAX_QUOTED_CHARS)
     })
 }

@@ -1,20 +1,20 @@
-//! One message a line: bytes to lines, none longer than the cap.
+//! Splits a byte stream into lines with a length limit. Each line is one message.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-/// The longest line that is read; a page of results is far below it.
-pub(crate) const LINE_LIMIT: usize = 16 << 20;
-const CHUNK: usize = 64 << 10;
+/// Maximum length of a line; a page of results is far below it.
+pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// Why no further line comes.
+/// The reason why the next line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
-    /// More than the cap without a line end.
-    #[error("it wrote a line of more than {} MB", LINE_LIMIT >> 20)]
+    /// The line is longer than `MAX_LINE_BYTES`.
+    #[error("it wrote a line of more than {} MB", MAX_LINE_BYTES >> 20)]
     TooLong,
-    /// The pipe failed.
+    /// The pipe returned an error.
     #[error("its output cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -27,14 +27,15 @@ pub(crate) struct Lines<R> {
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader: BufReader::with_capacity(CHUNK, reader), line: Vec::new() }
+        Self { reader: BufReader::with_capacity(CHUNK_BYTES, reader), line: Vec::new() }
     }
 
-    /// The next line without its end; `None` after the last. Dropping the future loses what was read of the line.
+    /// Returns the next line without its line end; `None` after the last line. Not cancel safe: dropping the future loses
+    /// the part of the line that was read.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, LineError> {
         let Self { reader, line } = self;
         line.clear();
-        line.shrink_to(CHUNK);
+        line.shrink_to(CHUNK_BYTES);
         loop {
             let chunk = reader.fill_buf().await?;
             if chunk.is_empty() {
@@ -42,7 +43,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             let end = memchr::memchr(b'\n', chunk);
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or(chunk);
-            if line.len() + part.len() > LINE_LIMIT {
+            if line.len() + part.len() > MAX_LINE_BYTES {
                 return Err(LineError::TooLong);
             }
             line.extend_from_slice(part);
@@ -62,34 +63,34 @@ mod tests {
 
     use super::*;
 
-    /// Writes `chunks` one by one and gives the lines that are read.
-    fn lines_of(chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    /// Writes `chunks` one by one and returns the lines that are read.
+    fn read_lines(chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (mut ours, theirs) = duplex(64);
+            let (mut writer, reader) = duplex(64);
             tokio::spawn(async move {
                 for chunk in chunks {
-                    ours.write_all(&chunk).await.unwrap();
+                    writer.write_all(&chunk).await.unwrap();
                 }
             });
-            let mut lines = Lines::new(theirs);
-            let mut read = Vec::new();
+            let mut lines = Lines::new(reader);
+            let mut found = Vec::new();
             while let Some(line) = lines.next().await.unwrap() {
-                read.push(line.to_vec());
+                found.push(line.to_vec());
             }
-            read
+            found
         })
     }
 
     proptest! {
         #[test]
-        fn any_chunking_gives_the_same_lines(
+        fn the_lines_do_not_depend_on_the_chunks(
             lines in prop::collection::vec("[a-z]{1,90}", 0..6),
             cuts in prop::collection::vec(1_usize..40, 1..20),
-            ends in any::<bool>(),
+            has_line_end in any::<bool>(),
         ) {
             let mut bytes = lines.join("\n").into_bytes();
-            if ends && !bytes.is_empty() {
+            if has_line_end && !bytes.is_empty() {
                 bytes.push(b'\n');
             }
             let mut chunks = Vec::new();
@@ -101,12 +102,12 @@ mod tests {
                 rest = after;
             }
             let expect: Vec<Vec<u8>> = lines.into_iter().map(String::into_bytes).collect();
-            prop_assert_eq!(lines_of(chunks), expect);
+            prop_assert_eq!(read_lines(chunks), expect);
         }
     }
 
     #[test]
-    fn a_line_of_just_the_cap_is_read_and_one_byte_more_is_refused() {
+    fn a_line_of_the_maximum_length_is_read_and_a_longer_one_is_an_error() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let read = |length: usize| {
             runtime.block_on(async {
@@ -114,7 +115,7 @@ mod tests {
                 Lines::new(text.as_slice()).next().await.map(|line| line.map(<[u8]>::len))
             })
         };
-        assert_eq!(read(LINE_LIMIT).unwrap(), Some(LINE_LIMIT));
-        assert!(matches!(read(LINE_LIMIT + 1), Err(LineError::TooLong)));
+        assert_eq!(read(MAX_LINE_BYTES).unwrap(), Some(MAX_LINE_BYTES));
+        assert!(matches!(read(MAX_LINE_BYTES + 1), Err(LineError::TooLong)));
     }
 }

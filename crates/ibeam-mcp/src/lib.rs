@@ -1,19 +1,19 @@
-//! MCP servers over stdio: started, spoken to and ended within bounds; their tools become tools of ours.
+//! A client for MCP servers over stdio, whose tools become tools of a run.
 //!
-//! Speaks JSON-RPC itself rather than through `rmcp`, which bounds neither a line nor stderr and ends only the
-//! direct child. Refuses HTTP servers, every request of a server but `ping`, and to decide what is permitted.
+//! Implements JSON-RPC itself: the crate `rmcp` limits neither a line nor stderr, and ends only the direct child. Rejects
+//! servers over HTTP and every request of a server except `ping`. Does not decide what is permitted.
 //! Source: modelcontextprotocol.io, revision 2025-06-18.
 
+mod call_result;
 mod connection;
-mod content;
 mod framing;
-mod last_words;
 mod message;
-mod name;
-mod peer;
 mod process;
+mod rpc_client;
 mod server;
+mod stderr_tail;
 mod tool;
+mod tool_name;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,27 +23,27 @@ use std::time::Duration;
 pub use connection::{ListedTool, StartError};
 pub use ibeam_sandbox::Launcher;
 pub use server::Server;
-pub use tool::offer;
+pub use tool::tool_set;
 
-/// How a server is started, and how long it is waited for.
+/// The settings with which a server is started.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The name that people gave it.
+    /// The configured name of the server.
     pub name: String,
-    /// The program: a name looked for in `programs`, or a path.
+    /// The program: a name to look up in `programs`, or a path.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// All variables it gets; nothing is inherited.
+    /// All environment variables of the program.
     pub environment: Vec<(OsString, OsString)>,
-    /// The directory it runs in.
+    /// The working directory of the program.
     pub directory: PathBuf,
-    /// Absolute directories in which its program is looked for, in order.
+    /// Absolute directories in which the program is looked up, in order.
     pub programs: Vec<PathBuf>,
-    /// Where it is forked.
+    /// The launcher that forks the program.
     pub launcher: Arc<Launcher>,
-    /// The longest from its start to the list of its tools.
+    /// The limit from the start of the server to its complete list of tools.
     pub start_timeout: Duration,
-    /// The longest a call may take.
+    /// The limit of one call.
     pub call_timeout: Duration,
 }

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, as MCP uses it: what goes out, what comes in.
+//! The messages of JSON-RPC 2.0, as far as MCP uses them.
 
 use ibeam_protocol::elide_end;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 /// Maximum number of characters of a server's text that a message of ibeam quotes.
 pub(crate) const MAX_QUOTED_CHARS: usize = 400;
-/// "The method does not exist or is not available."
+/// The error code for a method that does not exist or is not available.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A request, or without `id` a notification.
+/// A request; without `id`, a notification.
 #[derive(Serialize)]
 pub(crate) struct Outgoing<'a, P> {
     jsonrpc: &'static str,
@@ -30,24 +30,24 @@ impl<'a, P: Serialize> Outgoing<'a, P> {
     }
 }
 
-/// What a server wrote.
+/// A message of a server.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// The answer to a request of ours.
+    /// The response to a request of the client.
     Response {
-        /// Ours.
+        /// The id of the request.
         id: u64,
-        /// The result, not yet looked into, or the error.
-        answer: Result<Box<RawValue>, RpcError>,
+        /// The result as unparsed JSON, or the error.
+        result: Result<Box<RawValue>, RpcError>,
     },
-    /// It wants something; `id` is to be echoed.
+    /// A request of the server.
     Request {
-        /// Theirs.
+        /// The id for the reply.
         id: Value,
-        /// What they want.
+        /// The method.
         method: String,
     },
-    /// It tells something.
+    /// A notification of the server.
     Notification,
 }
 
@@ -68,8 +68,9 @@ struct Envelope {
     error: Option<RpcError>,
 }
 
-/// The messages of a line: one, or those of a batch, which revision 2025-03-26 has. `None` when it is no message.
-pub(crate) fn parse(line: &[u8]) -> Option<Vec<Incoming>> {
+/// Returns the messages of a line: one, or several in a batch, which revision 2025-03-26 allows. `None` if the line is not
+/// a message.
+pub(crate) fn parse_line(line: &[u8]) -> Option<Vec<Incoming>> {
     let envelopes: Vec<Envelope> = match line.iter().find(|byte| !byte.is_ascii_whitespace())? {
         b'[' => serde_json::from_slice(line).ok()?,
         _ => vec![serde_json::from_slice(line).ok()?],
@@ -82,22 +83,22 @@ fn incoming(Envelope { id, method, result, error }: Envelope) -> Option<Incoming
         (Some(id), Some(method)) => Some(Incoming::Request { id, method }),
         (None, Some(_)) => Some(Incoming::Notification),
         (Some(id), None) => {
-            // Some servers give our number back as text.
+            // Some servers return the id as text.
             let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
-            let answer = match error {
+            let result = match error {
                 Some(RpcError { code, message }) => {
                     Err(RpcError { code, message: elide_end(&message, MAX_QUOTED_CHARS) })
                 }
                 None => Ok(result.or_else(|| RawValue::from_string("null".to_owned()).ok())?),
             };
-            Some(Incoming::Response { id, answer })
+            Some(Incoming::Response { id, result })
         }
-        // An error without an id is about a line that they could not read.
+        // An error without an id is about a line that the server could not parse.
         (None, None) => error.map(|_| Incoming::Notification),
     }
 }
 
-/// The answer to a request of theirs: `ping` is the only one there is.
+/// Returns the reply to a request of the server. Only `ping` is supported.
 pub(crate) fn reply(id: &Value, method: &str) -> Value {
     match method {
         "ping" => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
@@ -117,30 +118,30 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expect: &str) {
-        assert_eq!(format!("{:?}", parse(line.as_bytes())), expect, "{line}");
+        assert_eq!(format!("{:?}", parse_line(line.as_bytes())), expect, "{line}");
     }
 
     #[test]
-    fn a_response_has_our_id_as_number_or_text() {
-        let expect = "Some([Response { id: 7, answer: Ok(RawValue({\"a\":1})) }])";
+    fn a_response_has_the_id_as_number_or_text() {
+        let expect = "Some([Response { id: 7, result: Ok(RawValue({\"a\":1})) }])";
         check(r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#, expect);
         check(r#"{"jsonrpc":"2.0","id":"7","result":{"a":1}}"#, expect);
         check(
             r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#,
-            r#"Some([Response { id: 7, answer: Err(RpcError { code: -32601, message: "no" }) }])"#,
+            r#"Some([Response { id: 7, result: Err(RpcError { code: -32601, message: "no" }) }])"#,
         );
-        check(r#"{"id":7}"#, "Some([Response { id: 7, answer: Ok(RawValue(null)) }])");
+        check(r#"{"id":7}"#, "Some([Response { id: 7, result: Ok(RawValue(null)) }])");
     }
 
     #[test]
-    fn requests_notifications_and_batches_are_told_apart() {
+    fn requests_notifications_and_batches_are_distinguished() {
         check(r#"{"id":"x","method":"ping"}"#, r#"Some([Request { id: String("x"), method: "ping" }])"#);
         check(r#"{"method":"notifications/message","params":{}}"#, "Some([Notification])");
         check(r#" [{"method":"a"},{"method":"b"}]"#, "Some([Notification, Notification])");
     }
 
     #[test]
-    fn what_is_no_message_is_none() {
+    fn an_invalid_line_has_no_messages() {
         for line in
             ["", "y", "{}", "Server started", "[1]", r#"{"id":"seven","result":1}"#, "{\"id\":1", "\u{1}"]
         {
@@ -150,17 +151,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_messages_or_none(line in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _total = parse(&line);
+        fn any_bytes_can_be_parsed(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_line(&line);
         }
 
         #[test]
-        fn an_answer_to_our_number_is_always_found(id: u64, words in ".*") {
-            let line = serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": words }).to_string();
-            let found = parse(line.as_bytes());
-            let found = found.as_deref();
-            let is_ours = matches!(found, Some([Incoming::Response { id: same, .. }]) if *same == id);
-            prop_assert!(is_ours);
+        fn a_response_has_the_id_of_its_request(id: u64, text in ".*") {
+            let line = serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": text }).to_string();
+            let messages = parse_line(line.as_bytes());
+            let has_id =
+                matches!(messages.as_deref(), Some([Incoming::Response { id: parsed, .. }]) if *parsed == id);
+            prop_assert!(has_id);
         }
     }
 }

@@ -67,19 +67,19 @@ impl Process {
     }
 
     /// How the server itself ended, if it does so within `patience`.
-    pub(crate) async fn status(&mut self, patience: Duration) -> Option<ExitStatus> {
+    pub(crate) async fn exit_status_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
         let ended = async {
             while self.tree.status().is_none() {
                 self.changed().await;
             }
         };
-        let _in_time = tokio::time::timeout(patience, ended).await;
+        let _in_time = tokio::time::timeout(timeout, ended).await;
         self.tree.status()
     }
 
     /// Ends it and everything it started. Its stdin is closed already; it gets `grace` to take the hint, and as
     /// long again after TERM.
-    pub(crate) async fn end(&mut self, grace: Duration) {
+    pub(crate) async fn shut_down(&mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.gone()).await.is_err() {
             self.tree.terminate();
             let _in_time = tokio::time::timeout(grace, self.gone()).await;

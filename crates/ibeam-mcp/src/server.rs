@@ -1,4 +1,4 @@
-//! A server of a run: started once, started again once after a crash, ended with the run.
+//! A server of a run: started with the run, restarted once after a crash, ended with the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,45 +9,45 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 use crate::ServerConfig;
+use crate::call_result::parse_outcome;
 use crate::connection::{Connection, ListedTool, StartError};
-use crate::content;
 use crate::message::MAX_QUOTED_CHARS;
-use crate::peer::RequestError;
+use crate::rpc_client::RequestError;
 
-/// A server that has told its tools. Dropping it kills the process and everything it started.
+/// A server whose tools are known. Dropping it kills the process and everything that it started.
 pub struct Server {
     name: String,
     call_timeout: Duration,
-    /// How it is started again; `None` for a server that somebody else runs.
+    /// The settings for a restart; `None` for an attached server.
     config: Option<ServerConfig>,
     tools: Vec<ListedTool>,
-    life: Mutex<Life>,
+    state: Mutex<ServerState>,
 }
 
-enum Life {
-    /// It runs, or ran when somebody looked last.
-    Running { connection: Arc<Connection>, may_restart: bool },
-    /// It is gone for good; why.
-    Over(String),
+enum ServerState {
+    /// The server runs, unless it crashed after the last check.
+    Running { connection: Arc<Connection>, can_restart: bool },
+    /// The server has ended and is not restarted, for this reason.
+    Ended(String),
 }
 
 impl Server {
-    /// Starts a server and asks for its tools. Dropping the future kills it.
+    /// Starts a server and requests its tools. Dropping the future kills it.
     ///
     /// # Errors
-    /// It is not there; no process of it is left.
+    /// The server could not be started; no process of it is left.
     pub async fn start(config: ServerConfig) -> Result<Self, StartError> {
         let (connection, tools) = Connection::open(&config).await?;
-        let life = Life::Running { connection: Arc::new(connection), may_restart: true };
+        let state = ServerState::Running { connection: Arc::new(connection), can_restart: true };
         let (name, call_timeout) = (config.name.clone(), config.call_timeout);
-        Ok(Self { name, call_timeout, config: Some(config), tools, life: Mutex::new(life) })
+        Ok(Self { name, call_timeout, config: Some(config), tools, state: Mutex::new(state) })
     }
 
-    /// Connects to a server that somebody else runs: `input` is read by it, `output` written. It is not started again
-    /// when it goes away. Must be called within an async runtime.
+    /// Connects to a server that another program runs, which reads from `input` and writes to `output`. It is not
+    /// restarted when it ends. Must be called within an async runtime.
     ///
     /// # Errors
-    /// The server does not answer within `start_timeout`, or does not speak the protocol.
+    /// The server does not respond within `start_timeout`, or violates the protocol.
     pub async fn attach(
         name: String,
         input: impl AsyncWrite + Send + Unpin + 'static,
@@ -56,99 +56,101 @@ impl Server {
         call_timeout: Duration,
     ) -> Result<Self, StartError> {
         let (connection, tools) = Connection::attach(input, output, start_timeout).await?;
-        let life = Life::Running { connection: Arc::new(connection), may_restart: false };
-        Ok(Self { name, call_timeout, config: None, tools, life: Mutex::new(life) })
+        let state = ServerState::Running { connection: Arc::new(connection), can_restart: false };
+        Ok(Self { name, call_timeout, config: None, tools, state: Mutex::new(state) })
     }
 
-    /// The name that people gave it.
+    /// Returns the configured name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its tools, in its own order.
+    /// Returns the tools in the order of the server's list.
     pub fn tools(&self) -> &[ListedTool] {
         &self.tools
     }
 
-    /// Ends the server: closes its stdin, waits `grace`, then TERM, waits `grace`, then KILL to all that is left.
+    /// Ends the server: closes its stdin, sends TERM after `grace` and KILL after another `grace`.
     pub async fn shut_down(&self, grace: Duration) {
-        let ended = Life::Over("the run is over".to_owned());
-        let life = std::mem::replace(&mut *self.life.lock().await, ended);
-        if let Life::Running { connection, .. } = life {
-            connection.end(grace).await;
+        let ended = ServerState::Ended("the run is over".to_owned());
+        let state = std::mem::replace(&mut *self.state.lock().await, ended);
+        if let ServerState::Running { connection, .. } = state {
+            connection.shut_down(grace).await;
         }
     }
 
-    /// Calls a tool and waits for its result. Dropping the future tells the server to stop.
+    /// Calls a tool and waits for its result. Dropping the future cancels the call.
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> ToolOutcome {
         let name = self.name();
         let connection = match self.connection().await {
             Ok(connection) => connection,
-            Err(said) => return ToolOutcome::error(format!("the MCP server `{name}` is gone: {said}")),
+            Err(reason) => {
+                return ToolOutcome::error(format!("the MCP server `{name}` does not run: {reason}"));
+            }
         };
         let params = json!({ "name": tool, "arguments": arguments });
-        let answer = connection.peer.request("tools/call", params);
-        match tokio::time::timeout(self.call_timeout, answer).await {
-            Ok(Ok(result)) => content::outcome(&result).unwrap_or_else(|error| {
-                let said = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
-                ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {said}"))
+        let result = connection.client.request("tools/call", params);
+        match tokio::time::timeout(self.call_timeout, result).await {
+            Ok(Ok(result)) => parse_outcome(&result).unwrap_or_else(|error| {
+                let detail = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
+                ToolOutcome::error(format!("the MCP server `{name}` returned an invalid result: {detail}"))
             }),
-            Ok(Err(RequestError::Refused(error))) => {
-                ToolOutcome::error(format!("the MCP server `{name}` refused the call: {}", error.message))
+            Ok(Err(RequestError::Rejected(error))) => {
+                ToolOutcome::error(format!("the MCP server `{name}` rejected the call: {}", error.message))
             }
-            Ok(Err(RequestError::Unwritable(error))) => ToolOutcome::error(error.to_string()),
-            Ok(Err(RequestError::Closed(why))) => {
-                let said = connection.obituary(why.to_string()).await;
+            Ok(Err(RequestError::NotSerializable(error))) => ToolOutcome::error(error.to_string()),
+            Ok(Err(RequestError::Closed(reason))) => {
+                let detail = connection.describe_failure(reason.to_string()).await;
                 ToolOutcome::error(format!(
-                    "the MCP server `{name}` failed during the call, whose effect is unknown: {said}{}",
-                    connection.last_words()
+                    "the MCP server `{name}` failed during the call, whose effect is unknown: {detail}{}",
+                    connection.stderr_tail()
                 ))
             }
             Err(_) => ToolOutcome::error(format!(
-                "`{tool}` of the MCP server `{name}` gave no result within {} s and was told to stop; its effect \
+                "`{tool}` of the MCP server `{name}` returned no result within {} s and was cancelled; its effect \
                  is unknown",
                 self.call_timeout.as_secs_f64()
             )),
         }
     }
 
-    /// The running server, started again if it has crashed for the first time. Dropping the future leaves the
-    /// next call to start it.
+    /// Returns the connection, after a restart if the server crashed for the first time. If the future is dropped, the next
+    /// call restarts the server.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
-        let mut life = self.life.lock().await;
-        let (dead, crashed, may_restart) = match &*life {
-            Life::Over(why) => return Err(why.clone()),
-            Life::Running { connection, may_restart } => match connection.peer.closed() {
+        let mut state = self.state.lock().await;
+        let (closed, close_reason, can_restart) = match &*state {
+            ServerState::Ended(reason) => return Err(reason.clone()),
+            ServerState::Running { connection, can_restart } => match connection.client.close_reason() {
                 None => return Ok(Arc::clone(connection)),
-                Some(why) => (Arc::clone(connection), why, *may_restart),
+                Some(reason) => (Arc::clone(connection), reason, *can_restart),
             },
         };
-        // Whatever is left of it goes before a new one comes.
-        dead.kill().await;
-        let why = if let Some(config) = self.config.as_ref().filter(|_| may_restart) {
+        // Processes of the crashed server must not run next to the new one.
+        closed.kill().await;
+        let reason = if let Some(config) = self.config.as_ref().filter(|_| can_restart) {
             match Connection::open(config).await {
                 Ok((connection, _)) => {
                     let connection = Arc::new(connection);
-                    *life = Life::Running { connection: Arc::clone(&connection), may_restart: false };
+                    *state = ServerState::Running { connection: Arc::clone(&connection), can_restart: false };
                     return Ok(connection);
                 }
-                Err(error) => format!("it failed ({crashed}) and could not be started again: {error}"),
+                Err(error) => format!("it failed ({close_reason}) and could not be restarted: {error}"),
             }
         } else if self.config.is_none() {
-            format!("it has failed ({crashed})")
+            format!("it has failed ({close_reason})")
         } else {
-            format!("it has failed twice in this run ({crashed}) and is not started again")
+            format!("it has failed twice in this run ({close_reason}) and is not restarted")
         };
-        *life = Life::Over(why.clone());
-        Err(why)
+        *state = ServerState::Ended(reason.clone());
+        Err(reason)
     }
 }
 
-/// The outcome of a call that was given up because the run ends.
-pub(crate) fn interrupted() -> ToolOutcome {
+/// Returns the outcome of a call that was cancelled because the run ends.
+pub(crate) fn interrupted_outcome() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
-        for_model: "interrupted: the run was stopped before the MCP server answered; the effect is unknown"
+        for_model: "interrupted: the run was stopped before the MCP server responded; the effect is unknown"
             .into(),
     }
 }

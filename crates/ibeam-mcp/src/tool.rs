@@ -1,4 +1,4 @@
-//! A server's tool, as a tool of ours.
+//! The tools of MCP servers, as tools of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Value, json};
 
 use crate::connection::ListedTool;
-use crate::name::safe_name;
-use crate::server::{Server, interrupted};
+use crate::server::{Server, interrupted_outcome};
+use crate::tool_name::safe_name;
 
-/// Characters of a description that the model is told.
-const DESCRIPTION: usize = 4000;
+/// Maximum number of characters of a description.
+const MAX_DESCRIPTION_CHARS: usize = 4000;
 
-/// The tools of `servers` under names that every model service takes; `only_reading` leaves out those that may
-/// change something.
-pub fn offer(servers: &[Arc<Server>], only_reading: bool) -> ToolSet {
-    let mut offered: ToolSet = BTreeMap::new();
+/// Returns the tools of `servers`, under names that every model API accepts; with `is_read_only`, only the tools that change
+/// nothing.
+pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
+    let mut tools: ToolSet = BTreeMap::new();
     for server in servers {
-        for tool in server.tools().iter().filter(|tool| !only_reading || tool.is_read_only()) {
-            let name = safe_name(server.name(), &tool.name, |name| offered.contains_key(name));
+        for tool in server.tools().iter().filter(|tool| !is_read_only || tool.is_read_only()) {
+            let name = safe_name(server.name(), &tool.name, |name| tools.contains_key(name));
             let spec = spec(&name, server.name(), tool);
             let tool = McpTool {
                 server: Arc::clone(server),
                 name: tool.name.as_str().into(),
-                read_only: tool.is_read_only(),
+                is_read_only: tool.is_read_only(),
                 spec,
             };
-            offered.insert(name, Arc::new(tool));
+            tools.insert(name, Arc::new(tool));
         }
     }
-    offered
+    tools
 }
 
 struct McpTool {
     server: Arc<Server>,
-    /// As the server knows it.
+    /// The name in the server's list.
     name: Arc<str>,
-    read_only: bool,
+    is_read_only: bool,
     spec: ToolSpec,
 }
 
@@ -66,23 +66,26 @@ impl Tool for McpTool {
             "providerIdentifier": server,
             "toolName": self.name,
         });
-        let access =
-            Access::Mcp { server: server.to_owned(), tool: self.name.to_string(), read_only: self.read_only };
+        let access = Access::Mcp {
+            server: server.to_owned(),
+            tool: self.name.to_string(),
+            read_only: self.is_read_only,
+        };
         let (server, name) = (Arc::clone(&self.server), Arc::clone(&self.name));
         Ok(PreparedCall::new(canonical, access, async move |context: ToolContext| {
             tokio::select! {
                 biased;
                 outcome = server.call(&name, &args) => outcome,
-                _ = context.stop.wait() => interrupted(),
+                _ = context.stop.wait() => interrupted_outcome(),
             }
         }))
     }
 }
 
 fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
-    // A description is an instruction to the model: nothing in it may be hidden from people.
+    // A description is an instruction to the model, so people must be able to see all of it.
     let description = escape_invisible(tool.description.as_deref().unwrap_or_default());
-    let description = match description.char_indices().nth(DESCRIPTION) {
+    let description = match description.char_indices().nth(MAX_DESCRIPTION_CHARS) {
         Some((end, _)) => format!("{}…", description.get(..end).unwrap_or_default()),
         None if description.trim().is_empty() => {
             format!("`{}` of the MCP server `{server}`", escape_to_one_line(&tool.name))
@@ -96,7 +99,7 @@ fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
     }
 }
 
-/// The server's schema; whatever it left out of what model services insist on.
+/// Returns the server's schema, with the fields that model APIs require.
 fn parameters(schema: &Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.shift_remove("$schema");
@@ -105,13 +108,13 @@ fn parameters(schema: &Value) -> Value {
         schema.insert("properties".to_owned(), json!({}));
     }
     let mut schema = Value::Object(schema);
-    show_hidden_texts(&mut schema);
+    escape_texts(&mut schema);
     schema
 }
 
-/// What the schema says in words, with what is not seen written out. Names and values stay: a call must have them
+/// Escapes invisible characters in the texts of a schema. Names and values stay unchanged, because a call must contain them
 /// exactly.
-fn show_hidden_texts(schema: &mut Value) {
+fn escape_texts(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -119,11 +122,11 @@ fn show_hidden_texts(schema: &mut Value) {
                     Value::String(text) if matches!(name.as_str(), "description" | "title" | "$comment") => {
                         *text = escape_invisible(text).into_owned();
                     }
-                    value => show_hidden_texts(value),
+                    value => escape_texts(value),
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(show_hidden_texts),
+        Value::Array(values) => values.iter_mut().for_each(escape_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_description_hides_is_written_out() {
+    fn invisible_characters_in_a_description_are_escaped() {
         let description = |text: &str| json!({ "type": "string", "description": text, "enum": ["\u{200b}"] });
         check(
             json!({ "type": "object", "properties": { "a": description("x\u{e0041}\u{202e}y") } }),
@@ -147,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_kept_and_completed() {
+    fn a_schema_is_completed() {
         check(Value::Null, json!({ "type": "object", "properties": {} }));
         check(json!({ "type": "object" }), json!({ "type": "object", "properties": {} }));
-        let whole =
+        let complete =
             json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
-        check(whole.clone(), whole);
+        check(complete.clone(), complete);
         check(
             json!({ "$schema": "x", "properties": { "a": true } }),
             json!({ "properties": { "a": true }, "type": "object" }),

@@ -193,7 +193,7 @@ impl Servers {
             PermissionMode::Default | PermissionMode::Force => false,
             PermissionMode::Plan | PermissionMode::Ask => true,
         };
-        ibeam_mcp::offer(&self.running, is_read_only)
+        ibeam_mcp::tool_set(&self.running, is_read_only)
     }
 
     /// Ends every server and everything that it started, within `timeout`.

@@ -124,7 +124,7 @@ fn f175_a_flood_on_stdout_is_no_mcp_server() {
     let Some(workspace) = workspace(&["flood_stdout"]) else { return };
     let scene = Scene::new([says("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &ran, "it writes what is no MCP message: `y`");
+    check_failed(&scene, &ran, "it writes lines that are not MCP messages: `y`");
 }
 
 #[test]
