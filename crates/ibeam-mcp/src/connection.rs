@@ -1,19 +1,23 @@
 //! A connection to a running server: its process, the handshake, its list of tools and the end of its stderr.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibeam_process::{CommandSpec, PipeReader, PipedProcess, ProcessTree, SpawnError, StartProcessError};
 use ibeam_protocol::elide_end;
+use rustix::fs::{Access, access};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::unix::pipe::Sender;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::ServerConfig;
 use crate::message::{MAX_QUOTED_CHARS, METHOD_NOT_FOUND};
-use crate::process::Process;
 use crate::rpc_client::{CloseReason, RequestError, RpcClient};
 use crate::stderr_tail::{StderrBuffer, StderrTail};
 
@@ -30,6 +34,8 @@ const MAX_TOOL_NAME_BYTES: usize = 256;
 const MAX_PAGES: usize = 100;
 /// How long to wait for the exit status and the rest of stderr after stdout has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long to wait for the end of a process tree that was killed.
+const KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -97,8 +103,8 @@ impl ListedTool {
 /// An initialized connection to a server. Dropping it kills the process and everything that it started.
 pub(crate) struct Connection {
     pub(crate) client: RpcClient,
-    /// The process of the server; `None` for an attached server.
-    process: Option<Mutex<Process>>,
+    /// The processes of the server; `None` for an attached server.
+    tree: Option<Mutex<ProcessTree>>,
     stderr: Arc<StderrBuffer>,
     stderr_reader: Mutex<Option<JoinHandle<()>>>,
 }
@@ -133,7 +139,7 @@ impl Connection {
     ) -> Result<(Self, Vec<ListedTool>), StartError> {
         let connection = Self {
             client: RpcClient::new(input, output),
-            process: None,
+            tree: None,
             stderr: Arc::new(StderrBuffer::default()),
             stderr_reader: Mutex::new(None),
         };
@@ -145,15 +151,14 @@ impl Connection {
     }
 
     fn start(config: &ServerConfig, stderr: &Arc<StderrBuffer>) -> Result<Self, StartError> {
-        let (process, pipes) = Process::start(config).map_err(|error| StartError::NotStarted {
-            command: config.command.clone(),
-            message: error.to_string(),
-        })?;
+        let (process, stdin) = start_process(config)
+            .map_err(|message| StartError::NotStarted { command: config.command.clone(), message })?;
         let buffer = Arc::clone(stderr);
-        let reader = tokio::spawn(async move { buffer.read_all(pipes.stderr).await });
+        let reader = PipeReader::new(process.stderr);
+        let reader = tokio::spawn(async move { buffer.read_all(reader).await });
         Ok(Self {
-            client: RpcClient::new(pipes.stdin, pipes.stdout),
-            process: Some(Mutex::new(process)),
+            client: RpcClient::new(stdin, process.stdout),
+            tree: Some(Mutex::new(process.tree)),
             stderr: Arc::clone(stderr),
             stderr_reader: Mutex::new(Some(reader)),
         })
@@ -209,12 +214,12 @@ impl Connection {
     /// Returns the exit status as a message if the server has exited, else `message`. Waits at most twice
     /// `DRAIN_TIMEOUT` for the status and the rest of stderr, and kills what is left of the process.
     pub(crate) async fn describe_failure(&self, message: String) -> String {
-        let (Some(closed), Some(process)) = (self.client.close_reason(), &self.process) else {
+        let (Some(closed), Some(tree)) = (self.client.close_reason(), &self.tree) else {
             return message;
         };
-        let mut process = process.lock().await;
-        let status = process.exit_status_within(DRAIN_TIMEOUT).await;
-        process.kill();
+        let mut tree = tree.lock().await;
+        let status = tree.exit_status_within(DRAIN_TIMEOUT).await;
+        tree.kill();
         if let Some(reader) = self.stderr_reader.lock().await.take() {
             // Another process may still hold the pipe, or write without end.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, reader).await;
@@ -233,19 +238,55 @@ impl Connection {
 
     /// Kills the process and everything that it started, without waiting for their end.
     pub(crate) async fn kill(&self) {
-        if let Some(process) = &self.process {
-            process.lock().await.kill();
+        if let Some(tree) = &self.tree {
+            tree.lock().await.kill();
         }
     }
 
-    /// Closes stdin of the server, then ends the process and everything that it started, within slightly more than twice
-    /// `grace`.
+    /// Closes stdin of the server, then ends the process and everything that it started: after `grace` with TERM, after
+    /// another `grace` with KILL.
     pub(crate) async fn shut_down(&self, grace: Duration) {
         self.client.close();
-        if let Some(process) = &self.process {
-            process.lock().await.shut_down(grace).await;
+        let Some(tree) = &self.tree else { return };
+        let mut tree = tree.lock().await;
+        if !tree.gone_within(grace).await {
+            tree.terminate();
+            tree.gone_within(grace).await;
         }
+        tree.kill();
+        tree.gone_within(KILL_TIMEOUT).await;
     }
+}
+
+/// Starts the program of a server; returns the pipe to its stdin too. Must be called within an async runtime.
+fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String> {
+    let program = find_program(config)?;
+    let command = std::iter::once(&config.command).chain(&config.args);
+    let command = CommandSpec {
+        program: &program,
+        arguments: &command.map(OsStr::new).collect::<Vec<_>>(),
+        environment: &config.environment,
+        directory: &config.directory,
+    };
+    PipedProcess::spawn(&config.launcher, &command).map_err(|error| match error {
+        StartProcessError::Spawn(SpawnError::Refused(errno)) => errno.to_string(),
+        StartProcessError::Spawn(SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_))
+        | StartProcessError::Pipe(_) => error.to_string(),
+    })
+}
+
+/// Returns the path of the program. A relative path starts in the server's directory; a name is looked up in `programs`.
+fn find_program(config: &ServerConfig) -> Result<PathBuf, String> {
+    if config.command.contains('/') {
+        return Ok(config.directory.join(&config.command));
+    }
+    let candidates = config.programs.iter().map(|directory| directory.join(&config.command));
+    let mut found = candidates.filter(|candidate| is_program(candidate));
+    found.next().ok_or_else(|| "no such program in PATH".to_owned())
+}
+
+fn is_program(candidate: &Path) -> bool {
+    candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok()
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,6 @@ mod call_result;
 mod connection;
 mod framing;
 mod message;
-mod process;
 mod rpc_client;
 mod server;
 mod stderr_tail;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use connection::{ListedTool, StartError};
-pub use ibeam_sandbox::Launcher;
+pub use ibeam_process::Launcher;
 pub use server::Server;
 pub use tool::tool_set;
 

@@ -1,43 +1,40 @@
 //! The end of a server's stderr: stored in a bounded buffer, and quoted when the server fails.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use ibeam_process::{BoundedBuffer, PipeReader};
 
 /// Bytes that are stored.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Characters that a message quotes.
 const MAX_QUOTED_CHARS: usize = 400;
-const CHUNK_BYTES: usize = 16 << 10;
 
 /// The last 64 KiB that a server wrote to stderr. Shared by the task that reads and the tasks that report failures.
-#[derive(Debug, Default)]
-pub(crate) struct StderrBuffer(Mutex<VecDeque<u8>>);
+#[derive(Debug)]
+pub(crate) struct StderrBuffer(Mutex<BoundedBuffer>);
+
+impl Default for StderrBuffer {
+    fn default() -> Self {
+        Self(Mutex::new(BoundedBuffer::new(0, BUFFER_BYTES)))
+    }
+}
 
 impl StderrBuffer {
-    /// Reads `pipe` to its end, whatever the length.
-    pub(crate) async fn read_all(&self, mut pipe: impl AsyncRead + Unpin) {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-            self.feed(chunk.get(..count).unwrap_or_default());
+    /// Reads stderr to its end, whatever the length.
+    pub(crate) async fn read_all(&self, mut reader: PipeReader) {
+        while let Some(bytes) = reader.next().await {
+            self.feed(bytes);
         }
     }
 
     fn feed(&self, bytes: &[u8]) {
-        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = bytes.get(bytes.len().saturating_sub(BUFFER_BYTES)..).unwrap_or_default();
-        let excess = (ring.len() + bytes.len()).saturating_sub(BUFFER_BYTES);
-        ring.drain(..excess);
-        ring.extend(bytes);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).feed(bytes);
     }
 
     /// Returns the end of stderr on one line, without control characters.
     pub(crate) fn tail(&self) -> StderrTail {
-        let ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = ring.iter().copied().collect();
-        drop(ring);
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).tail().to_vec();
         let text = String::from_utf8_lossy(&bytes).replace(char::is_control, " ");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let left_out = text.chars().count().saturating_sub(MAX_QUOTED_CHARS);
@@ -91,7 +88,7 @@ mod tests {
         }
         buffer.feed(&[b'y'; 3 * BUFFER_BYTES]);
         buffer.feed(b"end");
-        assert_eq!(buffer.0.lock().unwrap().len(), BUFFER_BYTES);
+        assert_eq!(buffer.0.lock().unwrap().tail().len(), BUFFER_BYTES);
         let message = buffer.tail().to_string();
         assert_eq!(message, format!("; its stderr ends with: … {}end", "y".repeat(397)));
     }

@@ -56,7 +56,6 @@ pub use git_references::paths_named_by_git;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_contents::PastContents;
 pub use shell::background::{BackgroundProcesses, CommandTimeouts};
-pub use shell::process_tree::ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
 /// The settings of the tools besides the workspace.

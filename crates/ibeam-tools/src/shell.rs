@@ -4,12 +4,10 @@
 //! no login shell and no start-up file, and commands get only the environment that they need.
 
 pub(crate) mod background;
-mod bounded_buffer;
 pub(crate) mod environment;
 mod network_hint;
+mod output_capture;
 mod path_monitor;
-mod pipes;
-pub(crate) mod process_tree;
 mod report;
 pub(crate) mod spawn;
 mod working_directory;
@@ -41,7 +39,7 @@ use network_hint::NetworkHint;
 pub(crate) use path_monitor::inventory;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
-use spawn::{Launcher, Running};
+use spawn::{BashLauncher, RunningCommand};
 
 /// How long output is read after the command itself has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
@@ -56,7 +54,7 @@ pub(crate) struct Shell {
 /// What all commands of a run share.
 struct CommandRunner {
     workspace: Arc<Workspace>,
-    launcher: Launcher,
+    launcher: BashLauncher,
     monitor: ProtectedPathMonitor,
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
@@ -94,7 +92,7 @@ impl ShellArguments {
 
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
-        let launcher = Launcher::new(workspace, &settings);
+        let launcher = BashLauncher::new(workspace, &settings);
         let monitor = ProtectedPathMonitor::new(workspace, &settings);
         let ToolSettings { background, log_directory, path_policy, .. } = settings;
         let network_hint = NetworkHint::new(background.launcher().is_confined());
@@ -113,7 +111,7 @@ impl Shell {
 }
 
 impl CommandRunner {
-    fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
+    fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<RunningCommand, Box<ToolOutcome>> {
         let path = args.directory_path();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
         let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
@@ -213,7 +211,7 @@ impl CommandRunner {
     async fn in_foreground(
         &self,
         args: &ShellArguments,
-        mut running: Running,
+        mut running: RunningCommand,
         context: &ToolContext,
     ) -> ToolOutcome {
         let timeout_ms = self.timeout_ms(args);
@@ -247,7 +245,7 @@ impl CommandRunner {
     async fn in_background(
         &self,
         args: &ShellArguments,
-        mut running: Running,
+        mut running: RunningCommand,
         context: &ToolContext,
     ) -> (ToolOutcome, bool) {
         let log = self.log_directory.as_deref().and_then(|directory| running.log_output(directory));
@@ -280,7 +278,7 @@ impl CommandRunner {
 }
 
 /// Reads output until the command ends, its time is up, or the run is asked to stop.
-async fn wait_for_end(running: &mut Running, time: Duration, context: &ToolContext) -> CommandEnd {
+async fn wait_for_end(running: &mut RunningCommand, time: Duration, context: &ToolContext) -> CommandEnd {
     let time_up = tokio::time::sleep(time);
     tokio::pin!(time_up);
     loop {
@@ -288,7 +286,7 @@ async fn wait_for_end(running: &mut Running, time: Duration, context: &ToolConte
             status = running.tree.ended() => return CommandEnd::Exited(status),
             () = &mut time_up => return CommandEnd::TimedOut,
             _ = context.stop.wait() => return CommandEnd::RunStopped,
-            () = running.pipes.read(), if running.pipes.is_open() => {}
+            () = running.output.read(), if running.output.is_open() => {}
         }
     }
 }
@@ -297,15 +295,15 @@ fn directory_argument<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::E
     lenient::text(from).map(Option::unwrap_or_default)
 }
 
-impl Running {
+impl RunningCommand {
     /// Reads the remaining output for at most `time`.
     async fn drain(&mut self, time: Duration) {
         let time_up = tokio::time::sleep(time);
         tokio::pin!(time_up);
-        while self.pipes.is_open() {
+        while self.output.is_open() {
             tokio::select! {
                 () = &mut time_up => return,
-                () = self.pipes.read() => {}
+                () = self.output.read() => {}
             }
         }
     }
@@ -318,7 +316,7 @@ impl Running {
             tokio::select! {
                 () = self.tree.gone() => {}
                 () = &mut time_up => return,
-                () = self.pipes.read(), if self.pipes.is_open() => {}
+                () = self.output.read(), if self.output.is_open() => {}
             }
         }
     }
@@ -342,7 +340,7 @@ impl Running {
     /// Writes the output from now on to a log, if one can be created.
     fn log_output(&mut self, directory: &Path) -> Option<PathBuf> {
         let path = directory.join(format!("shell-{}.log", self.tree.pid()));
-        self.pipes.log_to(&path).ok()?;
+        self.output.log_to(&path).ok()?;
         Some(path)
     }
 }

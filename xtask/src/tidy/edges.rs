@@ -29,12 +29,19 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "ibeam-tools",
-        may_use: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-files", "ibeam-sandbox"],
+        may_use: &[
+            "ibeam-protocol",
+            "ibeam-policy",
+            "ibeam-core",
+            "ibeam-files",
+            "ibeam-process",
+            "ibeam-sandbox",
+        ],
         exclusive: &["grep-searcher", "grep-regex", "similar"],
     },
     CrateRule {
         name: "ibeam-mcp",
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-process"],
         exclusive: &[],
     },
     CrateRule {
@@ -43,11 +50,11 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &["hyper", "hyper-util", "htmd", "html5ever", "url"],
     },
     CrateRule { name: "ibeam-sandbox", may_use: &["ibeam-protocol"], exclusive: &["libc"] },
+    CrateRule { name: "ibeam-process", may_use: &["ibeam-protocol", "ibeam-sandbox"], exclusive: &[] },
     CrateRule { name: "ibeam-files", may_use: &[], exclusive: &[] },
     CrateRule {
         name: "ibeam-hooks",
-        // `ibeam-tools` for its process trees only.
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-files", "ibeam-sandbox", "ibeam-tools"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-files", "ibeam-process"],
         exclusive: &[],
     },
     CrateRule {
@@ -73,6 +80,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",
+            "ibeam-process",
             "ibeam-mcp",
             "ibeam-web",
             "ibeam-sandbox",

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
-use ibeam_sandbox::{LaunchSpec, Launcher, SpawnError};
+use ibeam_process::{CommandSpec, Launcher, PipedProcess, StartProcessError};
 use tokio::sync::{Notify, watch};
 
 use super::path_monitor::ProtectedPathMonitor;
-use super::spawn::Running;
+use super::spawn::RunningCommand;
 
 /// How long the end of killed processes is waited for; the system may hold one for longer.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,15 +104,15 @@ impl BackgroundProcesses {
     }
 
     /// Starts a command.
-    pub(super) fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<ibeam_sandbox::SupervisedTree, SpawnError> {
-        let tree = self.0.launcher.spawn(launch);
+    pub(super) fn spawn(&self, command: &CommandSpec<'_>) -> Result<PipedProcess, StartProcessError> {
+        let process = PipedProcess::spawn_without_input(&self.0.launcher, command);
         self.0.started.notify_one();
-        tree
+        process
     }
 
     /// Reads the output of a command, so that the command never blocks, until no process of its tree is left. Then the
     /// monitor scans.
-    pub(super) fn adopt(&self, mut running: Running, monitor: ProtectedPathMonitor) {
+    pub(super) fn adopt(&self, mut running: RunningCommand, monitor: ProtectedPathMonitor) {
         let counted = RunningCount::new(self);
         let mut request = self.0.request.subscribe();
         tokio::spawn(async move {
@@ -124,7 +124,7 @@ impl BackgroundProcesses {
                             running.tree.kill();
                         }
                     }
-                    () = running.pipes.read(), if running.pipes.is_open() => {}
+                    () = running.output.read(), if running.output.is_open() => {}
                     Ok(()) = request.changed() => match *request.borrow_and_update() {
                         Request::KeepRunning => {}
                         Request::Terminate => running.tree.terminate(),

@@ -3,15 +3,19 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
+use ibeam_process::signal_name;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
 use super::path_monitor::{Finding, findings_text};
-use super::process_tree::signal_name;
-use super::spawn::Running;
+use super::spawn::RunningCommand;
 
 /// Returns the outcome of a command that has ended.
-pub(super) fn finished_outcome(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
+pub(super) fn finished_outcome(
+    command: &str,
+    mut running: RunningCommand,
+    status: ExitStatus,
+) -> ToolOutcome {
     let output = shell_output(command, &mut running, status_parts(status));
     let mut for_model = with_newline(&output.interleaved);
     if for_model.contains(char::REPLACEMENT_CHARACTER) {
@@ -62,10 +66,10 @@ pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
 /// Returns the facts of a command, with its output so far.
 pub(super) fn shell_output(
     command: &str,
-    running: &mut Running,
+    running: &mut RunningCommand,
     (exit_code, signal): (i32, Option<String>),
 ) -> ShellOutput {
-    let texts = running.pipes.texts();
+    let texts = running.output.texts();
     ShellOutput {
         command: command.to_owned(),
         working_directory: running.directory.clone(),

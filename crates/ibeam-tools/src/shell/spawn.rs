@@ -1,44 +1,39 @@
 //! Starts bash for a command line.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ibeam_sandbox::{LaunchSpec, SpawnError};
+use ibeam_process::{CommandSpec, PipedProcess, ProcessTree, SpawnError, StartProcessError, bash_arguments};
 use rustix::io::Errno;
-use tokio::net::unix::pipe::Receiver;
 
 use super::background::BackgroundProcesses;
 use super::environment::{self, find_bash};
-use super::pipes::Pipes;
-use super::process_tree::ProcessTree;
+use super::output_capture::OutputCapture;
 use crate::ToolSettings;
 use crate::file_error::errno_name;
 use crate::workspace::Workspace;
 
 /// Starts commands with bash and the filtered environment.
-pub(super) struct Launcher {
+pub(super) struct BashLauncher {
     bash: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
 }
 
 /// A running command.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningCommand {
     /// bash and all processes that it starts.
     pub(super) tree: ProcessTree,
     /// Their output.
-    pub(super) pipes: Pipes,
+    pub(super) output: OutputCapture,
     /// The directory in which the command started.
     pub(super) directory: PathBuf,
     /// When the command started.
     pub(super) started: Instant,
 }
 
-impl Launcher {
+impl BashLauncher {
     /// Returns a launcher whose commands get the filtered environment, without interactive prompts.
     pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
         let roots: Vec<&Path> = workspace.directories().collect();
@@ -67,33 +62,20 @@ impl Launcher {
         command: &str,
         directory: &Path,
         processes: &BackgroundProcesses,
-    ) -> Result<Running, String> {
+    ) -> Result<RunningCommand, String> {
         let bash = self.bash.as_ref().ok_or("`bash` is not installed, and commands need it")?;
         let mut environment = self.environment.clone();
         // `pwd` prints it; bash uses it only if it names the current directory.
         environment.push(("PWD".into(), directory.into()));
         let started = Instant::now();
-        let stdin = File::open("/dev/null").map_err(|error| failed(&error))?;
-        let (stdout, stdout_writer) = pipe().map_err(|error| failed(&error))?;
-        let (stderr, stderr_writer) = pipe().map_err(|error| failed(&error))?;
-        let launch = LaunchSpec {
-            program: bash,
-            arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
-            environment: &environment,
-            directory,
-            stdio: [stdin.as_fd(), stdout_writer.as_fd(), stderr_writer.as_fd()],
-        };
-        let tree = processes.spawn(&launch).map_err(|error| explain(&error))?;
-        let tree = ProcessTree::new(tree).map_err(|error| failed(&error))?;
-        let pipes = Pipes::new(stdout, stderr);
-        Ok(Running { tree, pipes, directory: directory.to_owned(), started })
+        let arguments = bash_arguments(command);
+        let command =
+            CommandSpec { program: bash, arguments: &arguments, environment: &environment, directory };
+        let PipedProcess { tree, stdout, stderr } =
+            processes.spawn(&command).map_err(|error| error_text(&error))?;
+        let output = OutputCapture::new(stdout, stderr);
+        Ok(RunningCommand { tree, output, directory: directory.to_owned(), started })
     }
-}
-
-/// Returns the read end of a pipe, in non-blocking mode, and its write end.
-fn pipe() -> io::Result<(Receiver, OwnedFd)> {
-    let (reader, writer) = io::pipe()?;
-    Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
 /// Commands have no input, so nothing may prompt, page or open an editor.
@@ -109,21 +91,19 @@ const QUIET: [(&str, &str); 9] = [
     ("TERM", "dumb"),
 ];
 
-fn explain(error: &SpawnError) -> String {
-    match error {
-        SpawnError::Refused(Errno::TOOBIG) => {
-            "the command is too long for the system (E2BIG); write it to a file and run that".to_owned()
+/// Returns the error as a line for the model.
+fn error_text(error: &StartProcessError) -> String {
+    let errno = match error {
+        StartProcessError::Spawn(SpawnError::Refused(Errno::TOOBIG)) => {
+            return "the command is too long for the system (E2BIG); write it to a file and run that"
+                .to_owned();
         }
-        SpawnError::Refused(errno) => format!("the command could not be started: {}", errno_name(*errno)),
-        SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_) => {
-            format!("the command could not be started: {error}")
+        StartProcessError::Spawn(SpawnError::Refused(errno)) => Some(*errno),
+        StartProcessError::Spawn(SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_)) => {
+            None
         }
-    }
-}
-
-fn failed(error: &io::Error) -> String {
-    match Errno::from_io_error(error) {
-        Some(errno) => format!("the command could not be started: {}", errno_name(errno)),
-        None => format!("the command could not be started: {error}"),
-    }
+        StartProcessError::Pipe(error) => Errno::from_io_error(error),
+    };
+    let detail = errno.map_or_else(|| error.to_string(), errno_name);
+    format!("the command could not be started: {detail}")
 }

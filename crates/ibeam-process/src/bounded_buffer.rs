@@ -2,40 +2,57 @@
 
 use ibeam_protocol::elision::join_with_gap;
 
-/// Bytes that are stored from the beginning.
-const HEAD_BYTES: usize = 20 << 10;
-/// Bytes that are stored from the end.
-const TAIL_BYTES: usize = 10 << 10;
-
-/// A stream of bytes. At most `HEAD_BYTES` + `TAIL_BYTES` are returned, and slightly more are stored.
-#[derive(Debug, Default)]
-pub(super) struct BoundedBuffer {
+/// Stores the head and the tail of a stream, each up to its own limit.
+#[derive(Debug)]
+pub struct BoundedBuffer {
+    head_limit: usize,
+    tail_limit: usize,
     head: Vec<u8>,
+    /// At most twice the limit: shortening it only then moves each byte once on average.
     tail: Vec<u8>,
     total: u64,
 }
 
 impl BoundedBuffer {
-    /// Adds the next bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    /// Returns an empty buffer for the first `head_limit` and the last `tail_limit` bytes.
+    pub fn new(head_limit: usize, tail_limit: usize) -> Self {
+        Self { head_limit, tail_limit, head: Vec::new(), tail: Vec::new(), total: 0 }
+    }
+
+    /// Adds the next bytes of the stream.
+    pub fn feed(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let (first, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
+        let (first, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(first);
-        let last = rest.get(rest.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        let last = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
         self.tail.extend_from_slice(last);
-        // Shortened only when it is twice too long, so that each byte is moved once on average.
-        if self.tail.len() > 2 * TAIL_BYTES {
-            self.tail.drain(..self.tail.len() - TAIL_BYTES);
+        if self.tail.len() > 2 * self.tail_limit {
+            self.tail.drain(..self.tail.len() - self.tail_limit);
         }
     }
 
+    /// Returns the length of the stream so far, in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// Returns the last bytes after the head, at most `tail_limit`.
+    pub fn tail(&self) -> &[u8] {
+        self.tail.get(self.tail.len().saturating_sub(self.tail_limit)..).unwrap_or_default()
+    }
+
+    /// Returns the first bytes, at most `head_limit`.
+    pub fn into_head(self) -> Vec<u8> {
+        self.head
+    }
+
     /// Returns the text: invalid bytes as U+FFFD, the gap as `… N bytes left out …`, cut between characters.
-    pub(super) fn text(&self) -> String {
-        if self.total <= (HEAD_BYTES + TAIL_BYTES) as u64 {
+    pub fn text(&self) -> String {
+        if self.total <= (self.head_limit + self.tail_limit) as u64 {
             return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned();
         }
-        let head = self.head.get(..self.head.len() - incomplete_end(&self.head)).unwrap_or_default();
-        let tail = self.tail.get(self.tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        let head = self.head.get(..self.head.len() - incomplete_char_length(&self.head)).unwrap_or_default();
+        let tail = self.tail();
         let continued = tail.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
         let tail = tail.get(continued..).unwrap_or_default();
         let left_out = self.total - (head.len() + tail.len()) as u64;
@@ -44,7 +61,7 @@ impl BoundedBuffer {
 }
 
 /// Returns the number of bytes at the end that begin a UTF-8 character whose rest is missing.
-pub(super) fn incomplete_end(bytes: &[u8]) -> usize {
+pub fn incomplete_char_length(bytes: &[u8]) -> usize {
     for (back, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {
             0xC2..=0xDF => 2,
@@ -60,12 +77,12 @@ pub(super) fn incomplete_end(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{BoundedBuffer, incomplete_end};
+    use super::{BoundedBuffer, incomplete_char_length};
 
     #[track_caller]
     fn check(stream: &[u8], expect_length: usize, expect: &str) {
         for chunk in [1, 7, 4096, 1 << 20] {
-            let mut buffer = BoundedBuffer::default();
+            let mut buffer = BoundedBuffer::new(20 << 10, 10 << 10);
             stream.chunks(chunk).for_each(|bytes| buffer.feed(bytes));
             let text = buffer.text();
             assert_eq!(text.len(), expect_length, "in chunks of {chunk}");
@@ -96,9 +113,22 @@ mod tests {
     #[test]
     fn no_character_is_cut_at_the_gap() {
         let stream = "€".repeat(20_000);
-        let mut buffer = BoundedBuffer::default();
+        let mut buffer = BoundedBuffer::new(20 << 10, 10 << 10);
         buffer.feed(stream.as_bytes());
         assert!(!buffer.text().contains('\u{FFFD}'));
+    }
+
+    #[test]
+    fn head_and_tail_are_bounded_and_counted() {
+        let mut buffers = [BoundedBuffer::new(4, 0), BoundedBuffer::new(0, 4), BoundedBuffer::new(4, 4)];
+        for buffer in &mut buffers {
+            for bytes in [&b"ab"[..], b"cdef", b"", b"ghijklmnopq"] {
+                buffer.feed(bytes);
+            }
+        }
+        let parts = buffers.map(|buffer| (buffer.total_bytes(), buffer.tail().to_vec(), buffer.into_head()));
+        let (head, tail) = (b"abcd".to_vec(), b"nopq".to_vec());
+        assert_eq!(parts, [(17, vec![], head.clone()), (17, tail.clone(), vec![]), (17, tail, head)]);
     }
 
     #[test]
@@ -113,7 +143,7 @@ mod tests {
             (b"\xff", 0),
             (b"", 0),
         ] {
-            assert_eq!(incomplete_end(bytes), expect, "{bytes:x?}");
+            assert_eq!(incomplete_char_length(bytes), expect, "{bytes:x?}");
         }
     }
 }

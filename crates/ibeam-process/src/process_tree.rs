@@ -1,37 +1,38 @@
-//! A supervised process tree of a command or a hook, with asynchronous waits.
+//! A supervised process tree with asynchronous waits.
 
 use std::io;
 use std::os::fd::AsFd as _;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// A command and all processes that it started. Dropping it kills them.
+/// A process and all processes that it started. Dropping it kills them.
 #[derive(Debug)]
 pub struct ProcessTree {
     tree: ibeam_sandbox::SupervisedTree,
     /// A duplicate of the tree's socket, which the runtime polls.
-    news: UnixStream,
+    events: UnixStream,
 }
 
 impl ProcessTree {
     /// Returns the tree. Must be called within an async runtime.
     ///
     /// # Errors
-    /// The system's, when no descriptor is left.
+    /// No descriptor is left.
     pub fn new(tree: ibeam_sandbox::SupervisedTree) -> io::Result<Self> {
-        let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
-        Ok(Self { news: UnixStream::from_std(news)?, tree })
+        let events = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
+        Ok(Self { events: UnixStream::from_std(events)?, tree })
     }
 
-    /// Returns the process id of the command, also its group's, as other commands see it.
+    /// Returns the process id of the first process, also its group's, as other processes of the launcher see it.
     pub fn pid(&self) -> i32 {
         self.tree.pid()
     }
 
-    /// Returns the exit status of the command itself, once it is known.
+    /// Returns the exit status of the first process, once it is known.
     pub fn status(&self) -> Option<ExitStatus> {
         self.tree.status()
     }
@@ -51,7 +52,7 @@ impl ProcessTree {
         self.tree.kill();
     }
 
-    /// Waits for the end of the command itself. Cancel safe.
+    /// Waits for the end of the first process. Cancel safe.
     pub async fn ended(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self.status() {
@@ -68,18 +69,30 @@ impl ProcessTree {
         }
     }
 
+    /// Waits until no process of the tree is left, for at most `timeout`; returns whether none is left. Cancel safe.
+    pub async fn gone_within(&mut self, timeout: Duration) -> bool {
+        let _ = tokio::time::timeout(timeout, self.gone()).await;
+        self.is_gone()
+    }
+
+    /// Waits for the exit status of the first process, for at most `timeout`. Cancel safe.
+    pub async fn exit_status_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
+        let _ = tokio::time::timeout(timeout, self.ended()).await;
+        self.status()
+    }
+
     /// Waits for a change of the tree. Cancel safe.
     pub async fn changed(&mut self) {
-        if self.news.readable().await.is_err() {
+        if self.events.readable().await.is_err() {
             // The runtime is ending, and this future with it.
             return std::future::pending().await;
         }
-        let _ = self.news.try_io(Interest::READABLE, || self.tree.read_events());
+        let _ = self.events.try_io(Interest::READABLE, || self.tree.read_events());
     }
 }
 
 /// Returns the name of a signal, e.g. `SIGKILL`.
-pub(super) fn signal_name(number: i32) -> String {
+pub fn signal_name(number: i32) -> String {
     let named = [
         (Signal::HUP, "SIGHUP"),
         (Signal::INT, "SIGINT"),
