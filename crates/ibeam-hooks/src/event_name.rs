@@ -34,12 +34,12 @@ impl EventName {
         Self::SessionEnd,
     ];
 
-    /// Parses the name of a file; `None` for an event that this program has not.
+    /// Parses a name from a file; `None` for an event that is not supported.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// Returns the name in a file.
+    /// Returns the name as hook files spell it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SessionStart => "sessionStart",

@@ -1,7 +1,7 @@
 //! Two sets of hooks for one run, one after the other.
 //!
-//! A refusal of the first set is final. Other arguments of the first set go to both sets again. After a question of the
-//! first set, the second set may still refuse.
+//! A refusal of the first set is final. Other arguments of the first set go to both sets again. After a question of
+//! the first set, the second set may still refuse.
 
 use std::sync::Arc;
 use std::time::Duration;

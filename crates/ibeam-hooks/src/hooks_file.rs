@@ -27,7 +27,7 @@ pub(crate) struct Hook {
     pub(super) command: String,
     /// The working directory.
     pub(super) directory: PathBuf,
-    /// Which subjects of its event the hook is run for; `None` for all.
+    /// The subjects of the event for which the hook runs; `None` for all.
     pub(super) matcher: Option<Regex>,
     /// The time limit; `None` for the configured one.
     pub(super) timeout: Option<Duration>,
@@ -125,7 +125,7 @@ impl HooksFile {
             return Err(HooksFileError { line: 1, column: 1, message });
         }
         let file: Self = serde_json::from_slice(bytes).map_err(|error| {
-            // serde_json appends the position, which is given apart.
+            // serde_json appends the position, which is a field of the error.
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             HooksFileError { line: error.line(), column: error.column(), message: message.to_owned() }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_x() {
+    fn hooks_that_are_not_supported_become_a_notice() {
         let config = parse(
             r#"{"hooks": {"preCompact": [{"command": "a"}], "stop": [{"type": "prompt", "prompt": "b"}],
                 "workspaceOpen": []}}"#,

@@ -26,12 +26,12 @@ pub(crate) struct ToolCallPayload<'a> {
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// Whether commands of the run are sandboxed.
-    sandboxed: bool,
+    is_sandboxed: bool,
 }
 
 impl<'a> ToolCallPayload<'a> {
     /// Returns the call with the names that hooks use.
-    pub(crate) fn new(call: &'a ToolCall, workspace: &Path, sandboxed: bool) -> Self {
+    pub(crate) fn new(call: &'a ToolCall, workspace: &Path, is_sandboxed: bool) -> Self {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut directory = workspace.to_owned();
         let mut input = call.arguments.clone();
@@ -60,7 +60,7 @@ impl<'a> ToolCallPayload<'a> {
             }
             name => name.to_owned(),
         };
-        Self { call, name, input, directory, sandboxed }
+        Self { call, name, input, directory, is_sandboxed }
     }
 
     /// Converts the arguments that a hook returned in place of `input` to those of the tool.
@@ -80,7 +80,7 @@ impl<'a> ToolCallPayload<'a> {
             Access::Command { text: command, directory } => {
                 // The real path in which the command starts, which is also what the policy checks.
                 let directory = directory.as_ref().unwrap_or(&self.directory).to_string_lossy();
-                let fields = json!({"command": command, "cwd": directory, "sandbox": self.sandboxed});
+                let fields = json!({"command": command, "cwd": directory, "sandbox": self.is_sandboxed});
                 Some((EventName::BeforeShellExecution, command.clone(), fields))
             }
             Access::Mcp { server, tool, .. } => {
@@ -137,7 +137,7 @@ fn command_event(call: &ToolCallPayload<'_>, output: &ShellOutput, duration: Dur
         "command": output.command,
         "output": output.interleaved,
         "duration": millis(duration),
-        "sandbox": call.sandboxed,
+        "sandbox": call.is_sandboxed,
     });
     (EventName::AfterShellExecution, output.command.clone(), fields)
 }
@@ -179,7 +179,7 @@ impl PayloadBuilder {
         }
     }
 
-    /// Returns the payload of `event` with `fields` of its own, as a line of JSON.
+    /// Returns the payload of `event` as a line of JSON: the common fields, then `fields`.
     pub(crate) fn line(&self, event: EventName, fields: &Value) -> Vec<u8> {
         let mut payload = json!({
             "conversation_id": self.session,

@@ -1,7 +1,7 @@
 //! Runs a hook as a process with a payload on stdin, bounded output and bounded time.
 //!
-//! The process is the leader of a new session, so it has no terminal. A supervisor ends everything that it started when the hook
-//! ends, when its time is up, when the future is dropped and when this process dies.
+//! The process is the leader of a new session, so it has no terminal. A supervisor ends everything that it started
+//! when the hook ends, when its time is up, when the future is dropped and when this process dies.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 pub(crate) const MAX_RESPONSE_BYTES: usize = 1 << 20;
 /// The number of bytes that are retained of the end of stderr.
 const STDERR_TAIL_BYTES: usize = 64 << 10;
-/// How long to wait for the end of a process tree that was killed.
+/// The time limit for the end of a process tree that was killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts hooks. The first hook starts the process from which all hooks are forked.
@@ -61,8 +61,8 @@ impl ProcessRunner {
         Self { bash, environment, launcher: Launcher::new(process_limit) }
     }
 
-    /// Runs `command` in `directory` with `payload` on stdin, for at most `timeout`. Dropping the future ends the hook and
-    /// everything that it started.
+    /// Runs `command` in `directory` with `payload` on stdin, for at most `timeout`. Dropping the future ends the hook
+    /// and everything that it started.
     ///
     /// # Errors
     /// The message why it could not be started.

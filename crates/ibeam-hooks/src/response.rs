@@ -1,7 +1,7 @@
 //! The response of a hook, and the combined response of all hooks of an event.
 //!
-//! The exit code counts first, then the JSON object on stdout. Exit 2 refuses, whatever is on stdout. Exit 0 with anything
-//! but one object or nothing is a failure, and so is every other end.
+//! The exit code counts first, then the JSON object on stdout. Exit 2 refuses, whatever is on stdout. Exit 0 with
+//! anything but one object or nothing is a failure, and so is every other end.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
@@ -180,8 +180,9 @@ impl CombinedResponse {
         match (permission, event.can_refuse()) {
             (Permission::None, _) | (Permission::Ask, false) => {}
             (Permission::Ask, true) => {
-                let message =
-                    message.unwrap_or("a hook wants a person to approve it, and nobody did".to_owned());
+                let message = message.unwrap_or(
+                    "a hook requires the approval of a person, and no person approved it".to_owned(),
+                );
                 self.question.get_or_insert(block(message, for_people, true));
             }
             (Permission::Deny, true) => {

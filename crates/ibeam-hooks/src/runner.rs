@@ -26,16 +26,16 @@ use crate::response::{CombinedResponse, HookResponse};
 
 /// The number of bytes of a file that `beforeReadFile` receives.
 const MAX_CONTENT_BYTES: u64 = 1 << 20;
-/// How long to wait for the content of that file.
+/// The time limit for reading that file.
 const CONTENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What hooks of a run are started with.
+/// The settings with which the hooks of a run are started.
 pub struct RunnerOptions {
     /// The shell that runs the commands; `None` if there is none, and then every hook fails.
     pub bash: Option<PathBuf>,
     /// All environment variables of the hooks.
     pub environment: Vec<(OsString, OsString)>,
-    /// How many processes all hooks together may have.
+    /// The number of processes that all hooks together may have.
     pub process_limit: u32,
     /// Removes secrets from payloads.
     pub redactor: Redactor,
@@ -280,7 +280,7 @@ async fn add_content(invocation: &mut HookInvocation<'_>, access: &Access) {
 async fn read_head(path: &Path) -> String {
     let path = path.to_owned();
     let (sender, receiver) = oneshot::channel();
-    // A thread of its own: the end of the program does not wait for it.
+    // A separate thread, because the end of the program must not wait for it.
     let thread = std::thread::Builder::new().name("hook-content".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         let file = regular_file::open(&path, true);

@@ -32,9 +32,9 @@ const MAX_LIST_BYTES: usize = 1 << 20;
 const MAX_TOOL_NAME_BYTES: usize = 256;
 /// Maximum number of pages of the list, against a cursor that never ends.
 const MAX_PAGES: usize = 100;
-/// How long to wait for the exit status and the rest of stderr after stdout has ended.
+/// The time limit for the exit status, and for the rest of stderr, after stdout has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long to wait for the end of a process tree that was killed.
+/// The time limit for the end of a process tree that was killed.
 const KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The reason why a server could not be started.
@@ -110,8 +110,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts the server, initializes the connection and requests the tools, all within `config.start_timeout`. A server
-    /// that is not ready by then is killed.
+    /// Starts the server, initializes the connection and requests the tools, all within `config.start_timeout`. A
+    /// server that is not ready by then is killed.
     pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Vec<ListedTool>), StartError> {
         let stderr = Arc::new(StderrBuffer::default());
         let ready = async {
@@ -130,8 +130,8 @@ impl Connection {
             .unwrap_or_else(|_| Err(StartError::TimedOut { timeout, stderr: stderr.tail() }))
     }
 
-    /// Initializes a connection to a server that another program runs, over `input` and `output`, and requests its tools,
-    /// all within `timeout`.
+    /// Initializes a connection to a server that another program runs, over `input` and `output`, and requests its
+    /// tools, all within `timeout`.
     pub(crate) async fn attach(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
@@ -243,8 +243,8 @@ impl Connection {
         }
     }
 
-    /// Closes stdin of the server, then ends the process and everything that it started: after `grace` with TERM, after
-    /// another `grace` with KILL.
+    /// Closes stdin of the server, then ends the process and everything that it started: after `grace` with TERM,
+    /// after another `grace` with KILL.
     pub(crate) async fn shut_down(&self, grace: Duration) {
         self.client.close();
         let Some(tree) = &self.tree else { return };
@@ -275,7 +275,8 @@ fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String
     })
 }
 
-/// Returns the path of the program. A relative path starts in the server's directory; a name is looked up in `programs`.
+/// Returns the path of the program. A relative path starts in the server's directory; a name is looked up in
+/// `programs`.
 fn find_program(config: &ServerConfig) -> Result<PathBuf, String> {
     if config.command.contains('/') {
         return Ok(config.directory.join(&config.command));

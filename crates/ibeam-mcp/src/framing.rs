@@ -30,8 +30,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader: BufReader::with_capacity(CHUNK_BYTES, reader), line: Vec::new() }
     }
 
-    /// Returns the next line without its line end; `None` after the last line. Not cancel safe: dropping the future loses
-    /// the part of the line that was read.
+    /// Returns the next line without its line end; `None` after the last line. Not cancel safe: dropping the future
+    /// loses the part of the line that was read.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, LineError> {
         let Self { reader, line } = self;
         line.clear();

@@ -68,8 +68,8 @@ struct Envelope {
     error: Option<RpcError>,
 }
 
-/// Returns the messages of a line: one, or several in a batch, which revision 2025-03-26 allows. `None` if the line is not
-/// a message.
+/// Returns the messages of a line: one, or several in a batch, which revision 2025-03-26 allows. `None` if the line is
+/// not a message.
 pub(crate) fn parse_line(line: &[u8]) -> Option<Vec<Incoming>> {
     let envelopes: Vec<Envelope> = match line.iter().find(|byte| !byte.is_ascii_whitespace())? {
         b'[' => serde_json::from_slice(line).ok()?,

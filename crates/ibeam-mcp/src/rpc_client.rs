@@ -1,7 +1,7 @@
 //! A JSON-RPC client over a pair of streams: requests, and their responses in any order.
 //!
-//! Independent of processes. Answers `ping`, rejects every other request of the server, and ignores a limited number of
-//! bytes that are not messages.
+//! Independent of processes. Answers `ping`, rejects every other request of the server, and ignores a limited number
+//! of bytes that are not messages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -98,8 +98,8 @@ impl Drop for SentRequest<'_> {
 }
 
 impl RpcClient {
-    /// Returns a client that writes to `input`, the server's stdin, and reads from `output`, its stdout. Must be called
-    /// within an async runtime.
+    /// Returns a client that writes to `input`, the server's stdin, and reads from `output`, its stdout. Must be
+    /// called within an async runtime.
     pub(crate) fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,

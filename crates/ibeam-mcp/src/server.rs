@@ -114,8 +114,8 @@ impl Server {
         }
     }
 
-    /// Returns the connection, after a restart if the server crashed for the first time. If the future is dropped, the next
-    /// call restarts the server.
+    /// Returns the connection, after a restart if the server crashed for the first time. If the future is dropped, the
+    /// next call restarts the server.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         let mut state = self.state.lock().await;
         let (closed, close_reason, can_restart) = match &*state {

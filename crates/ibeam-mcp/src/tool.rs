@@ -14,8 +14,8 @@ use crate::tool_name::safe_name;
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 4000;
 
-/// Returns the tools of `servers`, under names that every model API accepts; with `is_read_only`, only the tools that change
-/// nothing.
+/// Returns the tools of `servers`, under names that every model API accepts; with `is_read_only`, only the tools that
+/// change nothing.
 pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
     let mut tools: ToolSet = BTreeMap::new();
     for server in servers {
@@ -112,8 +112,8 @@ fn parameters(schema: &Value) -> Value {
     schema
 }
 
-/// Escapes invisible characters in the texts of a schema. Names and values stay unchanged, because a call must contain them
-/// exactly.
+/// Escapes invisible characters in the texts of a schema. Names and values stay unchanged, because a call must contain
+/// them exactly.
 fn escape_texts(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -5,8 +5,8 @@ const MAX_NAME_LENGTH: usize = 64;
 /// The length of `_` and eight hexadecimal digits.
 const SUFFIX_LENGTH: usize = 9;
 
-/// Returns the name of a tool for the model. If the plain name is not valid, or `is_taken`, the name ends in a fingerprint
-/// of server and tool.
+/// Returns the name of a tool for the model. If the plain name is not valid, or `is_taken`, the name ends in a
+/// fingerprint of server and tool.
 pub(crate) fn safe_name(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = format!("mcp_{server}_{tool}");
     let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();

@@ -68,8 +68,8 @@ impl NetworkHint {
         Self { is_done: AtomicBool::new(!is_denied) }
     }
 
-    /// Adds the hint for the model to the outcome of a command that failed because of the missing network; people get a
-    /// notice.
+    /// Adds the hint for the model to the outcome of a command that failed because of the missing network; people get
+    /// a notice.
     pub(super) fn add_to(&self, outcome: ToolOutcome, notices: &Notices) -> ToolOutcome {
         if self.is_done.load(Ordering::Relaxed) || !failed_output(&outcome).is_some_and(shows_no_network) {
             return outcome;
