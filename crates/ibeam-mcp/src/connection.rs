@@ -164,7 +164,7 @@ impl Connection {
         })
     }
 
-    /// Performs the handshake, then requests every page of the list of tools.
+    /// Performs the handshake, then requests the list of tools.
     async fn initialize(&self) -> Result<Vec<ListedTool>, String> {
         let params = json!({
             "protocolVersion": REVISION,
@@ -178,7 +178,11 @@ impl Connection {
             return Err(format!("it uses revision `{revision}` of MCP, which is not supported"));
         }
         self.client.notify("notifications/initialized", json!({}));
-        let has_tools = capabilities.get("tools").is_some();
+        self.list_tools(capabilities.get("tools").is_some()).await
+    }
+
+    /// Requests every page of the list of tools. A server that did not announce tools may reject the request.
+    async fn list_tools(&self, has_announced: bool) -> Result<Vec<ListedTool>, String> {
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
         let mut length = 0;
@@ -186,7 +190,7 @@ impl Connection {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let page = match self.client.request("tools/list", params).await {
                 Ok(page) => page,
-                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !has_tools => {
+                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !has_announced => {
                     return Ok(Vec::new());
                 }
                 Err(error) => return Err(error.to_string()),
