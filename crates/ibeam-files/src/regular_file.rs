@@ -16,11 +16,11 @@ const STABLE_AFTER: Duration = Duration::from_millis(50);
 /// An empty file, and a file that was longer before, must be unchanged for this long: on a busy machine a writer may have
 /// truncated it and not written it yet.
 const EMPTY_STABLE_AFTER: Duration = Duration::from_secs(1);
-/// How long to read a file that is still being written.
+/// The time limit for reading a file that is being written.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest pause between two reads.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The max_bytes addition to a pause, so that reads do not run in step with a writer.
+/// The maximum addition to a pause, so that reads do not run in step with a writer.
 const JITTER: Duration = Duration::from_millis(5);
 /// The number of reads at different states that must agree for a file that is written over and over. If the complete file
 /// is visible a fifth of the time, all of them miss it once in seven thousand times.
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(read_policy(&path).unwrap(), b"", "a file that stays empty is empty");
     }
 
-    /// As a program does that writes its configuration at each of its steps.
+    /// Imitates a program that writes its configuration after each step.
     #[test]
     fn a_file_that_is_written_over_and_over_is_read_completely() {
         let home = tempfile::tempdir().unwrap();

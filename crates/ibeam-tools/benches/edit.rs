@@ -98,7 +98,7 @@ mod edited {
         });
     }
 
-    /// The same durability without a tool: read, write to a new file, fsync, rename, fsync of the directory.
+    /// An edit of the same durability without a tool: read, write to a new file, fsync, rename, fsync of the directory.
     #[divan::bench(args = LINES)]
     fn by_synced_rename(bencher: Bencher<'_, '_>, lines: usize) {
         let text = program(lines, "\n");

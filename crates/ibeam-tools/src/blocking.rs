@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::descriptors;
 use crate::offload::offload;
 
-/// How long work may take to check the flag.
+/// The time that work may take to check the flag.
 const GRACE: Duration = Duration::from_secs(2);
 /// The number of late threads beyond which no new work starts.
 const MAX_LATE_THREADS: usize = 16;

@@ -40,12 +40,12 @@ const MAX_LINK_SEARCH_ENTRIES: usize = 50_000;
 pub struct ConfinementPlan {
     /// The path settings of the sandbox; the caller adds the other settings.
     pub confinement: Confinement,
-    /// Every path that a deny rule covers was found. Otherwise some of them are protected only from the file tools and
-    /// by the analysis of commands.
+    /// Whether every path that a deny rule covers was found. Otherwise some of them are protected only from the file
+    /// tools and by the analysis of commands.
     pub is_complete: bool,
-    /// What people should know of these limits, in English sentences without a full stop.
+    /// Notes for people about these limits: English sentences without a full stop.
     pub notes: Vec<String>,
-    /// Why commands do not see git's objects, if they are hidden.
+    /// The reason why commands do not see git's objects; `None` if they see them.
     pub hidden_objects: Option<HiddenGitObjects>,
 }
 

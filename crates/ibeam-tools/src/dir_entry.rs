@@ -30,7 +30,7 @@ pub(crate) struct DirEntryAt {
 /// Attempts to open a file that another program replaces meanwhile.
 const OPEN_ATTEMPTS: usize = 8;
 
-/// What happens when parent directories are missing.
+/// The handling of missing parent directories.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Parents {
     /// Missing parents are an error.

@@ -1,4 +1,4 @@
-//! What is found now of a file call that a killed run had started: cheap evidence of its effect.
+//! Evidence of the effect of a file call that a killed run had started.
 //!
 //! Reads a bounded part, never waits, and changes nothing but a temporary file that the killed write left.
 
@@ -11,7 +11,7 @@ use crate::staging;
 /// Larger files are not compared.
 const LIMIT: usize = 4 << 20;
 
-/// What exists at a path.
+/// The state of a path.
 #[derive(Debug)]
 pub(crate) enum FileState {
     /// No file.

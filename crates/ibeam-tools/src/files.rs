@@ -28,7 +28,7 @@ pub(crate) struct Files {
     known_contents: KnownContents,
 }
 
-/// What may be read. Covers paths that policy denies under another name. Cheap to clone.
+/// The rules for reading. Cover paths that policy denies under another name. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ReadPolicy {
     path_policy: PathPolicy,
@@ -207,7 +207,7 @@ impl Files {
     }
 }
 
-/// Where the path of a call led when the call was prepared.
+/// The target to which the path of a call led when the call was prepared.
 #[derive(Debug)]
 pub(crate) struct TargetPath(Result<ResolvedPath, Unresolved>);
 

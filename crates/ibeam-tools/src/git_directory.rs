@@ -103,7 +103,7 @@ impl GitDirectories {
             }
             return;
         }
-        // A submodule has a repository of its own.
+        // Each submodule is a repository.
         let config = read_small(&directory.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
         let work_tree = git_config::value(&config, "core.worktree")
             .and_then(|path| resolve_directory(&directory, Path::new(&path)));

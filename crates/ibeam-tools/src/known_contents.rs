@@ -122,7 +122,7 @@ impl KnownContents {
     /// Checks that the file at `path`, which holds `bytes`, has not changed since the model read or wrote it.
     ///
     /// # Errors
-    /// It has changed.
+    /// The file has changed.
     pub(crate) fn check_bytes(
         &self,
         requested: &str,
@@ -150,7 +150,7 @@ impl KnownContents {
     /// Like [`Self::check_bytes`], for the regular file at `entry`, which is read only where it is in the list.
     ///
     /// # Errors
-    /// It has changed, or cannot be read.
+    /// The file has changed, or cannot be read.
     pub(crate) fn check_file(
         &self,
         entry: &DirEntryAt,

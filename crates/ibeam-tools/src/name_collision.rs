@@ -1,6 +1,6 @@
 //! Names that some file systems do not distinguish: they differ only in case, or in Unicode composition.
 //!
-//! A checkout of both names on such a file system loses one of them, so the model is told when it creates the second.
+//! A checkout of both names on such a file system loses one of them, so the model is warned when it creates the second.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use rustix::fs::{Dir, Mode, OFlags};
@@ -15,7 +15,7 @@ const ENTRY_LIMIT: usize = 4096;
 pub(crate) struct NameCollision {
     /// The existing name.
     pub(crate) name: String,
-    /// How the two differ, as words after "differs only in".
+    /// The difference of the two names, as the end of the phrase "differs only in".
     pub(crate) difference: &'static str,
 }
 

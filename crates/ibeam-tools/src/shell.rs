@@ -1,4 +1,4 @@
-//! `shell`: a command that bash runs, in a session of its own, without terminal or input.
+//! `shell`: a command that bash runs, in a new session, without terminal or input.
 //!
 //! Time and output are limited, and no process of the command outlives the call unless the call requests that. There is
 //! no login shell and no start-up file, and commands get only the environment that they need.
@@ -41,9 +41,9 @@ use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
 use spawn::{BashLauncher, RunningCommand};
 
-/// How long output is read after the command itself has ended.
+/// The time limit for reading output after the command itself has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long the early end of a background command is waited for.
+/// The time in which a background command may end early.
 const EARLY_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs commands in the workspace.
@@ -51,7 +51,7 @@ pub(crate) struct Shell {
     runner: Arc<CommandRunner>,
 }
 
-/// What all commands of a run share.
+/// The parts that all commands of a run share.
 struct CommandRunner {
     workspace: Arc<Workspace>,
     launcher: BashLauncher,
@@ -169,7 +169,7 @@ impl Tool for Shell {
     }
 }
 
-/// Why a command is no longer waited for.
+/// The reason why the wait for a command ended.
 enum CommandEnd {
     Exited(ExitStatus),
     TimedOut,

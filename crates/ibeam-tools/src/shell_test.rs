@@ -67,7 +67,7 @@ fn a_command_returns_both_outputs() {
 }
 
 #[test]
-fn a_command_without_output_says_so() {
+fn a_command_without_output_is_reported_as_such() {
     assert_eq!(shell("true").1, "(no output)\n");
 }
 
@@ -318,7 +318,7 @@ fn a_background_command_is_ended_by_a_later_one() {
         let fixture = Fixture::new();
         let mut held = lifeline(&fixture);
         runtime().block_on(async {
-            // The shell waits for a child in a session of its own.
+            // The shell waits for a child in a new session.
             let command = format!("setsid bash -c '{}' & wait", held.command());
             let (pid, _) = background(&fixture, &command).await;
             held.wait_until_held();

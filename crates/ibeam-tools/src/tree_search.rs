@@ -76,7 +76,7 @@ impl SearchRoot {
     }
 }
 
-/// How a walk ended.
+/// The end of a walk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WalkSummary {
     /// Directories and files that could not be read.
@@ -106,7 +106,7 @@ impl WalkSummary {
     }
 }
 
-/// What follows a visited file.
+/// The step after a visited file.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum WalkStep {
     /// The next file.

@@ -260,7 +260,7 @@ impl Workspace {
     }
 }
 
-/// What happens with a link in the last place.
+/// The handling of a link that is the last component of a path.
 #[derive(Clone, Copy, PartialEq)]
 enum LastLink {
     Follow,

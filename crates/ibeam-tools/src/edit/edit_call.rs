@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, explain, lenient};
 
-/// What models write: the flat form, other programs' names for it, or the wire's own shapes.
+/// The arguments that models write: the flat form, with names of other programs too, or the shapes of the contract.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EditArguments {

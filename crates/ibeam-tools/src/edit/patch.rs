@@ -4,7 +4,7 @@
 //! because models miscount. `@@` without numbers is accepted when its lines are found only once. Lines are compared
 //! without their line ends; context keeps its own, added lines take the line end of their neighbour.
 
-/// How far from its position a hunk is searched, in lines.
+/// The maximum distance of a hunk from its stated position, in lines.
 const DRIFT_LIMIT: usize = 1000;
 
 /// Lines to find, and their replacement.

@@ -21,24 +21,24 @@ const LINE_LIMIT: usize = 500;
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
-/// The same limit for a pattern that takes long for each byte.
+/// The heap limit for a pattern that takes long for each byte.
 const HEAVY_PATTERN_HEAP_LIMIT: usize = 256 << 10;
 /// Bytes of the first read of a file: most source files are read at once.
 const READ_SIZE: usize = 16 << 10;
 
-/// How files are matched.
+/// The options with which files are matched.
 pub(super) struct PatternOptions {
-    /// The pattern may span lines.
+    /// Whether the pattern may span lines.
     pub(super) multiline: bool,
-    /// The pattern is small enough for lines of any length.
+    /// Whether the pattern is small enough for lines of any length.
     pub(super) is_light: bool,
 }
 
-/// The results, and how many more are requested.
+/// The results, and the number of results that are still requested.
 pub(super) struct Collector<'a> {
     /// The results, in the requested mode.
     pub(super) matches: GrepMatches,
-    /// There are more results than requested.
+    /// Whether there are more results than requested.
     pub(super) truncated: bool,
     mode: OutputMode,
     remaining: u64,

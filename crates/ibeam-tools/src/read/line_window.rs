@@ -9,9 +9,9 @@ pub(super) struct LineWindow {
     pub(super) first: u64,
     /// Characters that were fed.
     pub(super) chars: u64,
-    /// There is text after the collected lines.
+    /// Whether text follows the collected lines.
     pub(super) has_more: bool,
-    /// The limit of bytes, not of lines, was reached.
+    /// Whether the limit of bytes, not of lines, was reached.
     pub(super) cut_by_bytes: bool,
     /// The last collected line is incomplete.
     pub(super) cut_in_line: bool,

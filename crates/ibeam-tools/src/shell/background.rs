@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use super::path_monitor::ProtectedPathMonitor;
 use super::spawn::RunningCommand;
 
-/// How long the end of killed processes is waited for; the system may hold one for longer.
+/// The time limit for the end of killed processes; the system may hold one for longer.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeouts of commands.
@@ -52,7 +52,7 @@ struct Shared {
     request: watch::Sender<Request>,
 }
 
-/// What background commands are requested to do.
+/// A request to all background commands.
 #[derive(Clone, Copy)]
 enum Request {
     KeepRunning,

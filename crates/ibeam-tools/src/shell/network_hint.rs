@@ -12,7 +12,7 @@ use memchr::memmem;
 
 use super::report::with_note;
 
-/// What programs print when a host cannot be reached.
+/// Messages that programs print when a host cannot be reached.
 const SYMPTOMS: [&str; 28] = [
     // The C library and programs that use its resolver.
     "Temporary failure in name resolution",

@@ -72,7 +72,7 @@ struct MonitorState {
 pub(super) struct Finding {
     /// The protected path.
     pub(super) path: PathBuf,
-    /// What happened to it, in words that follow the path.
+    /// The change, as text that follows the path.
     pub(super) description: String,
 }
 

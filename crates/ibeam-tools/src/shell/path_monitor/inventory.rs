@@ -48,7 +48,7 @@ pub(crate) struct ListedDirectory {
     pub(crate) protected: Vec<OsString>,
     /// Names that a deny rule for writing covers.
     pub(crate) denied: Vec<OsString>,
-    /// It is a git directory by its entries, with another name than `.git`.
+    /// Whether it is a git directory by its entries, with another name than `.git`.
     pub(crate) is_repository: bool,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Quarantine {
     pub(super) modes: ModeOverrides,
 }
 
-/// What may still be copied.
+/// The remaining number of bytes and files that may be copied.
 struct CopyBudget {
     bytes: u64,
     entries: usize,

@@ -1,4 +1,4 @@
-//! What exists at the watched paths, read by descriptor, with the content of small files.
+//! The state of the watched paths, read by descriptor, with the content of small files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -37,12 +37,12 @@ const SCAN_TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Maximum depth of directories below one protected path.
 const DEPTH_LIMIT: usize = 32;
 
-/// What is watched in a directory.
+/// The entries that are watched in a directory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum WatchKind {
     /// A directory of the workspace.
     Root,
-    /// A git directory with a configuration of its own.
+    /// A git directory with its own configuration.
     Repository,
     /// The git directory of a linked work tree.
     WorkTree,
@@ -62,7 +62,7 @@ pub(super) struct Snapshot {
     gitlinks: BTreeSet<PathBuf>,
 }
 
-/// What exists at a path.
+/// The state of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// Changes with every change: device, inode, size, times.

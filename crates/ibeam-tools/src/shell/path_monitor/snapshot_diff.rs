@@ -24,9 +24,9 @@ pub(super) struct SnapshotDiff<'a> {
 pub(super) struct GitDirPath<'a> {
     /// The path within the innermost git directory.
     pub(super) rel_path: &'a Path,
-    /// It is not in the git directory of a submodule or a linked work tree.
+    /// Whether it is outside the git directories of submodules and linked work trees.
     pub(super) is_own: bool,
-    /// The repository did not exist at the first scan.
+    /// Whether the repository did not exist at the first scan.
     pub(super) created_by_command: bool,
     /// The repository does not exist any more.
     pub(super) is_gone: bool,
