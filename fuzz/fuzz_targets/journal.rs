@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{Options, Session};
+use ibeam_session::{SessionOptions, Session};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(home) = tempfile::tempdir() else { return };
-    let (id, options) = (SessionId::random(), Options::default());
+    let (id, options) = (SessionId::random(), SessionOptions::default());
     drop(Session::create(home.path(), id, Path::new("/w"), &options).expect("a new session"));
     let journal = home.path().join(id.to_string()).join("events.jsonl");
     let mut file = std::fs::OpenOptions::new().append(true).open(journal).expect("the journal");

@@ -12,7 +12,7 @@ use std::path::Path;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_protocol::{Event, EventKind, SessionId};
-use ibeam_session::{Options, Session};
+use ibeam_session::{Session, SessionOptions};
 use tempfile::TempDir;
 
 const DELTAS: usize = 10_000;
@@ -25,7 +25,7 @@ fn main() {
 
 fn session() -> (TempDir, Session) {
     let home = tempfile::tempdir().unwrap();
-    let options = Options::default();
+    let options = SessionOptions::default();
     let session = Session::create(home.path(), SessionId::random(), Path::new("/project"), &options).unwrap();
     (home, session)
 }
@@ -47,7 +47,7 @@ fn append(session: &mut Session, batch: usize) {
 fn journal() -> Vec<u8> {
     let (home, mut session) = session();
     append(&mut session, DELTAS);
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     let directory = fs::read_dir(home.path()).unwrap().next().unwrap().unwrap().path();
     fs::read(directory.join("events.jsonl")).unwrap()
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_protocol::{Event, EventKind, SessionId};
-use ibeam_session::{Options, Session};
+use ibeam_session::{Session, SessionOptions};
 use tempfile::TempDir;
 
 fn main() {
@@ -24,7 +24,8 @@ fn event(seq: u64, kind: EventKind) -> Event {
 
 /// Ten events a turn: a prompt of a kilobyte, then words.
 fn keep(sessions: &Path, id: SessionId, turns: u64) {
-    let mut session = Session::create(sessions, id, Path::new("/project"), &Options::default()).unwrap();
+    let mut session =
+        Session::create(sessions, id, Path::new("/project"), &SessionOptions::default()).unwrap();
     for seq in 0..turns * 10 {
         let kind = match seq % 10 {
             0 => EventKind::UserMessage { content: vec!["a prompt ".repeat(110)] },
@@ -32,7 +33,7 @@ fn keep(sessions: &Path, id: SessionId, turns: u64) {
         };
         session.append(&event(seq, kind)).unwrap();
     }
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
 }
 
 mod open {
@@ -56,7 +57,7 @@ mod open {
             .counter(ItemsCount::new(turns))
             .bench_local(|| {
                 let mut events = 0;
-                let session = Session::open(home.path(), id, &Options::default(), &mut |event| {
+                let session = Session::open(home.path(), id, &SessionOptions::default(), &mut |event| {
                     events += 1;
                     drop(black_box(event));
                 });

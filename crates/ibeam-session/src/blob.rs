@@ -61,7 +61,7 @@ pub(crate) fn fetch(directory: &Path, blob: &BlobRef) -> Result<EventKind, Strin
     if !is_name(&blob.sha256) {
         return Err("it names a payload that cannot be one".to_owned());
     }
-    let told = |said: &str| format!("its payload `{BLOBS}/{}` {said}", blob.sha256);
+    let told = |detail: &str| format!("its payload `{BLOBS}/{}` {detail}", blob.sha256);
     let bytes = fetch_bytes(&path(directory, &blob.sha256), blob.bytes).map_err(|error| {
         if error.kind() == ErrorKind::NotFound {
             told("is missing")
@@ -72,7 +72,7 @@ pub(crate) fn fetch(directory: &Path, blob: &BlobRef) -> Result<EventKind, Strin
     if bytes.len() as u64 != blob.bytes || name(&bytes) != blob.sha256 {
         return Err(told("is not the one that was stored"));
     }
-    decode(&bytes).map_err(|said| told(&format!("holds no event: {said}")))
+    decode(&bytes).map_err(|detail| told(&format!("holds no event: {detail}")))
 }
 
 /// The blobs that are there, whether or not a record names them.

@@ -13,7 +13,7 @@ use crate::walk::{Damage, walk};
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// What the journal begins with; `None` when that is damaged.
     pub header: Option<Header>,
     /// Whole records before the first damage, headers included.
@@ -46,7 +46,7 @@ pub struct Report {
 ///
 /// # Errors
 /// `Unknown`; `Create` for a directory that is not ours; `Io`. Damage is no error here.
-pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
+pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError> {
     let directory = directory_of(sessions, id)?;
     let mut facts = Facts::default();
     let mut named = BTreeSet::new();
@@ -66,7 +66,7 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
         bytes += segment.path.symlink_metadata().map_err(io(&segment.path))?.len();
     }
     let there = blob::names(&directory).map_err(io(&directory))?;
-    Ok(Report {
+    Ok(CheckReport {
         header: walked.header,
         records: walked.records,
         events,

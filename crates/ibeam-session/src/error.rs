@@ -30,14 +30,14 @@ pub enum SessionError {
     #[error("the opening of the session was cancelled")]
     Cancelled,
     /// A record that is not the last one is damaged.
-    #[error("`{path}` is damaged at line {line}: {said}")]
+    #[error("`{path}` is damaged at line {line}: {detail}")]
     Damaged {
         /// The segment of the journal.
         path: PathBuf,
         /// From 1, in that segment.
         line: u64,
         /// What is wrong with it.
-        said: String,
+        detail: String,
     },
     /// A file or directory cannot be made or taken: not allowed, no room, or something of somebody else's stands
     /// in its place.
@@ -56,7 +56,7 @@ pub enum SessionError {
     },
     /// Every record is written, but the room kept for the next ones cannot be renewed: end the run in order.
     #[error("`{path}`: no room for what comes next: {source}")]
-    Low {
+    LowDiskSpace {
         /// The segment of the journal.
         path: PathBuf,
         /// The system's error.

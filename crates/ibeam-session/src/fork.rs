@@ -13,8 +13,8 @@ use crate::error::{SessionError, create, io};
 use crate::header::Header;
 use crate::journal::Session;
 use crate::layout::BLOBS;
-use crate::load::Loaded;
-use crate::options::{Cancel, Options};
+use crate::load::LoadReport;
+use crate::options::{CancelFlag, SessionOptions};
 use crate::place::directory_of;
 use crate::private;
 use crate::sync::sync_entries;
@@ -35,9 +35,9 @@ impl Session {
         from: SessionId,
         id: SessionId,
         cwd: &Path,
-        options: &Options,
+        options: &SessionOptions,
         each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, Loaded), SessionError> {
+    ) -> Result<(Self, LoadReport), SessionError> {
         let source = directory_of(sessions, from)?;
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
@@ -50,7 +50,7 @@ impl Session {
         });
         // What went wrong with the old one says more than that there is no new one.
         let session = begun.map_err(|error| failed.unwrap_or(error))?;
-        Ok((session, Loaded { header, torn_bytes: 0 }))
+        Ok((session, LoadReport { header, torn_bytes: 0 }))
     }
 }
 
@@ -59,7 +59,7 @@ fn copy(
     source: &Path,
     directory: &Path,
     file: &mut File,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
     each: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
     let blobs = directory.join(BLOBS);
@@ -77,8 +77,8 @@ fn copy(
         each(entry.event);
         Ok(())
     })?;
-    if let Some(Damage { path, line, said }) = walked.damage {
-        return Err(SessionError::Damaged { path, line, said });
+    if let Some(Damage { path, line, detail }) = walked.damage {
+        return Err(SessionError::Damaged { path, line, detail });
     }
     if shares {
         // As for any blob: on the disk before a record names it.

@@ -12,7 +12,7 @@ use crate::error::{SessionError, create, io};
 use crate::header::Header;
 use crate::layout::{self, BLOBS};
 use crate::lease::{self, Lease};
-use crate::options::{Durability, Options};
+use crate::options::{Durability, SessionOptions};
 use crate::place::check_ours;
 use crate::private;
 use crate::record::{BlobRef, Kind, frame};
@@ -25,7 +25,7 @@ use crate::walk::LINE_LIMIT;
 pub struct Session {
     directory: PathBuf,
     header: Header,
-    options: Options,
+    options: SessionOptions,
     segment: Segment,
     /// Framed records that are not written yet.
     waiting: Vec<u8>,
@@ -53,7 +53,7 @@ impl Session {
         sessions: &Path,
         id: SessionId,
         cwd: &Path,
-        options: &Options,
+        options: &SessionOptions,
     ) -> Result<Self, SessionError> {
         Self::begin(sessions, Header::new(id, cwd), options, |_, _| Ok(()))
     }
@@ -62,7 +62,7 @@ impl Session {
     pub(crate) fn begin(
         sessions: &Path,
         header: Header,
-        options: &Options,
+        options: &SessionOptions,
         fill: impl FnOnce(&Path, &mut File) -> io::Result<()>,
     ) -> Result<Self, SessionError> {
         let directory = sessions.join(header.session_id.to_string());
@@ -88,7 +88,7 @@ impl Session {
     pub(crate) fn of(
         directory: PathBuf,
         header: Header,
-        options: &Options,
+        options: &SessionOptions,
         segment: Segment,
         lease: Lease,
     ) -> Self {
@@ -139,7 +139,7 @@ impl Session {
     /// comes. With `Durability::Synced` waits for the disk too: whatever may be shown survives a power cut.
     ///
     /// # Errors
-    /// `Low` when the room for the next records cannot be renewed; `Io`, for which records that do not fit are
+    /// `LowDiskSpace` when the room for the next records cannot be renewed; `Io`, for which records that do not fit are
     /// left out whole, or when the disk did not take what was handed to it earlier. Call it again all the same:
     /// a later record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
@@ -155,7 +155,7 @@ impl Session {
     ///
     /// # Errors
     /// As `flush`, and `Removed`.
-    pub fn point(&mut self) -> Result<(), SessionError> {
+    pub fn checkpoint(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
         let done = self.unless_moved(flushed.and(started));
@@ -167,7 +167,7 @@ impl Session {
     ///
     /// # Errors
     /// `Io`, as `flush`, and `Removed`.
-    pub fn settle(&mut self) -> Result<(), SessionError> {
+    pub fn sync_to_disk(&mut self) -> Result<(), SessionError> {
         let written = self.write();
         let given_back = self.segment.give_back().map_err(|source| self.io(source));
         let synced = self.sync();
@@ -179,7 +179,7 @@ impl Session {
     ///
     /// # Errors
     /// As `flush`; the segment that was goes on.
-    pub fn roll(&mut self) -> Result<(), SessionError> {
+    pub fn rotate(&mut self) -> Result<(), SessionError> {
         self.write()?;
         self.next_segment()
     }
@@ -188,7 +188,7 @@ impl Session {
         let written = self.write().and_then(|()| self.roll_when_long());
         let renewed = self.segment.renew();
         written?;
-        renewed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
+        renewed.map_err(|source| SessionError::LowDiskSpace { path: self.segment.path.clone(), source })?;
         self.syncer.outcome().map_err(|source| self.io(source))
     }
 
@@ -233,7 +233,8 @@ impl Session {
         self.sync()?;
         let header = Header { segment: self.segment.number + 1, ..self.header.clone() };
         let placed = Segment::place(&self.directory, &header, self.options.reserve_bytes, |_| Ok(()));
-        let next = placed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
+        let next = placed
+            .map_err(|source| SessionError::LowDiskSpace { path: self.segment.path.clone(), source })?;
         let mut closed = std::mem::replace(&mut self.segment, next);
         self.after.push(Step::Entries(self.directory.clone()));
         self.sync()?;

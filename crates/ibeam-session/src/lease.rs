@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::error::{SessionError, create, io};
 use crate::layout::LOCK;
 use crate::lease_file::{LEASE, LeaseFile};
-use crate::options::Options;
+use crate::options::SessionOptions;
 use crate::private;
 
 /// Between two looks at a lock that is held.
@@ -42,13 +42,13 @@ pub(crate) struct Lease {
 ///
 /// # Errors
 /// `Busy` with the holder, `Leased`, `Cancelled`, `Create` when the file cannot be created, `Io`.
-pub(crate) fn take(directory: &Path, options: &Options) -> Result<Lease, SessionError> {
+pub(crate) fn take(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
     take_with(directory, options, File::try_lock)
 }
 
 fn take_with(
     directory: &Path,
-    options: &Options,
+    options: &SessionOptions,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lease, SessionError> {
     let path = directory.join(LOCK);
@@ -107,10 +107,10 @@ fn host() -> String {
 
 /// What the file says; its holder may be about to write its name.
 fn holder(lease: &File) -> String {
-    let mut said = [0; NAME_LIMIT];
-    let length = lease.read_at(&mut said, 0).unwrap_or_default();
-    let said = String::from_utf8_lossy(said.get(..length).unwrap_or_default());
-    let name = said.lines().next().unwrap_or_default().trim();
+    let mut detail = [0; NAME_LIMIT];
+    let length = lease.read_at(&mut detail, 0).unwrap_or_default();
+    let detail = String::from_utf8_lossy(detail.get(..length).unwrap_or_default());
+    let name = detail.lines().next().unwrap_or_default().trim();
     if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
 }
 
@@ -156,16 +156,16 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let take = || {
                 let lock = |_: &File| Err(TryLockError::Error(errno.into()));
-                take_with(home.path(), &Options::default(), lock)
+                take_with(home.path(), &SessionOptions::default(), lock)
             };
             let lease = take().unwrap();
             assert!(lease.file.is_some());
             assert!(matches!(take(), Err(SessionError::Busy { .. })), "it is exclusive");
             // A process whose file system can lock respects it.
-            let locking = take_with(home.path(), &Options::default(), |_| Ok(()));
+            let locking = take_with(home.path(), &SessionOptions::default(), |_| Ok(()));
             assert!(matches!(locking, Err(SessionError::Busy { .. })));
             drop(lease);
-            assert!(take().is_ok() && take_with(home.path(), &Options::default(), |_| Ok(())).is_ok());
+            assert!(take().is_ok() && take_with(home.path(), &SessionOptions::default(), |_| Ok(())).is_ok());
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn another_failure_of_the_lock_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         let lock = |_: &File| Err(TryLockError::Error(Errno::IO.into()));
-        let taken = take_with(home.path(), &Options::default(), lock);
+        let taken = take_with(home.path(), &SessionOptions::default(), lock);
         assert!(matches!(taken, Err(SessionError::Io { .. })), "{taken:?}");
     }
 

@@ -23,7 +23,7 @@ const PROMPT_BYTES: u64 = 4 << 20;
 
 /// What a list shows of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct SessionSummary {
     /// The session.
     pub id: SessionId,
     /// The workspace it began in.
@@ -49,21 +49,21 @@ pub fn exists(sessions: &Path, id: SessionId) -> bool {
 ///
 /// # Errors
 /// `Io` when the directory itself cannot be read; a missing one holds no sessions.
-pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<Summary>, SessionError> {
+pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<SessionSummary>, SessionError> {
     let entries = match fs::read_dir(sessions) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(SessionError::Io { path: sessions.to_owned(), source }),
     };
     let cwd = cwd.map(|cwd| PathBuf::from(&*cwd.to_string_lossy()));
-    let mut summaries: Vec<Summary> =
+    let mut summaries: Vec<SessionSummary> =
         entries.filter_map(|entry| summary(&entry.ok()?.path(), cwd.as_deref())).collect();
     summaries.sort_by_key(|summary| Reverse((summary.updated_ms, summary.created_ms, summary.id)));
     Ok(summaries)
 }
 
 /// The summary of the session in `directory`, if it is one and of `cwd`.
-fn summary(directory: &Path, cwd: Option<&Path>) -> Option<Summary> {
+fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let id: SessionId = directory.file_name()?.to_str()?.parse().ok()?;
     let segments = layout::segments(directory).ok()?;
     let first = private::open(&segments.first()?.path).ok()?;
@@ -81,7 +81,7 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<Summary> {
         .find_map(|record| prompt(directory, record))
         .and_then(|content| content.into_iter().next());
     let updated_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
-    Some(Summary { id, cwd: began_in, created_ms, updated_ms, title })
+    Some(SessionSummary { id, cwd: began_in, created_ms, updated_ms, title })
 }
 
 fn next_record(head: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Record> {

@@ -6,12 +6,12 @@ use ibeam_protocol::Event;
 
 use crate::error::SessionError;
 use crate::header::Header;
-use crate::options::Cancel;
+use crate::options::CancelFlag;
 use crate::walk::{Damage, Walked, walk};
 
 /// What a journal told besides its events.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadReport {
     /// What the journal began with.
     pub header: Header,
     /// Bytes of the torn record that was left out at the end, 0 for none.
@@ -24,7 +24,7 @@ pub struct Loaded {
 /// As `walk`, `Cancelled` and `Damaged`.
 pub(crate) fn load(
     directory: &Path,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
     each: &mut dyn FnMut(Event),
 ) -> Result<(Header, Walked), SessionError> {
     let walked = walk::<SessionError>(directory, |entry| {
@@ -32,8 +32,8 @@ pub(crate) fn load(
         each(entry.event);
         Ok(())
     })?;
-    if let Some(Damage { path, line, said }) = walked.damage {
-        return Err(SessionError::Damaged { path, line, said });
+    if let Some(Damage { path, line, detail }) = walked.damage {
+        return Err(SessionError::Damaged { path, line, detail });
     }
     let Some(header) = walked.header.clone() else {
         return Err(SessionError::Unknown { path: directory.to_owned() });

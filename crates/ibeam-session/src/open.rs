@@ -9,8 +9,8 @@ use crate::error::{SessionError, io};
 use crate::journal::Session;
 use crate::layout::{self, TORN};
 use crate::lease;
-use crate::load::{self, Loaded};
-use crate::options::Options;
+use crate::load::{self, LoadReport};
+use crate::options::SessionOptions;
 use crate::place::directory_of;
 use crate::private;
 use crate::segment::Segment;
@@ -28,9 +28,9 @@ impl Session {
     pub fn open(
         sessions: &Path,
         id: SessionId,
-        options: &Options,
+        options: &SessionOptions,
         each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, Loaded), SessionError> {
+    ) -> Result<(Self, LoadReport), SessionError> {
         let directory = directory_of(sessions, id)?;
         let lease = lease::take(&directory, options)?;
         let (header, walked) = load::load(&directory, &options.cancel, each)?;
@@ -40,12 +40,12 @@ impl Session {
             session.before.push(session.content());
             session.after.push(Step::Entries(directory));
         }
-        Ok((session, Loaded { header, torn_bytes: walked.torn_bytes }))
+        Ok((session, LoadReport { header, torn_bytes: walked.torn_bytes }))
     }
 }
 
 /// The last segment, open for appending after its whole records; what is torn is kept aside first.
-fn reopen(directory: &Path, walked: &Walked, options: &Options) -> Result<Segment, SessionError> {
+fn reopen(directory: &Path, walked: &Walked, options: &SessionOptions) -> Result<Segment, SessionError> {
     let at = walked.segments.get(walked.last).cloned().unwrap_or_else(|| layout::segment(directory, 1));
     let file = private::append(&at.path).map_err(io(&at.path))?;
     if walked.torn_bytes > 0 {

@@ -19,9 +19,9 @@ pub enum Durability {
 
 /// Lets another thread end the opening of a session: the wait for its lease, and the reading of its records.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancel {
+impl CancelFlag {
     /// Ends the opening.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl Cancel {
 
 /// How a session is kept.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SessionOptions {
     /// What a durable point waits for.
     pub durability: Durability,
     /// How long to wait for a lease that another process holds; zero fails at once.
@@ -49,17 +49,17 @@ pub struct Options {
     /// takes the records of an orderly end; renewed at the half. Must hold the largest record twice.
     pub reserve_bytes: u64,
     /// Ends the opening from outside.
-    pub cancel: Cancel,
+    pub cancel: CancelFlag,
 }
 
-impl Default for Options {
+impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             durability: Durability::default(),
             wait: Duration::ZERO,
             segment_bytes: 64 << 20,
             reserve_bytes: 2 << 20,
-            cancel: Cancel::default(),
+            cancel: CancelFlag::default(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
 /// `NotFound`; `PermissionDenied` with words for the rest.
 pub(crate) fn check_ours(directory: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(directory)?;
-    let refuse = |said: String| Err(io::Error::new(ErrorKind::PermissionDenied, said));
+    let refuse = |detail: String| Err(io::Error::new(ErrorKind::PermissionDenied, detail));
     if found.is_symlink() {
         return refuse("it is a symbolic link, which is not followed here".to_owned());
     }
@@ -47,7 +47,7 @@ pub(crate) fn check_ours(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Options that refuse a link as the last part of the path and never wait for the other end of a FIFO.
+/// SessionOptions that refuse a link as the last part of the path and never wait for the other end of a FIFO.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::walk::{Damage, Walked, walk};
 
 /// How far a session could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct ReadReport {
     /// Bytes of a last record that has no end, 0 for none: its writer was killed, or is writing it now.
     pub torn_bytes: u64,
     /// The first damage; what is after it was not read.
@@ -27,8 +27,8 @@ pub fn read<E: From<SessionError>>(
     sessions: &Path,
     id: SessionId,
     each: &mut dyn FnMut(Event) -> Result<(), E>,
-) -> Result<Recorded, E> {
+) -> Result<ReadReport, E> {
     let directory = directory_of(sessions, id)?;
     let Walked { torn_bytes, damage, .. } = walk(&directory, |entry| each(entry.event))?;
-    Ok(Recorded { torn_bytes, damage })
+    Ok(ReadReport { torn_bytes, damage })
 }

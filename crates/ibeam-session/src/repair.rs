@@ -15,7 +15,7 @@ use crate::header::Header;
 use crate::layout::DAMAGED;
 use crate::lease;
 use crate::open::set_aside;
-use crate::options::Options;
+use crate::options::SessionOptions;
 use crate::place::directory_of;
 use crate::private;
 use crate::record::{Record, parse};
@@ -25,7 +25,7 @@ use crate::walk::{Damage, LINE_LIMIT, walk};
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// The damage it found; `None` when there was nothing to do.
     pub damage: Option<Damage>,
     /// The files that hold now what was moved away.
@@ -38,16 +38,20 @@ pub struct Repaired {
 ///
 /// # Errors
 /// `Unknown`, `Busy`, `Create`, `Io`; `Damaged` for a journal that a newer program wrote, which is left alone.
-pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repaired, SessionError> {
+pub fn repair(
+    sessions: &Path,
+    id: SessionId,
+    options: &SessionOptions,
+) -> Result<RepairReport, SessionError> {
     let directory = directory_of(sessions, id)?;
     let _lease = lease::take(&directory, options)?;
     let mut walked = walk::<SessionError>(&directory, |_| Ok(()))?;
     let Some(damage) = walked.damage.clone() else {
-        return Ok(Repaired { damage: None, aside: Vec::new(), remains: true });
+        return Ok(RepairReport { damage: None, aside: Vec::new(), remains: true });
     };
     if walked.newer {
-        let Damage { path, line, said } = damage;
-        return Err(SessionError::Damaged { path, line, said });
+        let Damage { path, line, detail } = damage;
+        return Err(SessionError::Damaged { path, line, detail });
     }
     let mut aside = Vec::new();
     if walked.header.is_none() {
@@ -56,7 +60,7 @@ pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repai
             aside.push(place);
             walked = walk::<SessionError>(&directory, |_| Ok(()))?;
             if walked.damage.is_none() {
-                return Ok(Repaired { damage: Some(damage), aside, remains: true });
+                return Ok(RepairReport { damage: Some(damage), aside, remains: true });
             }
         }
     }
@@ -76,7 +80,7 @@ pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repai
     }
     sync_entries(&directory).map_err(io(&directory))?;
     let remains = walked.last > 0 || walked.whole > 0;
-    Ok(Repaired { damage: Some(damage), aside, remains })
+    Ok(RepairReport { damage: Some(damage), aside, remains })
 }
 
 /// Writes the header of the first segment anew from the start of the first run, which stands next to it, and keeps

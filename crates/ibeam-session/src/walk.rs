@@ -48,7 +48,7 @@ pub struct Damage {
     /// The line in it, from 1.
     pub line: u64,
     /// What is wrong with it.
-    pub said: String,
+    pub detail: String,
 }
 
 /// An event as the journal holds it.
@@ -108,7 +108,7 @@ fn one_segment<E: From<SessionError>>(
     })?;
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let (mut line, mut buffer) = (0, Vec::new());
-    let damaged = |line, said: &str| Some(Damage { path: path.clone(), line, said: said.to_owned() });
+    let damaged = |line, detail: &str| Some(Damage { path: path.clone(), line, detail: detail.to_owned() });
     loop {
         line += 1;
         let ended = next_line(&mut reader, &mut buffer).map_err(io(&path))?;
@@ -132,8 +132,8 @@ fn one_segment<E: From<SessionError>>(
         match parse(bare).and_then(|record| entry(directory, record, line, number, walked)) {
             Ok(None) => {}
             Ok(Some((event, blob))) => visit(Entry { event, blob, line: &buffer })?,
-            Err(said) => {
-                walked.damage = damaged(line, &said);
+            Err(detail) => {
+                walked.damage = damaged(line, &detail);
                 return Ok(());
             }
         }

@@ -116,12 +116,12 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
         appended = appended.and(session.append(event));
     }
     let written = match (ended, is_durable) {
-        (true, _) => session.settle(),
-        (false, true) => session.point(),
+        (true, _) => session.sync_to_disk(),
+        (false, true) => session.checkpoint(),
         (false, false) => session.flush(),
     };
     // A compaction starts a new segment, so that a resumed session need not read what the model no longer sees.
-    let rolled = if compacted { session.roll() } else { Ok(()) };
+    let rolled = if compacted { session.rotate() } else { Ok(()) };
     appended.and(written).and(rolled)
 }
 
@@ -129,7 +129,7 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
 fn reason_of(error: &SessionError) -> Reason {
     let source = match error {
         SessionError::Create { source, .. }
-        | SessionError::Low { source, .. }
+        | SessionError::LowDiskSpace { source, .. }
         | SessionError::Io { source, .. } => Some(source),
         SessionError::Unknown { .. }
         | SessionError::Busy { .. }

@@ -42,9 +42,9 @@ fn equal_payloads_share_one_blob() {
 fn spoiled(spoil: impl Fn(&std::path::Path), words: &str) {
     let store = Store::holding(&[prompt(0, "x"), text(1, &"y".repeat(LARGE)), text(2, "z")]);
     spoil(&store.path("blobs").join(&store.blobs()[0]));
-    let (file, line, said) = store.damage();
+    let (file, line, detail) = store.damage();
     assert_eq!((file.as_str(), line), ("events.jsonl", 3));
-    assert!(said.contains(words), "{said}");
+    assert!(detail.contains(words), "{detail}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{Cancel, Options, Session, SessionError};
+use ibeam_session::{CancelFlag, Session, SessionError, SessionOptions};
 
 use super::store::{Store, texts};
 
@@ -12,8 +12,8 @@ use super::store::{Store, texts};
 fn a_cancelled_opening_stops_between_two_records() {
     let store = Store::holding(&texts(100));
     let check = |forks: bool| {
-        let cancel = Cancel::default();
-        let options = Options { cancel: cancel.clone(), ..store.options.clone() };
+        let cancel = CancelFlag::default();
+        let options = SessionOptions { cancel: cancel.clone(), ..store.options.clone() };
         let mut taken = 0;
         let mut each = |_| {
             taken += 1;
@@ -42,9 +42,9 @@ fn a_cancelled_opening_stops_between_two_records() {
 fn a_cancelled_wait_for_the_lease_ends() {
     let store = Store::holding(&texts(1));
     let _holder = store.open().unwrap();
-    let cancel = Cancel::default();
+    let cancel = CancelFlag::default();
     let options =
-        Options { cancel: cancel.clone(), wait: Duration::from_secs(3600), ..store.options.clone() };
+        SessionOptions { cancel: cancel.clone(), wait: Duration::from_secs(3600), ..store.options.clone() };
     let (home, id) = (store.home.path().to_owned(), store.id);
     let waiting = thread::spawn(move || Session::open(&home, id, &options, &mut |_| {}).map(drop));
     thread::sleep(Duration::from_millis(50));

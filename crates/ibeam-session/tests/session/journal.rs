@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ibeam_session::{Durability, Options, Session, SessionError};
+use ibeam_session::{Durability, Session, SessionError, SessionOptions};
 use serde_json::Value;
 
 use super::store::{Store, call_started, prompt, text, texts, write};
@@ -55,18 +55,18 @@ fn long_journals_are_in_segments_whose_names_sort() {
 fn a_segment_is_closed_on_demand_but_never_empty() {
     let store = Store::new();
     let mut session = store.create().unwrap();
-    session.roll().unwrap();
+    session.rotate().unwrap();
     write(&mut session, &[prompt(0, "x")]);
     session.append(&text(1, "y")).unwrap();
-    session.roll().unwrap();
-    session.roll().unwrap();
+    session.rotate().unwrap();
+    session.rotate().unwrap();
     write(&mut session, &[text(2, "z")]);
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     assert_eq!(store.segments(), ["events.jsonl", "events.part0002.jsonl"]);
     drop(session);
     let (mut session, loaded) = store.open().unwrap();
     assert_eq!(loaded.events.len(), 3);
-    session.roll().unwrap();
+    session.rotate().unwrap();
     assert_eq!(store.segments().len(), 3, "one that was opened again holds something");
 }
 
@@ -75,9 +75,9 @@ fn a_missing_segment_is_damage() {
     let store = Store::rolling(1000);
     store.keep(&texts(100));
     fs::remove_file(store.path("events.part0003.jsonl")).unwrap();
-    let (file, line, said) = store.damage();
+    let (file, line, detail) = store.damage();
     assert_eq!((file.as_str(), line), ("events.part0004.jsonl", 1));
-    assert!(said.contains("segment 3"), "{said}");
+    assert!(detail.contains("segment 3"), "{detail}");
     fs::remove_file(store.journal()).unwrap();
     assert_eq!(store.damage().0, "events.part0002.jsonl");
     assert!(matches!(store.create(), Err(SessionError::Create { .. })), "what is left is not written over");
@@ -85,14 +85,15 @@ fn a_missing_segment_is_damage() {
 
 #[test]
 fn strict_sessions_hold_the_same() {
-    let options = Options { durability: Durability::Synced, segment_bytes: 1000, ..Options::default() };
+    let options =
+        SessionOptions { durability: Durability::Synced, segment_bytes: 1000, ..SessionOptions::default() };
     let store = Store { options, ..Store::new() };
     let mut session = store.create().unwrap();
     let mut events = texts(30);
     events.push(text(30, &"x".repeat(70_000)));
     for event in &events {
         session.append(event).unwrap();
-        session.point().unwrap();
+        session.checkpoint().unwrap();
     }
     drop(session);
     assert_eq!(store.events(), events);
@@ -106,9 +107,9 @@ fn many_points_in_a_row_are_all_kept() {
     let events: Vec<_> = (0..300).map(|seq| text(seq, &format!("{seq} {}", "x".repeat(66_000)))).collect();
     for event in &events {
         session.append(event).unwrap();
-        session.point().unwrap();
+        session.checkpoint().unwrap();
     }
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     drop(session);
     assert_eq!(store.events(), events);
 }
@@ -149,7 +150,7 @@ fn a_second_writer_may_wait() {
     let (waiting, waits) = mpsc::channel();
     let (sessions, id) = (store.home.path().to_owned(), store.id);
     let second = std::thread::spawn(move || {
-        let options = Options { wait: Duration::from_secs(60), ..Options::default() };
+        let options = SessionOptions { wait: Duration::from_secs(60), ..SessionOptions::default() };
         waiting.send(()).unwrap();
         Session::open(&sessions, id, &options, &mut drop).map(drop)
     });
@@ -177,7 +178,7 @@ fn a_holder_that_was_killed_is_waited_for() {
     let (sessions, id) = (store.home.path().to_owned(), store.id);
     let second = std::thread::spawn(move || {
         waiting.send(()).unwrap();
-        Session::open(&sessions, id, &Options::default(), &mut drop).map(drop)
+        Session::open(&sessions, id, &SessionOptions::default(), &mut drop).map(drop)
     });
     waits.recv().unwrap();
     drop(first);

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{Options, Session, SessionError};
+use ibeam_session::{Session, SessionError, SessionOptions};
 
 use super::store::{Store, prompt, text};
 
@@ -15,7 +15,7 @@ fn files_are_for_the_owner_only() {
     let sessions = store.home.path().join("new").join("sessions");
     let mut session = Session::create(&sessions, store.id, Path::new("/work"), &store.options).unwrap();
     session.append(&text(0, &"x".repeat(70_000))).unwrap();
-    session.roll().unwrap();
+    session.rotate().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let directory = sessions.join(store.id.to_string());
     for name in ["events.jsonl", "events.part0002.jsonl", "lock"] {
@@ -36,7 +36,7 @@ fn f143_modes_do_not_depend_on_the_umask() {
         rustix::process::umask(before);
         let mut session = created.unwrap();
         session.append(&text(0, &"x".repeat(70_000))).unwrap();
-        session.settle().unwrap();
+        session.sync_to_disk().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let directory = sessions.join(store.id.to_string());
         assert_eq!(mode(&directory), 0o700, "{umask:o}");
@@ -101,8 +101,8 @@ fn f144_a_link_in_the_place_of_all_sessions_is_refused() {
     symlink(store.home.path(), &link).unwrap();
     for id in [store.id, SessionId::random()] {
         let outcomes = [
-            Session::open(&link, id, &Options::default(), &mut drop).map(drop),
-            Session::create(&link, id, Path::new("/work"), &Options::default()).map(drop),
+            Session::open(&link, id, &SessionOptions::default(), &mut drop).map(drop),
+            Session::create(&link, id, Path::new("/work"), &SessionOptions::default()).map(drop),
         ];
         fs::metadata(&link).unwrap();
         for outcome in outcomes {
@@ -158,13 +158,13 @@ fn a_session_that_is_removed_while_it_is_written_is_an_error() {
         let store = Store::new();
         let mut session = store.create().unwrap();
         session.append(&prompt(0, "x")).unwrap();
-        session.point().unwrap();
+        session.checkpoint().unwrap();
         remove(&store);
         session.append(&prompt(1, "y")).unwrap();
-        let point = session.point();
+        let point = session.checkpoint();
         // A directory that was moved away is noticed at the end: the records are not lost.
         assert_eq!(matches!(point, Err(SessionError::Removed { .. })), number < 2, "{number}: {point:?}");
-        let settled = session.settle();
+        let settled = session.sync_to_disk();
         assert!(matches!(settled, Err(SessionError::Removed { .. })), "{number}: {settled:?}");
     }
 }

@@ -43,9 +43,9 @@ fn holds(store: &Store, events: &[Event]) -> Result<(), TestCaseError> {
             prop_assert_eq!(report.events, loaded.events.len() as u64);
             prop_assert_eq!(report.torn_bytes, loaded.torn_bytes);
         }
-        Err(SessionError::Damaged { path, line, said }) => {
+        Err(SessionError::Damaged { path, line, detail }) => {
             let damage = report.damage.unwrap();
-            prop_assert_eq!((damage.path, damage.line, damage.said), (path, line, said));
+            prop_assert_eq!((damage.path, damage.line, damage.detail), (path, line, detail));
             let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
             prop_assert_eq!(repaired.remains, ibeam_session::exists(store.home.path(), store.id));
             if repaired.remains {

@@ -3,18 +3,18 @@
 use std::fs;
 
 use ibeam_protocol::Event;
-use ibeam_session::{Recorded, SessionError, read};
+use ibeam_session::{ReadReport, SessionError, read};
 
 use super::store::{Store, prompt, text, texts};
 
 #[track_caller]
 fn check(store: &Store, events: &[Event], torn_bytes: u64) {
     let (seen, recorded) = seen(store);
-    assert_eq!((seen.as_slice(), recorded), (events, Recorded { torn_bytes, damage: None }));
+    assert_eq!((seen.as_slice(), recorded), (events, ReadReport { torn_bytes, damage: None }));
 }
 
 #[track_caller]
-fn seen(store: &Store) -> (Vec<Event>, Recorded) {
+fn seen(store: &Store) -> (Vec<Event>, ReadReport) {
     let mut seen = Vec::new();
     let mut take = |event| -> Result<(), SessionError> {
         seen.push(event);

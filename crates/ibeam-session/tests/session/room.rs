@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{Durability, Options, SessionError};
+use ibeam_session::{Durability, SessionError, SessionOptions};
 
 use super::store::{Store, prompt, text, texts, write};
 
@@ -23,7 +23,7 @@ fn room_is_set_aside_while_a_session_is_open_and_given_back_at_its_end() {
         return;
     }
     assert!(fs::metadata(store.journal()).unwrap().len() < 1000, "readers do not see it");
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     assert!(allocated() < 100_000);
     write(&mut session, &[text(1, "the next run")]);
     assert!(allocated() >= store.options.reserve_bytes);
@@ -94,7 +94,7 @@ impl Drop for SmallDisk {
     }
 }
 
-fn on(disk: &SmallDisk, options: Options) -> Store {
+fn on(disk: &SmallDisk, options: SessionOptions) -> Store {
     let home = tempfile::tempdir_in(disk.0.path()).unwrap();
     Store { home, id: SessionId::random(), options }
 }
@@ -103,7 +103,7 @@ fn on(disk: &SmallDisk, options: Options) -> Store {
 fn f083_a_full_disk_still_takes_the_records_of_the_end() {
     for durability in [Durability::Written, Durability::Synced] {
         let Some(disk) = SmallDisk::new(16) else { return };
-        let store = on(&disk, Options { durability, ..Options::default() });
+        let store = on(&disk, SessionOptions { durability, ..SessionOptions::default() });
         let mut session = store.create().unwrap();
         write(&mut session, &[prompt(0, "x")]);
         disk.fill();
@@ -113,9 +113,9 @@ fn f083_a_full_disk_still_takes_the_records_of_the_end() {
             // Also one that would be a blob.
             let event = text(seq, &"y".repeat(if seq == 300 { 200_000 } else { 3000 }));
             session.append(&event).unwrap();
-            match session.point() {
+            match session.checkpoint() {
                 Ok(()) => assert!(told.is_none()),
-                Err(SessionError::Low { source, .. }) => {
+                Err(SessionError::LowDiskSpace { source, .. }) => {
                     assert_eq!(source.kind(), ErrorKind::StorageFull);
                     told.get_or_insert(seq);
                 }
@@ -125,7 +125,7 @@ fn f083_a_full_disk_still_takes_the_records_of_the_end() {
         }
         let told = told.unwrap();
         assert!((200..400).contains(&told), "told at the half: {told}");
-        session.settle().unwrap();
+        session.sync_to_disk().unwrap();
         drop(session);
         assert_eq!(store.events(), events);
         assert_eq!(store.check().damage, None);
@@ -135,7 +135,7 @@ fn f083_a_full_disk_still_takes_the_records_of_the_end() {
 #[test]
 fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
     let Some(disk) = SmallDisk::new(16) else { return };
-    let store = on(&disk, Options::default());
+    let store = on(&disk, SessionOptions::default());
     let mut session = store.create().unwrap();
     write(&mut session, &[prompt(0, "x")]);
     disk.fill();
@@ -147,7 +147,7 @@ fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
         other => panic!("{other:?}"),
     }
     session.append(&text(4, "the end")).unwrap();
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     drop(session);
     assert_eq!(store.events(), [prompt(0, "x"), text(1, "before"), text(3, "after"), text(4, "the end")]);
     let report = store.check();
@@ -157,7 +157,7 @@ fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
 #[test]
 fn f083_a_segment_that_cannot_be_begun_is_no_loss() {
     let Some(disk) = SmallDisk::new(16) else { return };
-    let store = on(&disk, Options { segment_bytes: 4000, ..Options::default() });
+    let store = on(&disk, SessionOptions { segment_bytes: 4000, ..SessionOptions::default() });
     let mut session = store.create().unwrap();
     let events = texts(200);
     session.append(&events[0]).unwrap();
@@ -178,7 +178,7 @@ fn f083_a_segment_that_cannot_be_begun_is_no_loss() {
 #[test]
 fn a_disk_without_room_makes_no_session_and_leaves_none() {
     let Some(disk) = SmallDisk::new(1) else { return };
-    let store = on(&disk, Options::default());
+    let store = on(&disk, SessionOptions::default());
     disk.fill();
     assert!(matches!(store.create(), Err(SessionError::Create { .. })));
     assert!(!ibeam_session::exists(store.home.path(), store.id));

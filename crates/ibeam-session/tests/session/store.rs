@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{CallId, Event, EventKind, ModelCallId, SessionId, ToolCall};
-use ibeam_session::{Header, Loaded, Options, Report, Session, SessionError};
+use ibeam_session::{CheckReport, Header, LoadReport, Session, SessionError, SessionOptions};
 use tempfile::TempDir;
 
 pub(super) struct Store {
     pub(super) home: TempDir,
     pub(super) id: SessionId,
-    pub(super) options: Options,
+    pub(super) options: SessionOptions,
 }
 
 /// A journal in memory.
@@ -24,22 +24,26 @@ pub(super) struct Whole {
 impl Whole {
     /// What `open` gives, together.
     pub(super) fn of(
-        open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, Loaded), SessionError>,
+        open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, LoadReport), SessionError>,
     ) -> Result<(Session, Self), SessionError> {
         let mut events = Vec::new();
-        let (session, Loaded { header, torn_bytes }) = open(&mut |event| events.push(event))?;
+        let (session, LoadReport { header, torn_bytes }) = open(&mut |event| events.push(event))?;
         Ok((session, Self { header, events, torn_bytes }))
     }
 }
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), id: SessionId::random(), options: Options::default() }
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            id: SessionId::random(),
+            options: SessionOptions::default(),
+        }
     }
 
     /// With segments that are closed at this length.
     pub(super) fn rolling(segment_bytes: u64) -> Self {
-        Self { options: Options { segment_bytes, ..Options::default() }, ..Self::new() }
+        Self { options: SessionOptions { segment_bytes, ..SessionOptions::default() }, ..Self::new() }
     }
 
     /// A session with these events, closed again.
@@ -53,7 +57,7 @@ impl Store {
     pub(super) fn keep(&self, events: &[Event]) {
         let mut session = self.create().unwrap();
         write(&mut session, events);
-        session.settle().unwrap();
+        session.sync_to_disk().unwrap();
     }
 
     pub(super) fn create(&self) -> Result<Session, SessionError> {
@@ -78,12 +82,12 @@ impl Store {
     #[track_caller]
     pub(super) fn damage(&self) -> (String, u64, String) {
         match self.open() {
-            Err(SessionError::Damaged { path, line, said }) => (name_of(&path), line, said),
+            Err(SessionError::Damaged { path, line, detail }) => (name_of(&path), line, detail),
             other => panic!("not damaged: {other:?}"),
         }
     }
 
-    pub(super) fn check(&self) -> Report {
+    pub(super) fn check(&self) -> CheckReport {
         ibeam_session::check(self.home.path(), self.id).unwrap()
     }
 

@@ -34,9 +34,9 @@ fn damaged(spoil: impl Fn(&mut Vec<u8>), line: u64, words: &str) {
     let mut bytes = fs::read(store.journal()).unwrap();
     spoil(&mut bytes);
     fs::write(store.journal(), &bytes).unwrap();
-    let (_, found, said) = store.damage();
-    assert_eq!(found, line, "{said}");
-    assert!(said.contains(words), "{said}");
+    let (_, found, detail) = store.damage();
+    assert_eq!(found, line, "{detail}");
+    assert!(detail.contains(words), "{detail}");
     assert_eq!(fs::read(store.journal()).unwrap(), bytes);
     assert!(!store.path("events.torn").exists());
 }
@@ -151,7 +151,7 @@ fn a_line_longer_than_any_record_is_damage() {
     let file = fs::OpenOptions::new().write(true).open(store.journal()).unwrap();
     // Sparse: reading it whole would take all memory.
     file.set_len(1 << 40).unwrap();
-    let (_, line, said) = store.damage();
+    let (_, line, detail) = store.damage();
     assert_eq!(line, 5);
-    assert!(said.contains("longer"), "{said}");
+    assert!(detail.contains("longer"), "{detail}");
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_output::ReplayLine;
 use ibeam_protocol::{Event, Failure, Reason, SessionId};
-use ibeam_session::{Damage, Recorded, SessionError};
+use ibeam_session::{Damage, ReadReport, SessionError};
 
 use self::pace::Pace;
 use self::player::Player;
@@ -160,7 +160,7 @@ fn session(
     if gaps > 0 {
         warn(base, &ReplayLine::Gaps { count: gaps });
     }
-    let (Recorded { torn_bytes, damage }, runs) = match read {
+    let (ReadReport { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
         Err(ReplayEnd::Enough) => return Ok(()),
         Err(ReplayEnd::Failed(reason)) => return Err(reason),
@@ -169,8 +169,8 @@ fn session(
     if torn_bytes > 0 {
         warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
-    if let Some(Damage { path, line, said }) = damage {
-        return Err(damaged_session_reason(id, &path, line, &said).into());
+    if let Some(Damage { path, line, detail }) = damage {
+        return Err(damaged_session_reason(id, &path, line, &detail).into());
     }
     options.exists_among(runs, &id.to_string())
 }

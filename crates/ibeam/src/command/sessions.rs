@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ibeam_output::SessionLine;
 use ibeam_protocol::{Reason, SessionId};
-use ibeam_session::{Damage, Repaired, Report, Session};
+use ibeam_session::{CheckReport, Damage, RepairReport, Session};
 use serde_json::{Value, json};
 
 use super::{print_text, report};
@@ -25,7 +25,7 @@ pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Cli
     app.dirs.create_sessions_dir()?;
     let id = SessionId::random();
     Session::create(&app.dirs.sessions(), id, &app.workspace, &session_options(app)?)
-        .and_then(|mut session| session.settle())
+        .and_then(|mut session| session.sync_to_disk())
         .map_err(|error| session_error_reason(&error, id))?;
     print_text(stdout, &format!("{id}\n"))
 }
@@ -96,7 +96,7 @@ fn check(
     };
     let found = match &repaired {
         // Without a header, nothing is left to check.
-        Some(Repaired { remains: false, .. }) => None,
+        Some(RepairReport { remains: false, .. }) => None,
         Some(_) | None => Some(ibeam_session::check(&sessions, id).map_err(failed)?),
     };
     let session = id.to_string();
@@ -104,22 +104,22 @@ fn check(
     let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
     report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
     match found.and_then(|found| found.damage) {
-        Some(Damage { path, line, said }) => Err(damaged_session_reason(id, &path, line, &said).into()),
+        Some(Damage { path, line, detail }) => Err(damaged_session_reason(id, &path, line, &detail).into()),
         None => Ok(()),
     }
 }
 
 fn lines<'a>(
     session: &'a str,
-    found: Option<&'a Report>,
-    repaired: Option<&'a Repaired>,
+    found: Option<&'a CheckReport>,
+    repaired: Option<&'a RepairReport>,
 ) -> Vec<SessionLine<'a>> {
     let moved = repaired.filter(|repaired| repaired.damage.is_some());
     let mut lines = vec![match (found, moved) {
         (None, _) => SessionLine::Unrecoverable { session },
-        (Some(Report { damage: Some(_), .. }), _) => SessionLine::Damaged { session },
+        (Some(CheckReport { damage: Some(_), .. }), _) => SessionLine::Damaged { session },
         (Some(_), Some(_)) => SessionLine::Repaired { session },
-        (Some(Report { gaps: 1.., .. }), None) => SessionLine::Incomplete { session },
+        (Some(CheckReport { gaps: 1.., .. }), None) => SessionLine::Incomplete { session },
         (Some(_), None) => SessionLine::Intact { session },
     }];
     if let Some(found) = found {
@@ -135,8 +135,8 @@ fn lines<'a>(
         lines.extend(details.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line));
     }
     let damage = moved.and_then(|repaired| repaired.damage.as_ref());
-    if let Some(Damage { path, line, said }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
-        lines.push(SessionLine::Damage { file: file_name(path), line: *line, detail: said });
+    if let Some(Damage { path, line, detail }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
+        lines.push(SessionLine::Damage { file: file_name(path), line: *line, detail });
     }
     let aside = moved.map(|repaired| repaired.aside.as_slice()).unwrap_or_default();
     lines
@@ -144,10 +144,11 @@ fn lines<'a>(
     lines
 }
 
-fn as_json(id: SessionId, found: Option<&Report>, repaired: Option<&Repaired>) -> Value {
+fn as_json(id: SessionId, found: Option<&CheckReport>, repaired: Option<&RepairReport>) -> Value {
     let damage = |damage: Option<&Damage>| {
-        damage
-            .map(|Damage { path, line, said }| json!({ "file": file_name(path), "line": line, "said": said }))
+        damage.map(
+            |Damage { path, line, detail }| json!({ "file": file_name(path), "line": line, "said": detail }),
+        )
     };
     let mut object = json!({
         "session_id": id,

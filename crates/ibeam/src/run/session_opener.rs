@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ibeam_config::Dirs;
 use ibeam_core::{ResumedState, Stop};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
-use ibeam_session::{Cancel, Damage, Durability, Options, Session, SessionError};
+use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, SessionOptions};
 use ibeam_tools::PastContents;
 use tokio::sync::oneshot;
 
@@ -46,8 +46,8 @@ pub(super) struct SessionOpener {
     new_id: SessionId,
     forks: bool,
     /// How the session is stored; `None` for an ephemeral run.
-    options: Option<Options>,
-    cancel: Cancel,
+    options: Option<SessionOptions>,
+    cancel: CancelFlag,
 }
 
 /// The session of a run, and its content before the run.
@@ -84,7 +84,7 @@ impl SessionOpener {
     /// # Errors
     /// `BadConfig` for an unknown durability.
     pub(super) fn new(app: &AppContext, target: &SessionTarget) -> Result<Self, Reason> {
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
         Ok(Self {
             dirs: app.dirs.clone(),
@@ -92,7 +92,7 @@ impl SessionOpener {
             target: target.clone(),
             new_id: SessionId::random(),
             forks: app.base.flags.fork,
-            options: options.map(|options| Options { cancel: cancel.clone(), ..options }),
+            options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
             cancel,
         })
     }
@@ -207,7 +207,12 @@ impl SessionOpener {
 ///
 /// # Errors
 /// As `SessionOpener::open`.
-fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+fn read(
+    sessions: &Path,
+    id: SessionId,
+    cancel: &CancelFlag,
+    each: &mut dyn FnMut(Event),
+) -> Result<(), Failure> {
     let mut each = |event| {
         cancel.check()?;
         each(event);
@@ -215,7 +220,7 @@ fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Ev
     };
     let recorded = ibeam_session::read::<SessionError>(sessions, id, &mut each);
     match recorded.map_err(|error| session_error_reason(&error, id))?.damage {
-        Some(Damage { path, line, said }) => Err(damaged_session_reason(id, &path, line, &said).into()),
+        Some(Damage { path, line, detail }) => Err(damaged_session_reason(id, &path, line, &detail).into()),
         None => Ok(()),
     }
 }
@@ -229,7 +234,7 @@ pub(crate) fn is_ephemeral(app: &AppContext) -> bool {
 ///
 /// # Errors
 /// `BadConfig` for an unknown durability.
-pub(crate) fn session_options(app: &AppContext) -> Result<Options, Reason> {
+pub(crate) fn session_options(app: &AppContext) -> Result<SessionOptions, Reason> {
     let durability = match app.base.config.text(&["session", "durability"]) {
         None | Some("default") => Durability::Written,
         Some("strict") => Durability::Synced,
@@ -246,7 +251,7 @@ pub(crate) fn session_options(app: &AppContext) -> Result<Options, Reason> {
         }
     };
     let wait = app.base.config.time(&["timeouts", "lock"]).unwrap_or_default();
-    Ok(Options { durability, wait, ..Options::default() })
+    Ok(SessionOptions { durability, wait, ..SessionOptions::default() })
 }
 
 /// Returns the session of `workspace` at `position`, where 1 is the newest.
@@ -273,11 +278,11 @@ pub(crate) fn session_error_reason(error: &SessionError, id: SessionId) -> Reaso
         SessionError::Leased { holder, path } => {
             Reason::SessionLeased { session, holder: holder.clone(), path: path.display().to_string() }
         }
-        SessionError::Damaged { path, line, said } => damaged_session_reason(id, path, *line, said),
+        SessionError::Damaged { path, line, detail } => damaged_session_reason(id, path, *line, detail),
         SessionError::Create { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), detail: source.to_string() }
         }
-        SessionError::Low { .. } | SessionError::Io { .. } | SessionError::Cancelled => {
+        SessionError::LowDiskSpace { .. } | SessionError::Io { .. } | SessionError::Cancelled => {
             session_store_reason(error)
         }
         SessionError::Removed { .. } => journal_write_reason(error),

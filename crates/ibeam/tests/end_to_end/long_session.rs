@@ -2,7 +2,7 @@
 
 use ibeam_protocol::tool_output::ReadOutput;
 use ibeam_protocol::*;
-use ibeam_session::{Options, Session};
+use ibeam_session::{Session, SessionOptions};
 use ibeam_testkit::Workspace;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
     let id = SessionId::random();
     let sessions = workspace.home().join(".local/share/ibeam/sessions");
-    let mut session = Session::create(&sessions, id, workspace.path(), &Options::default()).unwrap();
+    let mut session = Session::create(&sessions, id, workspace.path(), &SessionOptions::default()).unwrap();
     let mut seq = 0;
     let mut put = |kind: EventKind| {
         session.append(&Event { seq, at_ms: seq, kind }).unwrap();
@@ -70,6 +70,6 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         partial: None,
         ephemeral: false,
     })));
-    session.settle().unwrap();
+    session.sync_to_disk().unwrap();
     id
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibeam_protocol::Event;
-use ibeam_session::{Options, Session, SessionError};
+use ibeam_session::{Session, SessionError, SessionOptions};
 use ibeam_testkit::left_behind;
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String>
     copy_tree(directory, &copy.path().join(id));
     let mut events: Vec<Value> = Vec::new();
     let mut take = |event: Event| events.push(serde_json::to_value(&event.kind).unwrap());
-    match Session::open(copy.path(), id.parse().unwrap(), &Options::default(), &mut take) {
+    match Session::open(copy.path(), id.parse().unwrap(), &SessionOptions::default(), &mut take) {
         Ok(_) => {}
         Err(SessionError::Unknown { .. }) => return Ok(Told::default()),
         Err(error) => return Err(error.to_string()),
