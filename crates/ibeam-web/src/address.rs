@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Why an address is not public; prints as "a loopback address" and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotPublic(&'static str);
+pub struct NonPublicAddress(&'static str);
 
 /// A block of addresses: its first one, the bits that count, what it is for.
 type Block<Address> = (Address, u32, &'static str);
@@ -69,36 +69,36 @@ const IPV6_PUBLIC: Block<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0)
 ///
 /// # Errors
 /// What it is instead.
-pub fn check_public(address: IpAddr) -> Result<(), NotPublic> {
+pub fn check_public(address: IpAddr) -> Result<(), NonPublicAddress> {
     match address {
         IpAddr::V4(address) => check_v4(address),
         IpAddr::V6(address) => check_v6(address),
     }
 }
 
-fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
+fn check_v4(address: Ipv4Addr) -> Result<(), NonPublicAddress> {
     let covers = |block: &&Block<Ipv4Addr>| {
         let (first, bits, _) = **block;
         let shift = u32::BITS - bits;
         address.to_bits() >> shift == first.to_bits() >> shift
     };
-    IPV4.iter().find(covers).map_or(Ok(()), |(.., what)| Err(NotPublic(what)))
+    IPV4.iter().find(covers).map_or(Ok(()), |(.., what)| Err(NonPublicAddress(what)))
 }
 
-fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
+fn check_v6(address: Ipv6Addr) -> Result<(), NonPublicAddress> {
     let covers = |block: &&Block<Ipv6Addr>| {
         let (first, bits, _) = **block;
         let shift = u128::BITS - bits;
         address.to_bits() >> shift == first.to_bits() >> shift
     };
     if let Some((.., what)) = IPV6.iter().find(covers) {
-        return Err(NotPublic(what));
+        return Err(NonPublicAddress(what));
     }
     match embedded(address) {
         Embedded::Reached(inside) => check_v4(inside),
         Embedded::Hidden(inside) if check_v4(inside).is_err() => check_v4(inside),
         Embedded::Hidden(_) | Embedded::None if covers(&&IPV6_PUBLIC) => Ok(()),
-        Embedded::Hidden(_) | Embedded::None => Err(NotPublic(RESERVED)),
+        Embedded::Hidden(_) | Embedded::None => Err(NonPublicAddress(RESERVED)),
     }
 }
 

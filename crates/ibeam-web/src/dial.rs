@@ -19,12 +19,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Host;
 
-use crate::address::{NotPublic, check_public};
+use crate::address::{NonPublicAddress, check_public};
 use crate::host;
-use crate::pin::Pins;
+use crate::pin::PinnedHosts;
 use crate::resolver::Resolver;
 use crate::task::Task;
-use crate::upstream::{Upstream, Via};
+use crate::upstream::{UpstreamProxies, Via};
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -39,29 +39,29 @@ pub enum DialError {
         /// Where it leads.
         address: IpAddr,
         /// What that is.
-        what: NotPublic,
+        what: NonPublicAddress,
     },
     /// The name is one of this machine's own, and a proxy would resolve it.
     #[error("`{host}` is a name of the machine itself, which is not reached through a proxy")]
-    Local {
+    LocalName {
         /// As asked for.
         host: String,
     },
     /// The name has no address.
-    #[error("`{host}` has no address: {said}")]
+    #[error("`{host}` has no address: {detail}")]
     Unresolved {
         /// As asked for.
         host: String,
         /// The system's words.
-        said: String,
+        detail: String,
     },
     /// No address of it can be connected to.
-    #[error("`{host}` cannot be reached: {said}")]
+    #[error("`{host}` cannot be reached: {detail}")]
     Unreachable {
         /// As asked for.
         host: String,
         /// The system's words.
-        said: String,
+        detail: String,
     },
     /// Nothing came of it in time.
     #[error("`{host}` cannot be reached: nothing answered within {} s", bound.as_secs_f32())]
@@ -72,12 +72,12 @@ pub enum DialError {
         bound: Duration,
     },
     /// The environment's proxy does not do its part.
-    #[error("the proxy `{proxy}` that the environment names {said}")]
+    #[error("the proxy `{proxy}` that the environment names {detail}")]
     Proxy {
         /// Its address, without password.
         proxy: String,
         /// What it does instead.
-        said: String,
+        detail: String,
     },
 }
 
@@ -85,7 +85,7 @@ impl DialError {
     /// True where it was refused here, not there.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::NotPublic { .. } | Self::Local { .. } => true,
+            Self::NotPublic { .. } | Self::LocalName { .. } => true,
             Self::Unresolved { .. }
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
@@ -94,7 +94,7 @@ impl DialError {
     }
 }
 
-fn not_public(host: &str, port: u16, address: IpAddr, what: &NotPublic) -> String {
+fn not_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -> String {
     let place = SocketAddr::new(address, port);
     let subject = if host.trim_matches(['[', ']']) == address.to_string() {
         format!("`{host}` is {what}")
@@ -121,12 +121,12 @@ pub(crate) struct Opened {
 /// Makes connections within the rules.
 pub struct Dialer {
     resolver: Arc<dyn Resolver>,
-    pins: Pins,
+    pins: PinnedHosts,
     granted: Vec<(IpAddr, u16)>,
-    upstream: Upstream,
+    upstream: UpstreamProxies,
     bound: Duration,
     /// Which addresses anybody may mean; tests have a loopback address stand for one.
-    pub(crate) check: fn(IpAddr) -> Result<(), NotPublic>,
+    pub(crate) check: fn(IpAddr) -> Result<(), NonPublicAddress>,
 }
 
 impl Dialer {
@@ -134,9 +134,9 @@ impl Dialer {
     /// and those `granted` by number and port. A connection has `bound` to come about.
     pub fn new(
         resolver: Arc<dyn Resolver>,
-        pins: Pins,
+        pins: PinnedHosts,
         granted: Vec<(IpAddr, u16)>,
-        upstream: Upstream,
+        upstream: UpstreamProxies,
         bound: Duration,
     ) -> Self {
         Self { resolver, pins, granted, upstream, bound, check: check_public }
@@ -182,7 +182,7 @@ impl Dialer {
         }
         let via = self.upstream.via(host, port, tunnel).map_err(|proxy| DialError::Proxy {
             proxy,
-            said: "is none for plain HTTP (`http://HOST:PORT`), the only kind that is supported here"
+            detail: "is none for plain HTTP (`http://HOST:PORT`), the only kind that is supported here"
                 .to_owned(),
         })?;
         match (host::literal(host), host) {
@@ -190,7 +190,7 @@ impl Dialer {
             (Some(address), _) if self.granted.contains(&(address, port)) => Ok(None),
             (Some(address), _) => self.check(host, port, address).map(|()| via),
             (None, Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => {
-                Err(DialError::Local { host: host.to_string() })
+                Err(DialError::LocalName { host: host.to_string() })
             }
             (None, _) => Ok(via),
         }
@@ -199,7 +199,7 @@ impl Dialer {
     async fn direct(&self, host: &Host, port: u16) -> Result<TcpStream, DialError> {
         let sockets = self.sockets(host, port).await?;
         let unreachable =
-            |error: io::Error| DialError::Unreachable { host: host.to_string(), said: error.to_string() };
+            |error: io::Error| DialError::Unreachable { host: host.to_string(), detail: error.to_string() };
         self.connect(&sockets).await.map_err(unreachable)
     }
 
@@ -208,26 +208,27 @@ impl Dialer {
         if let Some(pin) = self.pins.get(host) {
             return Ok(vec![pin.socket(port)]);
         }
-        let addresses =
-            match host {
-                Host::Domain(name) => {
-                    let unresolved = |said: String| DialError::Unresolved { host: host.to_string(), said };
-                    let found = self.resolver.resolve(name).await;
-                    found
-                        .and_then(|found| {
+        let addresses = match host {
+            Host::Domain(name) => {
+                let unresolved = |detail: String| DialError::Unresolved { host: host.to_string(), detail };
+                let found = self.resolver.resolve(name).await;
+                found
+                    .and_then(
+                        |found| {
                             if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
-                        })
-                        .map_err(|error| unresolved(error.to_string()))?
-                }
-                Host::Ipv4(address) if self.granted.contains(&((*address).into(), port)) => {
-                    return Ok(vec![(*address, port).into()]);
-                }
-                Host::Ipv6(address) if self.granted.contains(&((*address).into(), port)) => {
-                    return Ok(vec![(*address, port).into()]);
-                }
-                Host::Ipv4(address) => vec![(*address).into()],
-                Host::Ipv6(address) => vec![(*address).into()],
-            };
+                        },
+                    )
+                    .map_err(|error| unresolved(error.to_string()))?
+            }
+            Host::Ipv4(address) if self.granted.contains(&((*address).into(), port)) => {
+                return Ok(vec![(*address, port).into()]);
+            }
+            Host::Ipv6(address) if self.granted.contains(&((*address).into(), port)) => {
+                return Ok(vec![(*address, port).into()]);
+            }
+            Host::Ipv4(address) => vec![(*address).into()],
+            Host::Ipv6(address) => vec![(*address).into()],
+        };
         for address in &addresses {
             self.check(host, port, *address)?;
         }
@@ -264,7 +265,7 @@ impl Dialer {
 
     /// A connection to the environment's proxy, wherever that is: the user named it.
     async fn to_proxy(&self, via: &Via) -> Result<TcpStream, DialError> {
-        let failed = |said: String| DialError::Proxy { proxy: via.name.clone(), said };
+        let failed = |detail: String| DialError::Proxy { proxy: via.name.clone(), detail };
         let addresses = match via.host.parse() {
             Ok(address) => vec![address],
             Err(_) => {
@@ -279,7 +280,7 @@ impl Dialer {
 
     /// A tunnel through the environment's proxy.
     async fn through(&self, via: &Via, host: &Host, port: u16) -> Result<Box<dyn Stream>, DialError> {
-        let failed = |said: String| DialError::Proxy { proxy: via.name.clone(), said };
+        let failed = |detail: String| DialError::Proxy { proxy: via.name.clone(), detail };
         let broke = |error: hyper::Error| failed(format!("broke off: {error}"));
         let place = format!("{host}:{port}");
         let stream = TokioIo::new(self.to_proxy(via).await?);

@@ -7,21 +7,21 @@ use tokio::net::TcpListener;
 use super::Dialer;
 use crate::fixture::{Fickle, PATIENT, Reply, STAND_IN, Site, pins, resolving};
 use crate::host;
-use crate::pin::Pins;
-use crate::upstream::Upstream;
+use crate::pin::PinnedHosts;
+use crate::upstream::UpstreamProxies;
 
 /// What becomes of a connection to `name` when it leads there.
 #[track_caller]
-fn check_refused(dialer: &Dialer, name: &str, said: &str) {
+fn check_refused(dialer: &Dialer, name: &str, detail: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let error = runtime.block_on(dialer.tunnel(&host::plain(name).unwrap(), 80)).err().unwrap();
     assert!(error.is_refusal(), "{error}");
-    assert!(error.to_string().contains(said), "{error}");
+    assert!(error.to_string().contains(detail), "{error}");
 }
 
 #[test]
 fn a_name_that_leads_to_no_public_address_is_refused() {
-    for (addresses, said) in [
+    for (addresses, detail) in [
         ("127.0.0.1", "`a.test` leads to 127.0.0.1, a loopback address"),
         ("10.0.0.1", "a private address"),
         ("::ffff:169.254.169.254", "an address of cloud metadata"),
@@ -31,7 +31,7 @@ fn a_name_that_leads_to_no_public_address_is_refused() {
         ("127.0.0.2 192.168.0.1", "192.168.0.1, a private address"),
     ] {
         let names = Fickle::new(&[addresses]);
-        check_refused(&resolving(names.clone(), Upstream::none()), "a.test", said);
+        check_refused(&resolving(names.clone(), UpstreamProxies::none()), "a.test", detail);
         assert_eq!(names.asked(), ["a.test"]);
     }
 }
@@ -39,7 +39,7 @@ fn a_name_that_leads_to_no_public_address_is_refused() {
 #[test]
 fn an_address_instead_of_a_name_is_checked_the_same() {
     let names = Fickle::new(&[]);
-    let dialer = resolving(names.clone(), Upstream::none());
+    let dialer = resolving(names.clone(), UpstreamProxies::none());
     check_refused(&dialer, "127.0.0.1", "`127.0.0.1` is a loopback address");
     check_refused(&dialer, "[::1]", "`[::1]` is a loopback address");
     check_refused(&dialer, "169.254.169.254", "--allow-net 169.254.169.254:80");
@@ -53,7 +53,7 @@ async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() 
     let port = public.local_addr().unwrap().port();
     let private = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
-    let dialer = resolving(names.clone(), Upstream::none());
+    let dialer = resolving(names.clone(), UpstreamProxies::none());
     let host = host::plain("a.test").unwrap();
     let mut stream = dialer.tunnel(&host, port).await.unwrap();
     let (mut server, _) = public.accept().await.unwrap();
@@ -73,7 +73,7 @@ async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() 
 async fn an_address_that_does_not_answer_leaves_the_next_one() {
     let listener = TcpListener::bind((STAND_IN, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), Upstream::none());
+    let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), UpstreamProxies::none());
     dialer.check = |_| Ok(());
     assert!(dialer.tunnel(&host::plain("a.test").unwrap(), port).await.is_ok());
 }
@@ -84,7 +84,7 @@ async fn private_addresses_are_reached_by_a_persons_word() {
     let address = listener.local_addr().unwrap();
     let granted = vec![(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())];
     let pins = pins(&[("docs.example.test", address)]);
-    let dialer = Dialer::new(Fickle::new(&[]), pins, granted, Upstream::none(), PATIENT);
+    let dialer = Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), PATIENT);
     let reach = async |name: &str, port| dialer.tunnel(&host::plain(name).unwrap(), port).await.is_ok();
     assert!(reach("127.0.0.1", address.port()).await);
     assert!(!reach("127.0.0.1", address.port() ^ 1).await);
@@ -105,14 +105,15 @@ async fn a_name_that_is_not_answered_for_is_given_up() {
         }
     }
     let bound = std::time::Duration::from_millis(20);
-    let dialer = Dialer::new(Arc::new(Silent), Pins::default(), Vec::new(), Upstream::none(), bound);
+    let dialer =
+        Dialer::new(Arc::new(Silent), PinnedHosts::default(), Vec::new(), UpstreamProxies::none(), bound);
     let error = dialer.tunnel(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
     assert_eq!(error.to_string(), "`a.test` cannot be reached: nothing answered within 0.02 s");
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_has_is_told() {
-    let dialer = resolving(Fickle::new(&[]), Upstream::none());
+    let dialer = resolving(Fickle::new(&[]), UpstreamProxies::none());
     let error = dialer.plain(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
     assert_eq!(error.to_string(), "`a.test` has no address: no such name here");
     assert!(!error.is_refusal());
@@ -126,7 +127,7 @@ async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
     let proxy = format!("http://me:secret@{}", site.address);
     let names = Fickle::new(&[]);
     let dialer =
-        resolving(names.clone(), Upstream::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())));
+        resolving(names.clone(), UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())));
     let mut heard = String::new();
     let mut stream = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.unwrap();
     stream.read_to_string(&mut heard).await.unwrap();
@@ -139,7 +140,8 @@ async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
 
 #[test]
 fn a_proxy_gets_no_private_address_and_no_name_of_this_machine() {
-    let upstream = || Upstream::new(|name| (name == "ALL_PROXY").then(|| "http://127.0.0.1:9".to_owned()));
+    let upstream =
+        || UpstreamProxies::new(|name| (name == "ALL_PROXY").then(|| "http://127.0.0.1:9".to_owned()));
     let dialer = resolving(Fickle::new(&[]), upstream());
     check_refused(&dialer, "169.254.169.254", "an address of cloud metadata");
     check_refused(&dialer, "10.0.0.1", "a private address");
@@ -151,13 +153,13 @@ fn a_proxy_gets_no_private_address_and_no_name_of_this_machine() {
 async fn a_proxy_that_refuses_or_is_not_there_is_named_without_its_password() {
     let site = Site::start(|_| Reply::Bytes(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n".to_vec())).await;
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
-    for (address, said) in [(site.address, "refused `a.test:443`: 407"), (free, "cannot be reached")] {
+    for (address, detail) in [(site.address, "refused `a.test:443`: 407"), (free, "cannot be reached")] {
         let proxy = format!("http://me:secret@{address}");
-        let upstream = Upstream::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
+        let upstream = UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
         let dialer = resolving(Fickle::new(&[]), upstream);
         let error = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.err().unwrap().to_string();
         assert!(
-            error.starts_with(&format!("the proxy `http://{address}` that the environment names {said}")),
+            error.starts_with(&format!("the proxy `http://{address}` that the environment names {detail}")),
             "{error}"
         );
         assert!(!error.contains("secret"), "{error}");

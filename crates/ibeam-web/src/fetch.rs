@@ -30,33 +30,33 @@ const REDIRECTS: usize = 5;
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
 
 /// Whether the policy lets an address be fetched without asking anybody.
-pub type Judge = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub type UrlPolicy = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// Makes the settings of secure connections, when the first one is needed.
-pub type Tls = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
+pub type TlsConfigFactory = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
 
 /// How long and how much.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct FetchLimits {
     /// From a request to the head of its answer, with the connection.
-    pub answer: Duration,
+    pub response_timeout: Duration,
     /// The longest silence within a body.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
     /// All of it, with redirects.
-    pub whole: Duration,
+    pub total_timeout: Duration,
     /// Bytes that are read of a body.
-    pub body: usize,
+    pub body_bytes: usize,
     /// Bytes of text that the model is given.
-    pub text: usize,
+    pub text_bytes: usize,
 }
 
-impl Default for Bounds {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self {
-            answer: Duration::from_secs(30),
-            silence: Duration::from_secs(20),
-            whole: Duration::from_secs(60),
-            body: 5 * 1024 * 1024,
-            text: 100_000,
+            response_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(20),
+            total_timeout: Duration::from_secs(60),
+            body_bytes: 5 * 1024 * 1024,
+            text_bytes: 100_000,
         }
     }
 }
@@ -66,14 +66,14 @@ impl Default for Bounds {
 pub(crate) enum FetchError {
     #[error(transparent)]
     Dial(#[from] DialError),
-    #[error("no secure connection to `{host}`: {said}")]
-    Tls { host: String, said: String },
-    #[error("`{host}` broke off: {said}")]
-    Broken { host: String, said: String },
+    #[error("no secure connection to `{host}`: {detail}")]
+    Tls { host: String, detail: String },
+    #[error("`{host}` broke off: {detail}")]
+    Broken { host: String, detail: String },
     #[error("`{url}` redirects further than {REDIRECTS} times")]
     TooManyRedirects { url: String },
-    #[error("`{from}` redirects to an address that is not fetched: {said}")]
-    BadRedirect { from: String, said: String },
+    #[error("`{from}` redirects to an address that is not fetched: {detail}")]
+    BadRedirect { from: String, detail: String },
     #[error(
         "`{from}` redirects to `{to}`, which no rule allows; call `web_fetch` with that address to ask for it"
     )]
@@ -124,21 +124,26 @@ pub(crate) enum Rest {
 /// Gets pages.
 pub(crate) struct Fetcher {
     dialer: Arc<Dialer>,
-    judge: Judge,
-    tls: Tls,
+    url_policy: UrlPolicy,
+    tls: TlsConfigFactory,
     made: OnceLock<Arc<ClientConfig>>,
-    pub(crate) bounds: Bounds,
+    pub(crate) limits: FetchLimits,
 }
 
 impl Fetcher {
-    pub(crate) fn new(dialer: Arc<Dialer>, judge: Judge, tls: Tls, bounds: Bounds) -> Self {
-        Self { dialer, judge, tls, made: OnceLock::new(), bounds }
+    pub(crate) fn new(
+        dialer: Arc<Dialer>,
+        url_policy: UrlPolicy,
+        tls: TlsConfigFactory,
+        limits: FetchLimits,
+    ) -> Self {
+        Self { dialer, url_policy, tls, made: OnceLock::new(), limits }
     }
 
     /// Gets `target`, which the gate has let through. Dropping the future ends the connection.
     pub(crate) async fn fetch(&self, target: &Target) -> Result<Fetched, FetchError> {
-        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.whole };
-        timeout(self.bounds.whole, self.follow(target.clone())).await.map_err(late)?
+        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.total_timeout };
+        timeout(self.limits.total_timeout, self.follow(target.clone())).await.map_err(late)?
     }
 
     async fn follow(&self, asked: Target) -> Result<Fetched, FetchError> {
@@ -151,9 +156,9 @@ impl Fetcher {
                 let from = target.url.to_string();
                 let next = target
                     .redirected(&location)
-                    .map_err(|said| FetchError::BadRedirect { from: from.clone(), said })?;
+                    .map_err(|detail| FetchError::BadRedirect { from: from.clone(), detail })?;
                 // The rule that covers the first host and port covers them to the end.
-                if !next.is_beside(&asked) && !(self.judge)(next.url.as_str()) {
+                if !next.is_beside(&asked) && !(self.url_policy)(next.url.as_str()) {
                     return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
                 }
                 target = next;
@@ -168,8 +173,9 @@ impl Fetcher {
     }
 
     async fn ask(&self, target: &Target) -> Result<Answer, FetchError> {
-        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.answer };
-        timeout(self.bounds.answer, self.exchange(target)).await.map_err(late)?
+        let late =
+            |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.response_timeout };
+        timeout(self.limits.response_timeout, self.exchange(target)).await.map_err(late)?
     }
 
     async fn exchange(&self, target: &Target) -> Result<Answer, FetchError> {
@@ -195,15 +201,16 @@ impl Fetcher {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let task = Task::spawn(connection);
-        let request = request
-            .body(Empty::<Bytes>::new())
-            .map_err(|error| FetchError::Broken { host: target.host.to_string(), said: error.to_string() })?;
+        let request = request.body(Empty::<Bytes>::new()).map_err(|error| FetchError::Broken {
+            host: target.host.to_string(),
+            detail: error.to_string(),
+        })?;
         let response = sender.send_request(request).await.map_err(broken)?;
         Ok(Answer { response, _task: task })
     }
 
     async fn secured(&self, target: &Target, stream: Box<dyn Stream>) -> Result<Box<dyn Stream>, FetchError> {
-        let failed = |said: String| FetchError::Tls { host: target.host.to_string(), said };
+        let failed = |detail: String| FetchError::Tls { host: target.host.to_string(), detail };
         let config = self.config().map_err(failed)?;
         let name = target.host.to_string();
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -232,11 +239,14 @@ impl Fetcher {
         let mut bytes = Vec::new();
         let mut rest = Rest::Nothing;
         loop {
-            let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.silence };
-            let Some(frame) = timeout(self.bounds.silence, body.frame()).await.map_err(late)? else { break };
+            let late =
+                |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.idle_timeout };
+            let Some(frame) = timeout(self.limits.idle_timeout, body.frame()).await.map_err(late)? else {
+                break;
+            };
             let frame = frame.map_err(|error| broken(&target, &error))?;
             let Some(chunk) = frame.data_ref() else { continue };
-            let room = self.bounds.body.saturating_sub(bytes.len());
+            let room = self.limits.body_bytes.saturating_sub(bytes.len());
             bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
             if chunk.len() > room {
                 let read = bytes.len() as u64;
@@ -256,7 +266,7 @@ struct Answer {
 
 fn broken(target: &Target, error: &hyper::Error) -> FetchError {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    FetchError::Broken { host: target.host.to_string(), said: format!("{error}{cause}") }
+    FetchError::Broken { host: target.host.to_string(), detail: format!("{error}{cause}") }
 }
 
 fn text(response: &Response<Incoming>, name: HeaderName) -> String {

@@ -12,10 +12,10 @@ use tokio::net::TcpListener;
 
 use crate::address::check_public;
 use crate::dial::Dialer;
-use crate::pin::Pins;
+use crate::pin::PinnedHosts;
 use crate::resolver::Resolver;
 use crate::task::Task;
-use crate::upstream::Upstream;
+use crate::upstream::UpstreamProxies;
 
 pub(crate) const PATIENT: Duration = Duration::from_secs(20);
 
@@ -141,8 +141,8 @@ impl Resolver for Fickle {
 }
 
 /// The pins of these names.
-pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> Pins {
-    let mut pins = Pins::default();
+pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> PinnedHosts {
+    let mut pins = PinnedHosts::default();
     for (name, address) in pinned {
         pins.insert(name, &address.to_string()).unwrap();
     }
@@ -151,15 +151,15 @@ pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> Pins {
 
 /// A dialer of these pins that knows no other names.
 pub(crate) fn dialer(pinned: &[(&str, SocketAddr)]) -> Arc<Dialer> {
-    Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), Upstream::none(), PATIENT))
+    Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), UpstreamProxies::none(), PATIENT))
 }
 
 /// The address that stands for a public one.
 pub(crate) const STAND_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A dialer that takes `STAND_IN` for public, and goes by `resolver`.
-pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: Upstream) -> Dialer {
-    let mut dialer = Dialer::new(resolver, Pins::default(), Vec::new(), upstream, PATIENT);
+pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: UpstreamProxies) -> Dialer {
+    let mut dialer = Dialer::new(resolver, PinnedHosts::default(), Vec::new(), upstream, PATIENT);
     dialer.check = |address| if address == STAND_IN { Ok(()) } else { check_public(address) };
     dialer
 }

@@ -11,13 +11,13 @@ use crate::host;
 /// A grant that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` cannot be granted: {said}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
+    "`{given}` cannot be granted: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
 )]
-pub struct BadGrant {
+pub struct InvalidGrant {
     /// As given.
     pub given: String,
     /// What is wrong with it.
-    pub said: String,
+    pub detail: String,
 }
 
 /// Hosts and ports that commands may reach. Prints as it is written.
@@ -42,8 +42,8 @@ impl Grant {
     ///
     /// # Errors
     /// The domain is none.
-    pub fn of_pages(token: &str) -> Result<Vec<Self>, BadGrant> {
-        let (hosts, named) = Self::of_token(token)?;
+    pub fn for_pages(token: &str) -> Result<Vec<Self>, InvalidGrant> {
+        let (hosts, named) = Self::parse_token(token)?;
         let ports = named.map_or_else(|| vec![80, 443], |port| vec![port]);
         Ok(ports.into_iter().map(|port| Self { hosts: hosts.clone(), port: Some(port) }).collect())
     }
@@ -52,14 +52,14 @@ impl Grant {
     ///
     /// # Errors
     /// The domain is none.
-    pub fn of_every_port(token: &str) -> Result<Self, BadGrant> {
-        let (hosts, port) = Self::of_token(token)?;
+    pub fn for_every_port(token: &str) -> Result<Self, InvalidGrant> {
+        let (hosts, port) = Self::parse_token(token)?;
         Ok(Self { hosts, port })
     }
 
     /// Returns the hosts of a `WebFetch` token, and the port that it names.
-    fn of_token(token: &str) -> Result<(Hosts, Option<u16>), BadGrant> {
-        let bad = |said: String| BadGrant { given: token.to_owned(), said };
+    fn parse_token(token: &str) -> Result<(Hosts, Option<u16>), InvalidGrant> {
+        let bad = |detail: String| InvalidGrant { given: token.to_owned(), detail };
         let (domain, port) = match token.rsplit_once(':') {
             // `https://a` has no port.
             Some((domain, port)) if !port.starts_with('/') => (domain, Some(port)),
@@ -111,10 +111,10 @@ fn parse_port(text: &str) -> Option<u16> {
 }
 
 impl FromStr for Grant {
-    type Err = BadGrant;
+    type Err = InvalidGrant;
 
-    fn from_str(given: &str) -> Result<Self, BadGrant> {
-        let bad = |said: String| BadGrant { given: given.to_owned(), said };
+    fn from_str(given: &str) -> Result<Self, InvalidGrant> {
+        let bad = |detail: String| InvalidGrant { given: given.to_owned(), detail };
         let text = given.trim();
         if text.contains("://") || text.contains('/') {
             return Err(bad("it is an address of the web; only host and port count".to_owned()));

@@ -4,9 +4,9 @@ use super::{Grant, Granted, Grants};
 use crate::host;
 
 #[track_caller]
-fn check_bad(given: &str, said: &str) {
+fn check_bad(given: &str, detail: &str) {
     let error = given.parse::<Grant>().unwrap_err();
-    assert!(error.said.contains(said), "{given:?}: {}", error.said);
+    assert!(error.detail.contains(detail), "{given:?}: {}", error.detail);
     assert!(error.to_string().contains("accepted are `HOST:PORT`"), "{error}");
 }
 
@@ -48,24 +48,24 @@ fn a_star_is_every_name_below_and_a_lone_one_every_host() {
 
 #[test]
 fn a_domain_of_web_fetch_is_its_two_ports_and_a_denied_one_every_port() {
-    let allow = Grant::of_pages("*").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::of_every_port("*.evil.test").unwrap()] };
+    let allow = Grant::for_pages("*").unwrap();
+    let grants = Grants { allow, deny: vec![Grant::for_every_port("*.evil.test").unwrap()] };
     let judged = |name: &str, port| grants.judge(&host::plain(name).unwrap(), port);
     assert_eq!([judged("a.test", 80), judged("a.test", 443)], [Granted::Yes; 2]);
     assert_eq!(judged("a.test", 22), Granted::No);
     assert_eq!([judged("a.evil.test", 443), judged("a.evil.test", 22)], [Granted::Denied; 2]);
-    assert!(Grant::of_pages("https://a").is_err());
+    assert!(Grant::for_pages("https://a").is_err());
 }
 
 #[test]
 fn a_port_that_a_token_of_web_fetch_names_is_the_only_one() {
-    let allow = Grant::of_pages("a.test:8080").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::of_every_port("a.test:22").unwrap()] };
+    let allow = Grant::for_pages("a.test:8080").unwrap();
+    let grants = Grants { allow, deny: vec![Grant::for_every_port("a.test:22").unwrap()] };
     let judged = |port| grants.judge(&host::plain("a.test").unwrap(), port);
     assert_eq!([judged(8080), judged(80), judged(443)], [Granted::Yes, Granted::No, Granted::No]);
     assert_eq!(judged(22), Granted::Denied);
     for token in ["a.test:", "a.test:0", "a.test:65536", "a.test:x", "a.test:+80"] {
-        assert!(Grant::of_pages(token).is_err() && Grant::of_every_port(token).is_err(), "{token}");
+        assert!(Grant::for_pages(token).is_err() && Grant::for_every_port(token).is_err(), "{token}");
     }
 }
 

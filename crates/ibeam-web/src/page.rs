@@ -50,7 +50,7 @@ pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String>
             let late =
                 |_| format!("`{url}` is too tangled to be converted within {} s", CONVERSION.as_secs());
             let converted = converted.map_err(late)?;
-            let converted = converted.map_err(|said| format!("`{url}` cannot be converted: {said}"))?;
+            let converted = converted.map_err(|detail| format!("`{url}` cannot be converted: {detail}"))?;
             if !converted.whole && rest == Rest::Nothing {
                 rest = Rest::Unknown;
             }

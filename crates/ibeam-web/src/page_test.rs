@@ -19,9 +19,9 @@ fn check(content_type: &str, bytes: &[u8], expect: &str) {
 }
 
 #[track_caller]
-fn check_refused(content_type: &str, bytes: &[u8], said: &str) {
+fn check_refused(content_type: &str, bytes: &[u8], detail: &str) {
     let error = text(content_type, bytes, 1000, Rest::Nothing).unwrap_err();
-    assert!(error.contains(said), "{error}");
+    assert!(error.contains(detail), "{error}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::host;
 
 /// A pin that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPin {
+pub enum InvalidPin {
     /// What stands on the left is no host.
     #[error("`{name}` is not the name of a host, such as `docs.example.org`")]
     Name {
@@ -44,16 +44,16 @@ impl Pin {
 
 /// The pinned names of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Pins(BTreeMap<String, Pin>);
+pub struct PinnedHosts(BTreeMap<String, Pin>);
 
-impl Pins {
+impl PinnedHosts {
     /// Pins `name` to `value`, `ADDRESS` or `ADDRESS:PORT`; a later pin of the same name stands.
     ///
     /// # Errors
     /// Which side cannot be read.
-    pub fn insert(&mut self, name: &str, value: &str) -> Result<(), BadPin> {
-        let host = host::plain(name).ok_or_else(|| BadPin::Name { name: name.to_owned() })?;
-        let pin = parse(value.trim()).ok_or_else(|| BadPin::Address { value: value.to_owned() })?;
+    pub fn insert(&mut self, name: &str, value: &str) -> Result<(), InvalidPin> {
+        let host = host::plain(name).ok_or_else(|| InvalidPin::Name { name: name.to_owned() })?;
+        let pin = parse(value.trim()).ok_or_else(|| InvalidPin::Address { value: value.to_owned() })?;
         self.0.insert(host.to_string(), pin);
         Ok(())
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, expect: Option<&str>) {
-        let mut pins = Pins::default();
+        let mut pins = PinnedHosts::default();
         let pinned = pins
             .insert("Docs.Example.test", value)
             .ok()
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let error = |name: &str, value: &str| Pins::default().insert(name, value).unwrap_err().to_string();
+        let error =
+            |name: &str, value: &str| PinnedHosts::default().insert(name, value).unwrap_err().to_string();
         assert!(error("http://a", "127.0.0.1").starts_with("`http://a` is not the name of a host"));
         assert!(error("a", "b").starts_with("`b` should be an address"));
     }

@@ -211,19 +211,19 @@ struct Refusal {
     status: StatusCode,
     /// For programs that print nothing else of a refused tunnel.
     phrase: String,
-    said: String,
+    detail: String,
 }
 
 impl Refusal {
-    fn malformed(said: &str) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, phrase: "Bad Request".to_owned(), said: said.to_owned() }
+    fn malformed(detail: &str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, phrase: "Bad Request".to_owned(), detail: detail.to_owned() }
     }
 
     fn not_granted(host: &Host, port: u16) -> Self {
         let flag = format!("--allow-net {host}:{port}");
         Self {
             status: StatusCode::FORBIDDEN,
-            said: format!(
+            detail: format!(
                 "commands may not reach `{host}` at port {port}; a person may allow it with `{flag}`"
             ),
             phrase: format!("Forbidden: needs {flag}"),
@@ -233,7 +233,7 @@ impl Refusal {
     fn denied(host: &Host, port: u16) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
-            said: format!("commands may not reach `{host}` at port {port}: a rule denies it"),
+            detail: format!("commands may not reach `{host}` at port {port}: a rule denies it"),
             phrase: "Forbidden: denied by a rule".to_owned(),
         }
     }
@@ -242,12 +242,12 @@ impl Refusal {
         Self {
             status: StatusCode::BAD_GATEWAY,
             phrase: "Bad Gateway".to_owned(),
-            said: format!("the connection broke: {error}"),
+            detail: format!("the connection broke: {error}"),
         }
     }
 
     fn into_response(self) -> Response<Body> {
-        let body = Full::from(format!("{}\n", self.said)).map_err(|never| match never {}).boxed();
+        let body = Full::from(format!("{}\n", self.detail)).map_err(|never| match never {}).boxed();
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -264,13 +264,13 @@ impl From<DialError> for Refusal {
             DialError::NotPublic { address, what, .. } => {
                 (StatusCode::FORBIDDEN, format!("Forbidden: {address} is {what}"))
             }
-            DialError::Local { .. } => (StatusCode::FORBIDDEN, "Forbidden".to_owned()),
+            DialError::LocalName { .. } => (StatusCode::FORBIDDEN, "Forbidden".to_owned()),
             DialError::TimedOut { .. } => (StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout".to_owned()),
             DialError::Unresolved { .. } | DialError::Unreachable { .. } | DialError::Proxy { .. } => {
                 (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned())
             }
         };
-        Self { status, phrase, said: error.to_string() }
+        Self { status, phrase, detail: error.to_string() }
     }
 }
 
@@ -292,11 +292,11 @@ async fn turn_away(mut client: TcpStream) {
     const ANSWER: &[u8] =
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n\
                             too many connections at once; end some of them\n";
-    let said = async {
+    let answered = async {
         client.write_all(ANSWER).await?;
         client.shutdown().await
     };
-    drop(tokio::time::timeout(PAUSE, said).await);
+    drop(tokio::time::timeout(PAUSE, answered).await);
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::dial::Dialer;
 use crate::fixture::{Fickle, PATIENT, Reply, Site, dialer, resolving};
 use crate::grant::{Grant, Grants};
 use crate::task::Task;
-use crate::upstream::Upstream;
+use crate::upstream::UpstreamProxies;
 
 /// A proxy that is served as long as it is held.
 struct Served {
@@ -37,7 +37,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Everything that is answered to these bytes, after which the client has said all.
+    /// Everything that is answered to these bytes, after which the client has sent everything.
     async fn answer(&self, request: &str) -> String {
         let mut client = self.connect().await;
         client.write_all(request.as_bytes()).await.unwrap();
@@ -126,7 +126,7 @@ async fn what_is_denied_is_refused_whatever_is_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.evil.test"].map(|name| (name, site.address));
     let proxy = Served::changed(dialer(&names), &["*:80"], |proxy| {
-        proxy.grants.deny.push(Grant::of_every_port("*.evil.test").unwrap());
+        proxy.grants.deny.push(Grant::for_every_port("*.evil.test").unwrap());
     });
     assert!(proxy.answer("GET http://a.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 200"));
     let answer = proxy.answer("GET http://b.evil.test/ HTTP/1.1\r\n\r\n").await;
@@ -144,7 +144,7 @@ async fn a_granted_name_that_leads_to_a_private_address_is_refused() {
     for address in ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
         let names = Fickle::new(&[address, address]);
         let proxy =
-            Served::new(Arc::new(resolving(names, Upstream::none())), &["*:80", &format!("*:{port}")]);
+            Served::new(Arc::new(resolving(names, UpstreamProxies::none())), &["*:80", &format!("*:{port}")]);
         for request in [
             format!("CONNECT a.test:{port} HTTP/1.1\r\n\r\n"),
             format!("GET http://a.test:{port}/ HTTP/1.1\r\n\r\n"),
@@ -165,8 +165,8 @@ async fn an_address_granted_by_number_is_reached() {
     let site = Site::start(|_| Reply::page("text/plain", "own")).await;
     let grant = site.address.to_string();
     let granted = vec![(site.address.ip(), site.address.port())];
-    let pins = crate::pin::Pins::default();
-    let dialer = Arc::new(Dialer::new(Fickle::new(&[]), pins, granted, Upstream::none(), PATIENT));
+    let pins = crate::pin::PinnedHosts::default();
+    let dialer = Arc::new(Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), PATIENT));
     let proxy = Served::new(dialer, &[&grant]);
     let answer = proxy.answer(&format!("GET http://{grant}/ HTTP/1.1\r\n\r\n")).await;
     assert!(answer.ends_with("\r\n\r\nown"), "{answer}");
@@ -247,7 +247,7 @@ async fn every_request_of_a_connection_is_judged() {
 #[tokio::test]
 async fn what_is_no_request_for_a_proxy_is_told_so() {
     let proxy = Served::new(dialer(&[]), &["*:443", "*:80"]);
-    for (request, said) in [
+    for (request, detail) in [
         ("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", "this is a proxy"),
         ("GET https://a.test/ HTTP/1.1\r\n\r\n", "this is a proxy"),
         ("CONNECT a.test HTTP/1.1\r\n\r\n", "`a.test` is asked for without a port"),
@@ -258,7 +258,7 @@ async fn what_is_no_request_for_a_proxy_is_told_so() {
     ] {
         let answer = proxy.answer(request).await;
         assert!(
-            answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && answer.contains(said),
+            answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && answer.contains(detail),
             "{request}{answer}"
         );
     }
@@ -356,8 +356,9 @@ async fn the_proxy_of_the_environment_stands_behind_ours() {
         _ => Reply::page("text/plain", "page"),
     })
     .await;
-    let upstream =
-        Upstream::new(|name| (name == "ALL_PROXY").then(|| format!("http://me:secret@{}", site.address)));
+    let upstream = UpstreamProxies::new(|name| {
+        (name == "ALL_PROXY").then(|| format!("http://me:secret@{}", site.address))
+    });
     let proxy = Served::new(Arc::new(resolving(Fickle::new(&[]), upstream)), &["a.test:443", "a.test:80"]);
     assert!(proxy.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\nhello"));
     assert!(proxy.answer("GET http://a.test/x HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\npage"));

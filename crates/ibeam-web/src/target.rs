@@ -22,7 +22,7 @@ impl Target {
     /// One sentence that says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = |said: &str| format!("`{text}` is {said}");
+        let wrong = |detail: &str| format!("`{text}` is {detail}");
         let (_, rest) = text.split_once("://").ok_or_else(|| {
             wrong("no whole address: it begins with `http://` or `https://`, as in `https://docs.example.org/page`")
         })?;
@@ -112,7 +112,7 @@ mod tests {
             (Ok((authority, port, path)), Ok(expect)) => {
                 assert_eq!((authority.as_str(), *port, path.as_str()), expect, "{text}");
             }
-            (Err(said), Err(part)) => assert!(said.contains(part), "{text}: {said}"),
+            (Err(detail), Err(part)) => assert!(detail.contains(part), "{text}: {detail}"),
             _ => panic!("{text}: {found:?}"),
         }
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_not_plain_is_refused_with_the_reason() {
-        for (text, said) in [
+        for (text, detail) in [
             ("docs.example.org", "begins with `http://`"),
             ("", "begins with"),
             ("file:///etc/passwd", "`file` addresses are not fetched"),
@@ -147,7 +147,7 @@ mod tests {
             ("http://a:99999/", "no address"),
             ("http://", "no address"),
         ] {
-            check(text, Err(said));
+            check(text, Err(detail));
         }
     }
 

@@ -9,7 +9,7 @@ use url::Host;
 
 /// The proxies that the environment names, if any.
 #[derive(Debug)]
-pub struct Upstream(Matcher);
+pub struct UpstreamProxies(Matcher);
 
 /// A proxy that a connection goes through.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Via {
     pub(crate) authorization: Option<HeaderValue>,
 }
 
-impl Upstream {
+impl UpstreamProxies {
     /// Reads the variables, each in upper case before lower case; an empty one is none.
     pub fn new(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| {
@@ -73,7 +73,7 @@ mod tests {
     /// The proxy for `place`, given these variables.
     #[track_caller]
     fn check(variables: &[(&str, &str)], host: &str, secure: bool, expect: Result<Option<&str>, &str>) {
-        let upstream = Upstream::new(|name| {
+        let upstream = UpstreamProxies::new(|name| {
             variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
         });
         let via = upstream.via(&host::plain(host).unwrap(), 443, secure);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_password_of_a_proxy_is_not_in_its_name() {
-        let upstream = Upstream::new(|_| Some("http://me:secret@proxy:3128".to_owned()));
+        let upstream = UpstreamProxies::new(|_| Some("http://me:secret@proxy:3128".to_owned()));
         let via = upstream.via(&host::plain("a.test").unwrap(), 443, true).unwrap().unwrap();
         assert_eq!(via.name, "http://proxy:3128");
         assert!(via.authorization.unwrap().is_sensitive());

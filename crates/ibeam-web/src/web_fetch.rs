@@ -8,12 +8,12 @@ use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::dial::Dialer;
-use crate::fetch::{Bounds, Fetcher, Judge, Tls};
+use crate::fetch::{FetchLimits, Fetcher, TlsConfigFactory, UrlPolicy};
 use crate::page::page;
 use crate::target::Target;
 
 /// The tool's name.
-pub const NAME: &str = "web_fetch";
+pub const WEB_FETCH_NAME: &str = "web_fetch";
 /// What other programs call the address.
 const ALIASES: [&str; 5] = ["url", "uri", "address", "link", "href"];
 
@@ -23,9 +23,14 @@ pub struct WebFetch {
 }
 
 impl WebFetch {
-    /// The tool; redirects to another host are followed where `judge` allows their address.
-    pub fn new(dialer: Arc<Dialer>, judge: Judge, tls: Tls, bounds: Bounds) -> Self {
-        Self { fetcher: Arc::new(Fetcher::new(dialer, judge, tls, bounds)) }
+    /// The tool; redirects to another host are followed where `url_policy` allows their address.
+    pub fn new(
+        dialer: Arc<Dialer>,
+        url_policy: UrlPolicy,
+        tls: TlsConfigFactory,
+        limits: FetchLimits,
+    ) -> Self {
+        Self { fetcher: Arc::new(Fetcher::new(dialer, url_policy, tls, limits)) }
     }
 }
 
@@ -39,7 +44,7 @@ async fn fetch(fetcher: &Fetcher, target: Result<Target, String>) -> ToolOutcome
         Err(error) if error.is_refusal() => return ToolOutcome::Rejected { reason: error.to_string() },
         Err(error) => return ToolOutcome::error(error.to_string()),
     };
-    match page(fetched, fetcher.bounds.text).await {
+    match page(fetched, fetcher.limits.text_bytes).await {
         Ok(page) => {
             let from = if page.url == target.url.as_str() { "" } else { page.url.as_str() };
             let from = if from.is_empty() { String::new() } else { format!("(from {from})\n\n") };
@@ -61,7 +66,7 @@ fn url(arguments: &Value) -> Result<&str, ToolInputError> {
             "the arguments are no JSON object"
         };
         ToolInputError(format!(
-            r#"`{NAME}`: {wrong}; a call looks like {{"url": "https://docs.example.org/page"}}"#
+            r#"`{WEB_FETCH_NAME}`: {wrong}; a call looks like {{"url": "https://docs.example.org/page"}}"#
         ))
     })
 }
@@ -69,7 +74,7 @@ fn url(arguments: &Value) -> Result<&str, ToolInputError> {
 impl Tool for WebFetch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: NAME.into(),
+            name: WEB_FETCH_NAME.into(),
             description: include_str!("web_fetch.md").trim_end().into(),
             parameters: json!({
                 "type": "object",

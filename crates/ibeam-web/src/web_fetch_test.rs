@@ -11,22 +11,22 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::WebFetch;
 use crate::dial::Dialer;
-use crate::fetch::{Bounds, Judge, Tls};
+use crate::fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
 use crate::fixture::{Fickle, Reply, STAND_IN, Site, converse, dialer, resolving};
 use crate::task::Task;
-use crate::upstream::Upstream;
+use crate::upstream::UpstreamProxies;
 
-fn no_tls() -> Tls {
+fn no_tls() -> TlsConfigFactory {
     Arc::new(|| Err("no secure connections here".to_owned()))
 }
 
 /// Nobody has allowed anything but the first host.
-fn strict() -> Judge {
+fn strict() -> UrlPolicy {
     Arc::new(|_| false)
 }
 
 fn tool(dialer: Arc<Dialer>) -> WebFetch {
-    WebFetch::new(dialer, strict(), no_tls(), Bounds::default())
+    WebFetch::new(dialer, strict(), no_tls(), FetchLimits::default())
 }
 
 async fn run(tool: &WebFetch, url: &str) -> ToolOutcome {
@@ -107,8 +107,8 @@ async fn a_redirect_to_another_port_needs_a_rule() {
     let reason = refusal(run(&tool(Arc::clone(&dialer)), "http://docs.example.test/one").await);
     assert!(reason.contains("`http://docs.example.test:6379/`, which no rule allows"), "{reason}");
     assert_eq!(site.requests().len(), 1);
-    let judge: Judge = Arc::new(|url| url == "http://docs.example.test:6379/");
-    let open = WebFetch::new(dialer, judge, no_tls(), Bounds::default());
+    let url_policy: UrlPolicy = Arc::new(|url| url == "http://docs.example.test:6379/");
+    let open = WebFetch::new(dialer, url_policy, no_tls(), FetchLimits::default());
     assert_eq!(page(run(&open, "http://docs.example.test/one").await).1, "here");
 }
 
@@ -126,18 +126,18 @@ async fn a_redirect_to_another_host_needs_a_rule() {
 
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
-    let judge: Judge = Arc::new(move |url| {
+    let url_policy: UrlPolicy = Arc::new(move |url| {
         seen.lock().unwrap().push(url.to_owned());
         true
     });
-    let open = WebFetch::new(dialer, judge, no_tls(), Bounds::default());
+    let open = WebFetch::new(dialer, url_policy, no_tls(), FetchLimits::default());
     assert_eq!(page(run(&open, "http://near.test/").await), ("http://far.test/x".into(), "far".into()));
     assert_eq!(*asked.lock().unwrap(), ["http://far.test/x"]);
 }
 
 #[tokio::test]
 async fn a_redirect_to_where_nobody_may_go_is_refused_whatever_the_rules_say() {
-    for (to, said) in [
+    for (to, detail) in [
         ("http://169.254.169.254/latest/meta-data/", "an address of cloud metadata"),
         ("http://2852039166/", "an address of cloud metadata"),
         ("http://[::ffff:a9fe:a9fe]/", "an address of cloud metadata"),
@@ -150,9 +150,9 @@ async fn a_redirect_to_where_nobody_may_go_is_refused_whatever_the_rules_say() {
     ] {
         let near = Site::start(move |_| Reply::redirect(to)).await;
         let dialer = dialer(&[("near.test", near.address)]);
-        let tool = WebFetch::new(dialer, Arc::new(|_| true), no_tls(), Bounds::default());
+        let tool = WebFetch::new(dialer, Arc::new(|_| true), no_tls(), FetchLimits::default());
         let reason = refusal(run(&tool, "http://near.test/").await);
-        assert!(reason.contains(said), "{to}: {reason}");
+        assert!(reason.contains(detail), "{to}: {reason}");
     }
 }
 
@@ -172,7 +172,7 @@ async fn a_name_is_asked_for_once_a_connection() {
         Site::at([127, 0, 0, 1].into(), site.address.port(), |_| Reply::page("text/plain", "private"));
     let private = private.await;
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
-    let tool = tool(Arc::new(resolving(names.clone(), Upstream::none())));
+    let tool = tool(Arc::new(resolving(names.clone(), UpstreamProxies::none())));
     let url = format!("http://a.test:{}/", site.address.port());
     assert_eq!(page(run(&tool, &url).await).1, "public");
     assert_eq!(names.asked().len(), 1);
@@ -183,7 +183,7 @@ async fn a_name_is_asked_for_once_a_connection() {
 
 #[tokio::test]
 async fn answers_that_are_no_page_are_told() {
-    for (reply, said) in [
+    for (reply, detail) in [
         ("HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", "`http://a.test/` answered 404 Not Found"),
         ("HTTP/1.1 304 Not Modified\r\n\r\n", "answered 304"),
         ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", "encoded as `gzip`"),
@@ -197,13 +197,13 @@ async fn answers_that_are_no_page_are_told() {
     ] {
         let site = Site::start(move |_| Reply::Bytes(reply.into())).await;
         let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
-        assert!(message.contains(said), "{reply:?}: {message}");
+        assert!(message.contains(detail), "{reply:?}: {message}");
     }
 }
 
-fn short(bounds: Bounds) -> Bounds {
+fn short(limits: FetchLimits) -> FetchLimits {
     let brief = Duration::from_millis(200);
-    Bounds { answer: brief, silence: brief, ..bounds }
+    FetchLimits { response_timeout: brief, idle_timeout: brief, ..limits }
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_server_that_falls_silent_is_given_up() {
     for reply in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegin"] {
         let site = Site::start(move |_| Reply::Silence(reply.into())).await;
         let dialer = dialer(&[("a.test", site.address)]);
-        let tool = WebFetch::new(dialer, strict(), no_tls(), short(Bounds::default()));
+        let tool = WebFetch::new(dialer, strict(), no_tls(), short(FetchLimits::default()));
         let message = failure(run(&tool, "http://a.test/").await);
         assert_eq!(message, "`http://a.test/` took longer than 0.2 s", "{reply:?}");
     }
@@ -226,8 +226,8 @@ async fn an_endless_page_is_read_as_far_as_the_bound() {
     ] {
         let head = format!("{head}{length}\r\n");
         let site = Site::start(move |_| Reply::Endless(head.clone().into())).await;
-        let bounds = Bounds { body: 300_000, text: 1_000, ..Bounds::default() };
-        let tool = WebFetch::new(dialer(&[("a.test", site.address)]), strict(), no_tls(), bounds);
+        let limits = FetchLimits { body_bytes: 300_000, text_bytes: 1_000, ..FetchLimits::default() };
+        let tool = WebFetch::new(dialer(&[("a.test", site.address)]), strict(), no_tls(), limits);
         let (_, text) = page(run(&tool, "http://a.test/").await);
         let expect =
             format!("{}\n\n[299000 bytes of the text are left out, and {note}]\n", "x".repeat(1_000));
@@ -265,7 +265,7 @@ async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
     let proxy = format!("http://me:secret@{}", site.address);
     let names = Fickle::new(&[]);
     let dialer =
-        resolving(names.clone(), Upstream::new(|name| (name == "http_proxy").then(|| proxy.clone())));
+        resolving(names.clone(), UpstreamProxies::new(|name| (name == "http_proxy").then(|| proxy.clone())));
     let tool = tool(Arc::new(dialer));
     assert_eq!(page(run(&tool, "http://docs.example.test/a").await).1, "by proxy");
     let request = site.requests().concat().to_ascii_lowercase();
@@ -277,7 +277,7 @@ async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
 }
 
 /// A server that is `name` to those who trust its certificate.
-async fn secure(name: &str) -> (SocketAddr, Task, Tls) {
+async fn secure(name: &str) -> (SocketAddr, Task, TlsConfigFactory) {
     let own = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let provider = || Arc::new(rustls::crypto::ring::default_provider());
     let certificate = own.cert.der().clone();
@@ -297,7 +297,7 @@ async fn secure(name: &str) -> (SocketAddr, Task, Tls) {
             }
         }
     });
-    let tls: Tls = Arc::new(move || {
+    let tls: TlsConfigFactory = Arc::new(move || {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).map_err(|error| error.to_string())?;
         let client = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
@@ -311,7 +311,7 @@ async fn secure(name: &str) -> (SocketAddr, Task, Tls) {
 async fn a_secure_page_needs_the_certificate_of_its_name() {
     let (address, _server, tls) = secure("docs.example.test").await;
     let dialer = dialer(&[("docs.example.test", address), ("other.test", address)]);
-    let tool = WebFetch::new(dialer, strict(), tls, Bounds::default());
+    let tool = WebFetch::new(dialer, strict(), tls, FetchLimits::default());
     assert_eq!(page(run(&tool, "https://docs.example.test/").await).1, "secure");
     let message = failure(run(&tool, "https://other.test/").await);
     assert!(message.starts_with("no secure connection to `other.test`: "), "{message}");

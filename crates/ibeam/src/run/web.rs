@@ -12,8 +12,8 @@ use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
 use ibeam_tools::BackgroundProcesses;
 use ibeam_web::{
-    BadGrant, Bounds, Dialer, EgressProxy, Grant, Grants, Judge, Pins, SystemResolver, Tls, Upstream,
-    WebFetch,
+    Dialer, EgressProxy, FetchLimits, Grant, Grants, InvalidGrant, PinnedHosts, SystemResolver,
+    TlsConfigFactory, UpstreamProxies, UrlPolicy, WebFetch,
 };
 use tokio::task::JoinSet;
 
@@ -42,7 +42,7 @@ impl Web {
             Arc::new(SystemResolver),
             pins(app)?,
             grants.addresses(),
-            Upstream::new(variable),
+            UpstreamProxies::new(variable),
             app.base.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT_TIMEOUT),
         );
         let of_pages = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
@@ -59,13 +59,14 @@ impl Web {
             return ToolSet::new();
         }
         let policy = policy.clone();
-        let judge: Judge = Arc::new(move |url| {
+        let url_policy: UrlPolicy = Arc::new(move |url| {
             let access = Access::Fetch { url: url.to_owned() };
             matches!(policy.decide(&access), Verdict::Allow { .. })
         });
-        let tls: Tls = Arc::new(|| ibeam_providers::tls_config().map_err(|error| error.to_string()));
-        let tool = WebFetch::new(Arc::clone(&self.dialer), judge, tls, Bounds::default());
-        ToolSet::from([(ibeam_web::NAME.to_owned(), Arc::new(tool) as Arc<dyn Tool>)])
+        let tls: TlsConfigFactory =
+            Arc::new(|| ibeam_providers::tls_config().map_err(|error| error.to_string()));
+        let tool = WebFetch::new(Arc::clone(&self.dialer), url_policy, tls, FetchLimits::default());
+        ToolSet::from([(ibeam_web::WEB_FETCH_NAME.to_owned(), Arc::new(tool) as Arc<dyn Tool>)])
     }
 
     /// Whether commands may reach some host and need the proxy.
@@ -104,27 +105,27 @@ impl Web {
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
     for (given, origin) in app.base.config.list(&["network", "allow"]) {
-        grants.allow.push(given.parse().map_err(|error: BadGrant| origin.invalid(error.to_string()))?);
+        grants.allow.push(given.parse().map_err(|error: InvalidGrant| origin.invalid(error.to_string()))?);
     }
-    let bad = |error: BadGrant| Reason::Usage { detail: error.to_string() };
+    let bad = |error: InvalidGrant| Reason::Usage { detail: error.to_string() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
-            grants.allow.extend(Grant::of_pages(domain).map_err(bad)?);
+            grants.allow.extend(Grant::for_pages(domain).map_err(bad)?);
         }
     }
     // A person cannot be asked about a single connection of a command, so a rule that asks denies it.
     let asked = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
     for rule in policy.deny.iter().chain(asked) {
         if let Rule::WebFetch(domain) = rule {
-            grants.deny.push(Grant::of_every_port(domain).map_err(bad)?);
+            grants.deny.push(Grant::for_every_port(domain).map_err(bad)?);
         }
     }
     Ok(grants)
 }
 
 /// Returns the host names with pinned addresses.
-fn pins(app: &AppContext) -> Result<Pins, Reason> {
-    let mut pins = Pins::default();
+fn pins(app: &AppContext) -> Result<PinnedHosts, Reason> {
+    let mut pins = PinnedHosts::default();
     for name in app.base.config.children(&["network", "resolve"]) {
         let key = ["network", "resolve", name];
         let (Some(value), Some(setting)) = (app.base.config.text(&key), app.base.config.get(&key)) else {
