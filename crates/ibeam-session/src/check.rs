@@ -7,8 +7,8 @@ use ibeam_protocol::{CallId, EventKind, EventOrder, ModelCallId, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, io};
-use crate::header::Header;
-use crate::place::directory_of;
+use crate::layout::directory_of;
+use crate::record::Header;
 use crate::walk::{Damage, walk};
 
 /// What a check found.

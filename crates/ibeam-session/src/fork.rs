@@ -10,13 +10,13 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, create, io};
-use crate::header::Header;
 use crate::journal::Session;
 use crate::layout::BLOBS;
-use crate::load::LoadReport;
+use crate::layout::directory_of;
+use crate::open::LoadReport;
 use crate::options::{CancelFlag, SessionOptions};
-use crate::place::directory_of;
 use crate::private;
+use crate::record::Header;
 use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
 

@@ -9,12 +9,12 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, create, io};
-use crate::header::Header;
+use crate::layout::check_ours;
 use crate::layout::{self, BLOBS};
 use crate::lease::{self, Lease};
 use crate::options::{Durability, SessionOptions};
-use crate::place::check_ours;
 use crate::private;
+use crate::record::Header;
 use crate::record::{BlobRef, Kind, frame};
 use crate::segment::Segment;
 use crate::sync::{Step, Syncer};

@@ -4,8 +4,13 @@
 //! names is the order of their records.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use ibeam_protocol::SessionId;
+
+use crate::error::{SessionError, create, io};
+use crate::private;
 
 /// The first segment.
 pub(crate) const EVENTS: &str = "events.jsonl";
@@ -41,7 +46,7 @@ pub(crate) fn segment(directory: &Path, number: u32) -> SegmentPath {
 ///
 /// # Errors
 /// The system's, when the directory cannot be read.
-pub(crate) fn segments(directory: &Path) -> io::Result<Vec<SegmentPath>> {
+pub(crate) fn segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -58,6 +63,33 @@ pub(crate) fn segments(directory: &Path) -> io::Result<Vec<SegmentPath>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// The directory of a session that is there and ours.
+///
+/// # Errors
+/// `Unknown`, `Create`, `Io`.
+pub(crate) fn directory_of(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
+    let directory = sessions.join(id.to_string());
+    match check_ours(sessions, &directory) {
+        Err(SessionError::Create { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Err(SessionError::Unknown { path: directory });
+        }
+        checked => checked?,
+    }
+    match segments(&directory).map_err(io(&directory))?.is_empty() {
+        true => Err(SessionError::Unknown { path: directory }),
+        false => Ok(directory),
+    }
+}
+
+/// Refuses directories that are links or somebody else's.
+///
+/// # Errors
+/// `Create`.
+pub(crate) fn check_ours(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
+    private::check_ours(sessions).map_err(create(sessions))?;
+    private::check_ours(directory).map_err(create(directory))
 }
 
 fn number_of(name: &str) -> Option<u32> {

@@ -10,9 +10,9 @@ use ibeam_protocol::{EventKind, SessionId};
 
 use crate::blob;
 use crate::error::SessionError;
-use crate::header::Header;
 use crate::layout;
 use crate::private;
+use crate::record::Header;
 use crate::record::{Record, parse};
 
 /// The header and the first prompt are within this; of most sessions they are in the first block.

@@ -1,4 +1,6 @@
-//! Going on with a session that is there.
+//! Reading a stored session, and opening it to append to it.
+//!
+//! `Session::open` takes the lease and repairs a torn end. `read` takes no lease and changes nothing.
 
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
@@ -7,24 +9,42 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::error::{SessionError, io};
 use crate::journal::Session;
-use crate::layout::{self, TORN};
+use crate::layout::{self, TORN, directory_of};
 use crate::lease;
-use crate::load::{self, LoadReport};
-use crate::options::SessionOptions;
-use crate::place::directory_of;
+use crate::options::{CancelFlag, SessionOptions};
 use crate::private;
+use crate::record::Header;
 use crate::segment::Segment;
 use crate::sync::Step;
-use crate::walk::Walked;
+use crate::walk::{Damage, Walked, walk};
+
+/// The header of a journal that was read, and the size of its torn end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadReport {
+    /// The header of the first segment.
+    pub header: Header,
+    /// Bytes of the torn record at the end, which was left out; 0 if there is none.
+    pub torn_bytes: u64,
+}
+
+/// The extent to which a session could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadReport {
+    /// Bytes of a last record without its end, 0 if there is none. Its writer was killed, or is writing it now.
+    pub torn_bytes: u64,
+    /// The first damage. The records after it were not read.
+    pub damage: Option<Damage>,
+}
 
 impl Session {
-    /// Opens the session `id` to go on with it, and gives `each` event it holds, in order; none is kept, so a long
-    /// session costs no memory here.
+    /// Opens the session `id` for appending, and passes each of its events to `each`, in order.
     ///
-    /// A torn last record is kept aside in `events.torn` and cut off.
+    /// No event is retained, so the memory used does not grow with the session. A torn last record is moved to
+    /// `events.torn`.
     ///
     /// # Errors
-    /// `Unknown`, `Busy`, `Cancelled`, `Damaged` with the line, `Create` for what is not ours, `Io`. What was given before stands.
+    /// `Unknown`, `Busy`, `Leased`, `Cancelled`, `Damaged` with the line, `Create` for a directory that is a link or
+    /// belongs to another user, `Io`. Events may have been passed to `each` before the error.
     pub fn open(
         sessions: &Path,
         id: SessionId,
@@ -33,7 +53,7 @@ impl Session {
     ) -> Result<(Self, LoadReport), SessionError> {
         let directory = directory_of(sessions, id)?;
         let lease = lease::take(&directory, options)?;
-        let (header, walked) = load::load(&directory, &options.cancel, each)?;
+        let (header, walked) = load(&directory, &options.cancel, each)?;
         let segment = reopen(&directory, &walked, options)?;
         let mut session = Self::of(directory.clone(), header.clone(), options, segment, lease);
         if walked.torn_bytes > 0 {
@@ -44,25 +64,65 @@ impl Session {
     }
 }
 
-/// The last segment, open for appending after its whole records; what is torn is kept aside first.
+/// Passes each event of the session `id` to `each`, in order, until the end, the first damage, or an error of `each`.
+///
+/// Takes no lease: of a session that is being written, it reads what is stored now. No event is retained.
+///
+/// # Errors
+/// `Unknown`; `Create` for a directory that is a link or belongs to another user; `Io`; the errors of `each`. Damage is
+/// part of the report, not an error.
+pub fn read<E: From<SessionError>>(
+    sessions: &Path,
+    id: SessionId,
+    each: &mut dyn FnMut(Event) -> Result<(), E>,
+) -> Result<ReadReport, E> {
+    let directory = directory_of(sessions, id)?;
+    let Walked { torn_bytes, damage, .. } = walk(&directory, |entry| each(entry.event))?;
+    Ok(ReadReport { torn_bytes, damage })
+}
+
+/// Passes each event of the journal in `directory` to `each`, in order, and retains none.
+///
+/// # Errors
+/// Those of `walk`, `Cancelled` and `Damaged`.
+fn load(
+    directory: &Path,
+    cancel: &CancelFlag,
+    each: &mut dyn FnMut(Event),
+) -> Result<(Header, Walked), SessionError> {
+    let walked = walk::<SessionError>(directory, |entry| {
+        cancel.check()?;
+        each(entry.event);
+        Ok(())
+    })?;
+    if let Some(Damage { path, line, detail }) = walked.damage {
+        return Err(SessionError::Damaged { path, line, detail });
+    }
+    let Some(header) = walked.header.clone() else {
+        return Err(SessionError::Unknown { path: directory.to_owned() });
+    };
+    Ok((header, walked))
+}
+
+/// Returns the last segment, open for appending after its valid records, and moves a torn record to `events.torn`.
 fn reopen(directory: &Path, walked: &Walked, options: &SessionOptions) -> Result<Segment, SessionError> {
     let at = walked.segments.get(walked.last).cloned().unwrap_or_else(|| layout::segment(directory, 1));
     let file = private::append(&at.path).map_err(io(&at.path))?;
     if walked.torn_bytes > 0 {
         set_aside(&at.path, walked.whole, &directory.join(TORN))?;
     }
-    // Also gives back what a killed process had set aside.
+    // This also releases the space that a killed process had reserved.
     file.set_len(walked.whole).map_err(io(&at.path))?;
     Ok(Segment::new(file, at, walked.whole, options.reserve_bytes))
 }
 
-/// Appends what `path` holds from `from` on to the file `aside`, and puts it on the disk.
+/// Appends the bytes of `path` after the first `from` to the file `aside`, and syncs it.
 ///
 /// # Errors
-/// `Io`; then nothing is lost, and some of it may be there twice.
+/// `Io`. Nothing is lost then; `aside` may hold some of the bytes twice.
 pub(crate) fn set_aside(path: &Path, from: u64, aside: &Path) -> Result<(), SessionError> {
     let mut source = private::open(path).map_err(io(path))?;
     source.seek(SeekFrom::Start(from)).map_err(io(path))?;
-    let mut keep = private::append(aside).map_err(io(aside))?;
-    io::copy(&mut source, &mut keep).and_then(|_| keep.sync_data()).map_err(io(aside))
+    let mut target = private::append(aside).map_err(io(aside))?;
+    io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io(aside))
 }

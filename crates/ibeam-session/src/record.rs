@@ -4,10 +4,11 @@
 //! instead, a line for a large payload a `blob`. Readable with `tail` and `jq`, and a torn or flipped byte is
 //! noticed.
 
-use ibeam_protocol::Event;
-use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::header::{FORMAT, Header};
+use ibeam_protocol::{Event, SessionId};
+use serde::{Deserialize, Serialize};
 
 /// JSON nested deeper is refused: reading it costs stack. A model's arguments come with at most 128 levels, to
 /// which the record adds its own.
@@ -16,6 +17,8 @@ const DEPTH_LIMIT: usize = 192;
 const PARSER_DEPTH: usize = 128;
 /// Room for what stands around a payload.
 const HEAD: usize = 64;
+/// The version of the format.
+pub(crate) const FORMAT: u32 = 1;
 
 /// A record of the journal.
 #[derive(Debug, PartialEq)]
@@ -25,6 +28,50 @@ pub(crate) enum Record {
     Blob(BlobRef),
     /// A header of a later version of the format, and which.
     Newer(u32),
+}
+
+/// The first record of a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of the format: 1.
+    pub format: u32,
+    /// The session.
+    pub session_id: SessionId,
+    /// The workspace it began in.
+    #[serde(serialize_with = "ibeam_protocol::path_text::one")]
+    pub cwd: PathBuf,
+    /// When, in milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// Which segment of the session, from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub segment: u32,
+    /// The session whose history it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
+}
+
+impl Header {
+    /// The header of a session that begins now.
+    pub(crate) fn new(session_id: SessionId, cwd: &Path) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        Self {
+            format: FORMAT,
+            session_id,
+            cwd: cwd.to_owned(),
+            created_ms: u64::try_from(now).unwrap_or(u64::MAX),
+            segment: first(),
+            forked_from: None,
+        }
+    }
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(segment: &u32) -> bool {
+    *segment == first()
 }
 
 /// An event whose kind is stored beside the journal.

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::{EventKind, SessionId};
 
 use crate::error::{SessionError, io};
-use crate::header::Header;
 use crate::layout::DAMAGED;
+use crate::layout::directory_of;
 use crate::lease;
 use crate::open::set_aside;
 use crate::options::SessionOptions;
-use crate::place::directory_of;
 use crate::private;
+use crate::record::Header;
 use crate::record::{Record, parse};
 use crate::segment::Segment;
 use crate::sync::sync_entries;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::header::Header;
 use crate::layout::{self, NEW, SegmentPath};
 use crate::private;
+use crate::record::Header;
 use crate::record::{Kind, frame};
 
 /// A segment open for appending.

@@ -11,10 +11,10 @@ use ibeam_protocol::Event;
 
 use crate::blob;
 use crate::error::{SessionError, create, io};
-use crate::header::{FORMAT, Header};
 use crate::layout::{self, SegmentPath};
 use crate::private;
 use crate::record::{BlobRef, Record, parse};
+use crate::record::{FORMAT, Header};
 
 /// No record is longer; the writer keeps to it too.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
