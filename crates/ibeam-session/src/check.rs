@@ -6,8 +6,8 @@ use std::path::Path;
 use ibeam_protocol::{CallId, EventKind, EventOrder, ModelCallId, SessionId};
 
 use crate::blob;
-use crate::error::{SessionError, io};
-use crate::layout::directory_of;
+use crate::error::{SessionError, io_error};
+use crate::layout::session_directory;
 use crate::record::Header;
 use crate::walk::{Damage, walk};
 
@@ -47,58 +47,58 @@ pub struct CheckReport {
 /// # Errors
 /// `Unknown`; `Create` for a directory that is not ours; `Io`. Damage is no error here.
 pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError> {
-    let directory = directory_of(sessions, id)?;
-    let mut facts = Facts::default();
-    let mut named = BTreeSet::new();
+    let directory = session_directory(sessions, id)?;
+    let mut facts = EventFacts::default();
+    let mut referenced = BTreeSet::new();
     let (mut events, mut blob_bytes) = (0, 0);
-    let walked = walk::<SessionError>(&directory, |entry| {
+    let walk_result = walk::<SessionError>(&directory, |entry| {
         events += 1;
-        facts.hear(entry.event.seq, &entry.event.kind);
+        facts.add(entry.event.seq, &entry.event.kind);
         if let Some(blob) = entry.blob
-            && named.insert(blob.sha256)
+            && referenced.insert(blob.sha256)
         {
             blob_bytes += blob.bytes;
         }
         Ok(())
     })?;
     let mut bytes = 0;
-    for segment in &walked.segments {
-        bytes += segment.path.symlink_metadata().map_err(io(&segment.path))?.len();
+    for segment in &walk_result.segments {
+        bytes += segment.path.symlink_metadata().map_err(io_error(&segment.path))?.len();
     }
-    let there = blob::names(&directory).map_err(io(&directory))?;
+    let stored = blob::stored_digests(&directory).map_err(io_error(&directory))?;
     Ok(CheckReport {
-        header: walked.header,
-        records: walked.records,
+        header: walk_result.header,
+        records: walk_result.records,
         events,
-        segments: walked.segments.len() as u64,
+        segments: walk_result.segments.len() as u64,
         bytes,
-        blobs: named.len() as u64,
+        blobs: referenced.len() as u64,
         blob_bytes,
-        orphan_blobs: there.iter().filter(|name| !named.contains(*name)).count() as u64,
-        torn_bytes: walked.torn_bytes,
+        orphan_blobs: stored.iter().filter(|name| !referenced.contains(*name)).count() as u64,
+        torn_bytes: walk_result.torn_bytes,
         gaps: facts.order.gaps(),
-        open_calls: facts.open.len() as u64,
-        damage: walked.damage,
+        open_calls: facts.open_calls.len() as u64,
+        damage: walk_result.damage,
     })
 }
 
 /// What the events tell of themselves.
 #[derive(Default)]
-struct Facts {
+struct EventFacts {
     order: EventOrder,
-    open: BTreeSet<(ModelCallId, CallId)>,
+    open_calls: BTreeSet<(ModelCallId, CallId)>,
 }
 
-impl Facts {
-    fn hear(&mut self, seq: u64, kind: &EventKind) {
+impl EventFacts {
+    fn add(&mut self, seq: u64, kind: &EventKind) {
         self.order.check(seq);
         if let EventKind::ToolCallStarted { model_call_id, call } = kind {
-            self.open.insert((model_call_id.clone(), call.id.clone()));
+            self.open_calls.insert((model_call_id.clone(), call.id.clone()));
         } else if let EventKind::ToolCallFinished { model_call_id, call, .. } = kind {
-            self.open.remove(&(model_call_id.clone(), call.id.clone()));
+            self.open_calls.remove(&(model_call_id.clone(), call.id.clone()));
         } else if let EventKind::UserMessage { .. } = kind {
             // The next prompt closes what a killed run left open.
-            self.open.clear();
+            self.open_calls.clear();
         }
     }
 }

@@ -74,11 +74,11 @@ pub enum SessionError {
 }
 
 /// For `map_err`: an `Io` at `path`.
-pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> SessionError {
+pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::Io { path: path.to_owned(), source }
 }
 
 /// For `map_err`: a `Create` at `path`.
-pub(crate) fn create(path: &Path) -> impl Fn(io::Error) -> SessionError {
+pub(crate) fn create_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::Create { path: path.to_owned(), source }
 }

@@ -9,13 +9,13 @@ use std::path::Path;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
-use crate::error::{SessionError, create, io};
+use crate::error::{SessionError, create_error, io_error};
 use crate::journal::Session;
-use crate::layout::BLOBS;
-use crate::layout::directory_of;
+use crate::layout::BLOB_DIRECTORY;
+use crate::layout::session_directory;
 use crate::open::LoadReport;
 use crate::options::{CancelFlag, SessionOptions};
-use crate::private;
+use crate::private_files;
 use crate::record::Header;
 use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
@@ -38,62 +38,62 @@ impl Session {
         options: &SessionOptions,
         each: &mut dyn FnMut(Event),
     ) -> Result<(Self, LoadReport), SessionError> {
-        let source = directory_of(sessions, from)?;
+        let source = session_directory(sessions, from)?;
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
-        let begun = Self::begin(sessions, header.clone(), options, |directory, file| {
-            copy(&source, directory, file, &options.cancel, each).map_err(|error| {
-                let told = io::Error::other(error.to_string());
+        let created = Self::create_with(sessions, header.clone(), options, |directory, file| {
+            copy_records(&source, directory, file, &options.cancel, each).map_err(|error| {
+                let copy_error = io::Error::other(error.to_string());
                 failed = Some(error);
-                told
+                copy_error
             })
         });
         // What went wrong with the old one says more than that there is no new one.
-        let session = begun.map_err(|error| failed.unwrap_or(error))?;
+        let session = created.map_err(|error| failed.unwrap_or(error))?;
         Ok((session, LoadReport { header, torn_bytes: 0 }))
     }
 }
 
 /// Copies every whole record of `source` to `file`, and its blobs to `directory`.
-fn copy(
+fn copy_records(
     source: &Path,
     directory: &Path,
     file: &mut File,
     cancel: &CancelFlag,
     each: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
-    let blobs = directory.join(BLOBS);
-    let mut shares = false;
+    let blobs = directory.join(BLOB_DIRECTORY);
+    let mut has_blobs = false;
     let mut journal = BufWriter::with_capacity(64 << 10, file);
     let walked = walk::<SessionError>(source, |entry| {
         cancel.check()?;
         if let Some(blob) = &entry.blob {
-            private::make_directory(&blobs).map_err(create(&blobs))?;
-            share(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))
-                .map_err(io(&blobs))?;
-            shares = true;
+            private_files::create_directory(&blobs).map_err(create_error(&blobs))?;
+            link_or_copy(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))
+                .map_err(io_error(&blobs))?;
+            has_blobs = true;
         }
-        journal.write_all(entry.line).map_err(io(directory))?;
+        journal.write_all(entry.line).map_err(io_error(directory))?;
         each(entry.event);
         Ok(())
     })?;
     if let Some(Damage { path, line, detail }) = walked.damage {
         return Err(SessionError::Damaged { path, line, detail });
     }
-    if shares {
+    if has_blobs {
         // As for any blob: on the disk before a record names it.
-        sync_entries(&blobs).and_then(|()| sync_entries(directory)).map_err(io(&blobs))?;
+        sync_entries(&blobs).and_then(|()| sync_entries(directory)).map_err(io_error(&blobs))?;
     }
-    journal.flush().map_err(io(directory))
+    journal.flush().map_err(io_error(directory))
 }
 
 /// A blob is never written to again, so both sessions may have the same file.
-fn share(from: &Path, to: &Path) -> io::Result<()> {
+fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(_) => {
-            let mut copy = private::anew(to)?;
-            io::copy(&mut private::open(from)?, &mut copy)?;
+            let mut copy = private_files::create_empty(to)?;
+            io::copy(&mut private_files::open(from)?, &mut copy)?;
             copy.sync_data()
         }
         linked => linked,

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
-use crate::error::{SessionError, create, io};
-use crate::layout::check_ours;
-use crate::layout::{self, BLOBS};
+use crate::error::{SessionError, create_error, io_error};
+use crate::layout::check_owner;
+use crate::layout::{self, BLOB_DIRECTORY};
 use crate::lease::{self, Lease};
 use crate::options::{Durability, SessionOptions};
-use crate::private;
+use crate::private_files;
 use crate::record::Header;
-use crate::record::{BlobRef, Kind, frame};
+use crate::record::{BlobRef, RecordKind, frame};
 use crate::segment::Segment;
-use crate::sync::{Step, Syncer};
-use crate::walk::LINE_LIMIT;
+use crate::sync::{SyncStep, Syncer};
+use crate::walk::MAX_LINE_BYTES;
 
 /// A session that this process, and no other, may append to. Dropping it ends the lease.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ pub struct Session {
     options: SessionOptions,
     segment: Segment,
     /// Framed records that are not written yet.
-    waiting: Vec<u8>,
+    pending: Vec<u8>,
     /// Where each of them ends.
-    ends: Vec<usize>,
+    record_ends: Vec<usize>,
     /// One record, reused.
     payload: Vec<u8>,
     /// What was made since the last point and must be on the disk before the journal is.
-    pub(crate) before: Vec<Step>,
+    pub(crate) sync_before: Vec<SyncStep>,
     /// Directories with new entries.
-    pub(crate) after: Vec<Step>,
+    pub(crate) sync_after: Vec<SyncStep>,
     syncer: Syncer,
     /// Last, so that nobody else may write before this is done.
     lease: Lease,
@@ -55,37 +55,37 @@ impl Session {
         cwd: &Path,
         options: &SessionOptions,
     ) -> Result<Self, SessionError> {
-        Self::begin(sessions, Header::new(id, cwd), options, |_, _| Ok(()))
+        Self::create_with(sessions, Header::new(id, cwd), options, |_, _| Ok(()))
     }
 
     /// Makes a session with `header` and whatever `fill` appends to its first segment.
-    pub(crate) fn begin(
+    pub(crate) fn create_with(
         sessions: &Path,
         header: Header,
         options: &SessionOptions,
         fill: impl FnOnce(&Path, &mut File) -> io::Result<()>,
     ) -> Result<Self, SessionError> {
         let directory = sessions.join(header.session_id.to_string());
-        let mut changed = private::make_directory(&directory).map_err(create(&directory))?;
-        check_ours(sessions, &directory)?;
-        let lease = lease::take(&directory, options)?;
-        let at = layout::segment(&directory, 1);
-        if !layout::segments(&directory).map_err(create(&directory))?.is_empty() {
-            return Err(create(&at.path)(ErrorKind::AlreadyExists.into()));
+        let mut changed = private_files::create_directory(&directory).map_err(create_error(&directory))?;
+        check_owner(sessions, &directory)?;
+        let lease = lease::acquire(&directory, options)?;
+        let at = layout::segment_path(&directory, 1);
+        if !layout::list_segments(&directory).map_err(create_error(&directory))?.is_empty() {
+            return Err(create_error(&at.path)(ErrorKind::AlreadyExists.into()));
         }
         let segment =
-            Segment::place(&directory, &header, options.reserve_bytes, |file| fill(&directory, file))
-                .map_err(create(&at.path))?;
+            Segment::create(&directory, &header, options.reserve_bytes, |file| fill(&directory, file))
+                .map_err(create_error(&at.path))?;
         changed.insert(0, directory.clone());
-        let mut session = Self::of(directory, header, options, segment, lease);
-        session.after.extend(changed.into_iter().map(Step::Entries));
+        let mut session = Self::from_parts(directory, header, options, segment, lease);
+        session.sync_after.extend(changed.into_iter().map(SyncStep::DirectoryEntries));
         if options.durability == Durability::Synced {
             session.sync()?;
         }
         Ok(session)
     }
 
-    pub(crate) fn of(
+    pub(crate) fn from_parts(
         directory: PathBuf,
         header: Header,
         options: &SessionOptions,
@@ -97,11 +97,11 @@ impl Session {
             header,
             options: options.clone(),
             segment,
-            waiting: Vec::new(),
-            ends: Vec::new(),
+            pending: Vec::new(),
+            record_ends: Vec::new(),
             payload: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
+            sync_before: Vec::new(),
+            sync_after: Vec::new(),
             syncer: Syncer::default(),
             lease,
         }
@@ -115,23 +115,23 @@ impl Session {
     pub fn append(&mut self, event: &Event) -> Result<(), SessionError> {
         self.payload.clear();
         let encoded = serde_json::to_writer(&mut self.payload, event);
-        encoded.map_err(|error| self.io(error.into()))?;
-        let mut kind = Kind::Event;
+        encoded.map_err(|error| self.io_error(error.into()))?;
+        let mut kind = RecordKind::Event;
         if self.payload.len() > blob::INLINE_BYTES {
-            match self.store(event) {
+            match self.store_blob(event) {
                 Ok(reference) => {
-                    kind = Kind::Blob;
+                    kind = RecordKind::Blob;
                     self.payload.clear();
                     serde_json::to_writer(&mut self.payload, &reference)
-                        .map_err(|error| self.io(error.into()))?;
+                        .map_err(|error| self.io_error(error.into()))?;
                 }
                 // A full disk has no room for a file, but the journal may have room set aside.
-                Err(_) if (self.payload.len() as u64) < LINE_LIMIT / 2 => {}
+                Err(_) if (self.payload.len() as u64) < MAX_LINE_BYTES / 2 => {}
                 Err(error) => return Err(error),
             }
         }
-        frame(kind, &self.payload, &mut self.waiting);
-        self.ends.push(self.waiting.len());
+        frame(kind, &self.payload, &mut self.pending);
+        self.record_ends.push(self.pending.len());
         Ok(())
     }
 
@@ -143,12 +143,12 @@ impl Session {
     /// left out whole, or when the disk did not take what was handed to it earlier. Call it again all the same:
     /// a later record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        let handed = self.hand_over();
+        let handed = self.write_and_reserve();
         let synced = match self.options.durability {
             Durability::Written => Ok(()),
             Durability::Synced => self.sync(),
         };
-        self.unless_moved(handed.and(synced))
+        self.or_removed(handed.and(synced))
     }
 
     /// A durable point: flushes, and tells the disk to store what was flushed, without waiting for it.
@@ -158,8 +158,8 @@ impl Session {
     pub fn checkpoint(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
-        let done = self.unless_moved(flushed.and(started));
-        self.unless_removed(self.segment.is_removed()).and(done)
+        let done = self.or_removed(flushed.and(started));
+        self.check_removed(self.segment.is_removed()).and(done)
     }
 
     /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
@@ -169,10 +169,10 @@ impl Session {
     /// `Io`, as `flush`, and `Removed`.
     pub fn sync_to_disk(&mut self) -> Result<(), SessionError> {
         let written = self.write();
-        let given_back = self.segment.give_back().map_err(|source| self.io(source));
+        let given_back = self.segment.release_reserve().map_err(|source| self.io_error(source));
         let synced = self.sync();
         let is_replaced = self.segment.is_replaced();
-        self.unless_removed(is_replaced).and(written).and(given_back).and(synced)
+        self.check_removed(is_replaced).and(written).and(given_back).and(synced)
     }
 
     /// Begins the next segment, unless this one holds nothing yet. The closed one is on the disk then.
@@ -184,40 +184,41 @@ impl Session {
         self.next_segment()
     }
 
-    fn hand_over(&mut self) -> Result<(), SessionError> {
-        let written = self.write().and_then(|()| self.roll_when_long());
-        let renewed = self.segment.renew();
+    fn write_and_reserve(&mut self) -> Result<(), SessionError> {
+        let written = self.write().and_then(|()| self.rotate_if_long());
+        let renewed = self.segment.extend_reserve();
         written?;
         renewed.map_err(|source| SessionError::LowDiskSpace { path: self.segment.path.clone(), source })?;
-        self.syncer.outcome().map_err(|source| self.io(source))
+        self.syncer.check().map_err(|source| self.io_error(source))
     }
 
     fn write(&mut self) -> Result<(), SessionError> {
-        if self.waiting.is_empty() {
+        if self.pending.is_empty() {
             return Ok(());
         }
         let written = self.write_what_fits();
-        self.waiting.clear();
-        self.ends.clear();
-        self.before
-            .retain(|step| !matches!(step, Step::Content(file) if Arc::ptr_eq(file, &self.segment.file)));
-        self.before.push(self.content());
-        written.map_err(|source| self.io(source))
+        self.pending.clear();
+        self.record_ends.clear();
+        self.sync_before.retain(
+            |step| !matches!(step, SyncStep::FileData(file) if Arc::ptr_eq(file, &self.segment.file)),
+        );
+        self.sync_before.push(self.file_data_step());
+        written.map_err(|source| self.io_error(source))
     }
 
-    fn roll_when_long(&mut self) -> Result<(), SessionError> {
+    fn rotate_if_long(&mut self) -> Result<(), SessionError> {
         if self.segment.len() >= self.options.segment_bytes { self.next_segment() } else { Ok(()) }
     }
 
     fn write_what_fits(&mut self) -> io::Result<()> {
-        let Err(error) = self.segment.write(&self.waiting) else { return Ok(()) };
-        if self.ends.len() < 2 {
+        let Err(error) = self.segment.write(&self.pending) else { return Ok(()) };
+        if self.record_ends.len() < 2 {
             return Err(error);
         }
         // Small records tell the end, and there may be room for them.
         let (mut start, mut lost) = (0, None);
-        for end in &self.ends {
-            if let Err(error) = self.segment.write(self.waiting.get(start..*end).unwrap_or_default()) {
+        for end in &self.record_ends {
+            if let Err(error) = self.segment.write(self.pending.get(start..*end).unwrap_or_default()) {
                 lost.get_or_insert(error);
             }
             start = *end;
@@ -226,30 +227,30 @@ impl Session {
     }
 
     fn next_segment(&mut self) -> Result<(), SessionError> {
-        if self.segment.is_fresh() {
+        if self.segment.has_only_header() {
             return Ok(());
         }
         // Only the last segment may be torn, so this one is on the disk before there is another.
         self.sync()?;
         let header = Header { segment: self.segment.number + 1, ..self.header.clone() };
-        let placed = Segment::place(&self.directory, &header, self.options.reserve_bytes, |_| Ok(()));
+        let placed = Segment::create(&self.directory, &header, self.options.reserve_bytes, |_| Ok(()));
         let next = placed
             .map_err(|source| SessionError::LowDiskSpace { path: self.segment.path.clone(), source })?;
         let mut closed = std::mem::replace(&mut self.segment, next);
-        self.after.push(Step::Entries(self.directory.clone()));
+        self.sync_after.push(SyncStep::DirectoryEntries(self.directory.clone()));
         self.sync()?;
-        closed.give_back().map_err(|source| self.io(source))
+        closed.release_reserve().map_err(|source| self.io_error(source))
     }
 
     /// Stores the kind of an event as a blob.
-    fn store(&mut self, event: &Event) -> Result<BlobRef, SessionError> {
-        let blobs = self.directory.join(BLOBS);
-        let payload = serde_json::to_vec(&event.kind).map_err(|error| self.io(error.into()))?;
-        let sha256 = blob::name(&payload);
-        let file = blob::store(&self.directory, &sha256, &payload).map_err(io(&blobs))?;
-        self.before.push(Step::Content(Arc::new(file)));
-        self.before.push(Step::Entries(blobs));
-        self.before.push(Step::Entries(self.directory.clone()));
+    fn store_blob(&mut self, event: &Event) -> Result<BlobRef, SessionError> {
+        let blobs = self.directory.join(BLOB_DIRECTORY);
+        let payload = serde_json::to_vec(&event.kind).map_err(|error| self.io_error(error.into()))?;
+        let sha256 = blob::digest(&payload);
+        let file = blob::store(&self.directory, &sha256, &payload).map_err(io_error(&blobs))?;
+        self.sync_before.push(SyncStep::FileData(Arc::new(file)));
+        self.sync_before.push(SyncStep::DirectoryEntries(blobs));
+        self.sync_before.push(SyncStep::DirectoryEntries(self.directory.clone()));
         if self.options.durability == Durability::Synced {
             self.sync()?;
         }
@@ -257,21 +258,21 @@ impl Session {
     }
 
     fn start_sync(&mut self) -> Result<(), SessionError> {
-        let mut steps = std::mem::take(&mut self.before);
-        steps.append(&mut self.after);
+        let mut steps = std::mem::take(&mut self.sync_before);
+        steps.append(&mut self.sync_after);
         if steps.is_empty() {
             return Ok(());
         }
-        self.syncer.start(steps).map_err(|source| self.io(source))
+        self.syncer.submit(steps).map_err(|source| self.io_error(source))
     }
 
     fn sync(&mut self) -> Result<(), SessionError> {
         self.start_sync()?;
-        self.syncer.wait().map_err(|source| self.io(source))
+        self.syncer.wait().map_err(|source| self.io_error(source))
     }
 
-    pub(crate) fn content(&self) -> Step {
-        Step::Content(Arc::clone(&self.segment.file))
+    pub(crate) fn file_data_step(&self) -> SyncStep {
+        SyncStep::FileData(Arc::clone(&self.segment.file))
     }
 
     /// The file that stands for the lease where the file system cannot lock.
@@ -280,22 +281,22 @@ impl Session {
     }
 
     /// What fails after the session was moved away fails for that.
-    fn unless_moved(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
+    fn or_removed(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
         if matches!(done, Err(SessionError::Io { .. })) && self.segment.is_replaced().is_ok_and(|it| it) {
-            return self.unless_removed(Ok(true));
+            return self.check_removed(Ok(true));
         }
         done
     }
 
-    fn unless_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
+    fn check_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
         match is_removed {
             Ok(false) => Ok(()),
             Ok(true) => Err(SessionError::Removed { path: self.segment.path.clone() }),
-            Err(source) => Err(self.io(source)),
+            Err(source) => Err(self.io_error(source)),
         }
     }
 
-    fn io(&self, source: io::Error) -> SessionError {
+    fn io_error(&self, source: io::Error) -> SessionError {
         SessionError::Io { path: self.segment.path.clone(), source }
     }
 }
@@ -303,6 +304,6 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // What stays allocated is given back by whoever opens the session next.
-        drop(self.segment.give_back());
+        drop(self.segment.release_reserve());
     }
 }

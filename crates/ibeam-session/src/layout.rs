@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::SessionId;
 
-use crate::error::{SessionError, create, io};
-use crate::private;
+use crate::error::{SessionError, create_error, io_error};
+use crate::private_files;
 
 /// The first segment.
-pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const FIRST_SEGMENT: &str = "events.jsonl";
 /// A segment that is not whole yet, and nothing to anybody.
-pub(crate) const NEW: &str = "events.new";
+pub(crate) const UNFINISHED_SEGMENT: &str = "events.new";
 /// What was cut off the end on opening.
-pub(crate) const TORN: &str = "events.torn";
+pub(crate) const TORN_RECORDS: &str = "events.torn";
 /// What was moved away by a repair.
-pub(crate) const DAMAGED: &str = "events.damaged";
+pub(crate) const DAMAGED_RECORDS: &str = "events.damaged";
 /// The directory of large payloads, each named by its SHA-256.
-pub(crate) const BLOBS: &str = "blobs";
+pub(crate) const BLOB_DIRECTORY: &str = "blobs";
 /// The lease.
-pub(crate) const LOCK: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A file of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,9 +34,9 @@ pub(crate) struct SegmentPath {
 }
 
 /// Where segment `number` of the session in `directory` is.
-pub(crate) fn segment(directory: &Path, number: u32) -> SegmentPath {
+pub(crate) fn segment_path(directory: &Path, number: u32) -> SegmentPath {
     let path = match number {
-        0 | 1 => directory.join(EVENTS),
+        0 | 1 => directory.join(FIRST_SEGMENT),
         number => directory.join(format!("events.part{number:04}.jsonl")),
     };
     SegmentPath { number, path }
@@ -46,7 +46,7 @@ pub(crate) fn segment(directory: &Path, number: u32) -> SegmentPath {
 ///
 /// # Errors
 /// The system's, when the directory cannot be read.
-pub(crate) fn segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
+pub(crate) fn list_segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -57,7 +57,7 @@ pub(crate) fn segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
-        if let Some(number) = entry.file_name().to_str().and_then(number_of) {
+        if let Some(number) = entry.file_name().to_str().and_then(segment_number) {
             found.push(SegmentPath { number, path: entry.path() });
         }
     }
@@ -69,15 +69,15 @@ pub(crate) fn segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
 ///
 /// # Errors
 /// `Unknown`, `Create`, `Io`.
-pub(crate) fn directory_of(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
+pub(crate) fn session_directory(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
     let directory = sessions.join(id.to_string());
-    match check_ours(sessions, &directory) {
+    match check_owner(sessions, &directory) {
         Err(SessionError::Create { source, .. }) if source.kind() == ErrorKind::NotFound => {
             return Err(SessionError::Unknown { path: directory });
         }
         checked => checked?,
     }
-    match segments(&directory).map_err(io(&directory))?.is_empty() {
+    match list_segments(&directory).map_err(io_error(&directory))?.is_empty() {
         true => Err(SessionError::Unknown { path: directory }),
         false => Ok(directory),
     }
@@ -87,13 +87,13 @@ pub(crate) fn directory_of(sessions: &Path, id: SessionId) -> Result<PathBuf, Se
 ///
 /// # Errors
 /// `Create`.
-pub(crate) fn check_ours(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
-    private::check_ours(sessions).map_err(create(sessions))?;
-    private::check_ours(directory).map_err(create(directory))
+pub(crate) fn check_owner(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
+    private_files::check_owned_directory(sessions).map_err(create_error(sessions))?;
+    private_files::check_owned_directory(directory).map_err(create_error(directory))
 }
 
-fn number_of(name: &str) -> Option<u32> {
-    if name == EVENTS {
+fn segment_number(name: &str) -> Option<u32> {
+    if name == FIRST_SEGMENT {
         return Some(1);
     }
     let digits = name.strip_prefix("events.part")?.strip_suffix(".jsonl")?;

@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::error::{SessionError, create, io};
-use crate::layout::LOCK;
-use crate::lease_file::{LEASE, LeaseFile};
+use crate::error::{SessionError, create_error, io_error};
+use crate::layout::LOCK_FILE;
+use crate::lease_file::{LEASE_FILE, LeaseFile};
 use crate::options::SessionOptions;
-use crate::private;
+use crate::private_files;
 
 /// Between two looks at a lock that is held.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// What a holder that was killed may take to let go: a thread of it may still wait for the disk.
-const DYING: Duration = Duration::from_secs(10);
+const KILLED_HOLDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// More of a holder's name is not read.
-const NAME_LIMIT: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// The right to write to a session, until it is dropped.
 #[derive(Debug)]
@@ -42,51 +42,55 @@ pub(crate) struct Lease {
 ///
 /// # Errors
 /// `Busy` with the holder, `Leased`, `Cancelled`, `Create` when the file cannot be created, `Io`.
-pub(crate) fn take(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
-    take_with(directory, options, File::try_lock)
+pub(crate) fn acquire(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
+    acquire_with(directory, options, File::try_lock)
 }
 
-fn take_with(
+fn acquire_with(
     directory: &Path,
     options: &SessionOptions,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lease, SessionError> {
-    let path = directory.join(LOCK);
-    let opened = private::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut held = opened.and_then(private::owned).map_err(create(&path))?;
-    let begun = Instant::now();
+    let path = directory.join(LOCK_FILE);
+    let opened =
+        private_files::open_options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut lock_file = opened.and_then(private_files::restrict_mode).map_err(create_error(&path))?;
+    let started = Instant::now();
     let file = loop {
-        let holder = match try_take(directory, &held, &lock) {
+        let holder = match try_acquire(directory, &lock_file, &lock) {
             Ok(file) => break file,
             Err(SessionError::Busy { holder }) => holder,
             Err(error) => return Err(error),
         };
         // One that looks alive is looked at twice: it may have been killed just now.
-        let patience = options.wait.max(if is_dying(&holder) { DYING } else { PAUSE });
-        if begun.elapsed() >= patience {
+        let timeout =
+            options.wait.max(if is_terminating(&holder) { KILLED_HOLDER_TIMEOUT } else { POLL_INTERVAL });
+        if started.elapsed() >= timeout {
             return Err(SessionError::Busy { holder });
         }
         options.cancel.check()?;
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     };
     // A full disk has no room for the name; the lock holds without it.
-    drop(held.set_len(0).and_then(|()| held.write_all(own_name().as_bytes())));
-    Ok(Lease { file, _lock: held })
+    drop(lock_file.set_len(0).and_then(|()| lock_file.write_all(process_name().as_bytes())));
+    Ok(Lease { file, _lock: lock_file })
 }
 
 /// One attempt; the lease file where there is one.
-fn try_take(
+fn try_acquire(
     directory: &Path,
-    held: &File,
+    lock_file: &File,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Option<LeaseFile>, SessionError> {
-    match lock(held) {
+    match lock(lock_file) {
         // Whoever made a lease file could not lock.
-        Ok(()) if directory.join(LEASE).symlink_metadata().is_ok() => LeaseFile::take(directory).map(Some),
+        Ok(()) if directory.join(LEASE_FILE).symlink_metadata().is_ok() => {
+            LeaseFile::acquire(directory).map(Some)
+        }
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder(held) }),
-        Err(TryLockError::Error(error)) if cannot_lock(&error) => LeaseFile::take(directory).map(Some),
-        Err(TryLockError::Error(source)) => Err(io(&directory.join(LOCK))(source)),
+        Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder(lock_file) }),
+        Err(TryLockError::Error(error)) if cannot_lock(&error) => LeaseFile::acquire(directory).map(Some),
+        Err(TryLockError::Error(source)) => Err(io_error(&directory.join(LOCK_FILE))(source)),
     }
 }
 
@@ -97,7 +101,7 @@ fn cannot_lock(error: &std::io::Error) -> bool {
 }
 
 /// The name of this process, for people.
-pub(crate) fn own_name() -> String {
+pub(crate) fn process_name() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
 
@@ -107,21 +111,22 @@ fn host() -> String {
 
 /// What the file says; its holder may be about to write its name.
 fn holder(lease: &File) -> String {
-    let mut detail = [0; NAME_LIMIT];
-    let length = lease.read_at(&mut detail, 0).unwrap_or_default();
-    let detail = String::from_utf8_lossy(detail.get(..length).unwrap_or_default());
-    let name = detail.lines().next().unwrap_or_default().trim();
+    let mut buffer = [0; MAX_NAME_BYTES];
+    let length = lease.read_at(&mut buffer, 0).unwrap_or_default();
+    let text = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
+    let name = text.lines().next().unwrap_or_default().trim();
     if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
 }
 
 /// Whether the holder is a process of this host that has been killed and has not let go of everything yet.
-fn is_dying(holder: &str) -> bool {
-    let Some((number, on)) = holder.strip_prefix("process ").and_then(|name| name.split_once(" on ")) else {
+fn is_terminating(holder: &str) -> bool {
+    let Some((number, host_name)) = holder.strip_prefix("process ").and_then(|name| name.split_once(" on "))
+    else {
         return false;
     };
     let Ok(number) = number.parse::<u32>() else { return false };
-    let told = |file| fs::read_to_string(format!("/proc/{number}/{file}")).unwrap_or_default();
-    on == host() && (has_ended(&told("stat")) || is_killed(&told("status")))
+    let proc_file = |file| fs::read_to_string(format!("/proc/{number}/{file}")).unwrap_or_default();
+    host_name == host() && (has_ended(&proc_file("stat")) || is_killed(&proc_file("status")))
 }
 
 /// Whether `/proc/N/stat` tells of a zombie, or of a process on its way there.
@@ -156,16 +161,18 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let take = || {
                 let lock = |_: &File| Err(TryLockError::Error(errno.into()));
-                take_with(home.path(), &SessionOptions::default(), lock)
+                acquire_with(home.path(), &SessionOptions::default(), lock)
             };
             let lease = take().unwrap();
             assert!(lease.file.is_some());
             assert!(matches!(take(), Err(SessionError::Busy { .. })), "it is exclusive");
             // A process whose file system can lock respects it.
-            let locking = take_with(home.path(), &SessionOptions::default(), |_| Ok(()));
+            let locking = acquire_with(home.path(), &SessionOptions::default(), |_| Ok(()));
             assert!(matches!(locking, Err(SessionError::Busy { .. })));
             drop(lease);
-            assert!(take().is_ok() && take_with(home.path(), &SessionOptions::default(), |_| Ok(())).is_ok());
+            assert!(
+                take().is_ok() && acquire_with(home.path(), &SessionOptions::default(), |_| Ok(())).is_ok()
+            );
         }
     }
 
@@ -173,7 +180,7 @@ mod tests {
     fn another_failure_of_the_lock_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         let lock = |_: &File| Err(TryLockError::Error(Errno::IO.into()));
-        let taken = take_with(home.path(), &SessionOptions::default(), lock);
+        let taken = acquire_with(home.path(), &SessionOptions::default(), lock);
         assert!(matches!(taken, Err(SessionError::Io { .. })), "{taken:?}");
     }
 
@@ -189,11 +196,11 @@ mod tests {
 
     #[test]
     fn only_processes_of_this_host_are_looked_at() {
-        assert!(!is_dying(&own_name()));
+        assert!(!is_terminating(&process_name()));
         for other in
             ["another process", "process x on y", "process 1 on elsewhere", "process 4294967295 on y"]
         {
-            assert!(!is_dying(other), "{other}");
+            assert!(!is_terminating(other), "{other}");
         }
     }
 }

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{SessionError, create, io};
-use crate::lease::own_name;
-use crate::private;
+use crate::error::{SessionError, create_error, io_error};
+use crate::lease::process_name;
+use crate::private_files;
 
 /// The name of the file.
-pub(crate) const LEASE: &str = "lease";
+pub(crate) const LEASE_FILE: &str = "lease";
 /// How often an empty lease is read again, and the pause before.
-const ATTEMPTS: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(20);
+const MAX_EMPTY_READS: u32 = 10;
+const EMPTY_READ_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A lease file of this process, removed when it is dropped.
 #[derive(Debug)]
@@ -32,37 +32,39 @@ impl LeaseFile {
     ///
     /// # Errors
     /// `Busy` for a process of this host that still runs, `Leased` for a process elsewhere; `Create`, `Io`.
-    pub(crate) fn take(directory: &Path) -> Result<Self, SessionError> {
-        let path = directory.join(LEASE);
-        let content = own_content();
-        let mut attempts = 0;
+    pub(crate) fn acquire(directory: &Path) -> Result<Self, SessionError> {
+        let path = directory.join(LEASE_FILE);
+        let content = lease_content();
+        let mut empty_reads = 0;
         loop {
-            match private::options().write(true).create_new(true).open(&path) {
+            match private_files::open_options().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
                     let lease = Self { path, content };
                     // Dropped after an error, so the file goes.
-                    file.write_all(lease.content.as_bytes()).map_err(io(&lease.path))?;
+                    file.write_all(lease.content.as_bytes()).map_err(io_error(&lease.path))?;
                     return Ok(lease);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(create(&path)(error)),
+                Err(error) => return Err(create_error(&path)(error)),
             }
             let found = match read(&path) {
                 // Its process is about to write its name.
-                Ok(found) if found.is_empty() && attempts < ATTEMPTS => {
-                    attempts += 1;
-                    thread::sleep(PAUSE);
+                Ok(found) if found.is_empty() && empty_reads < MAX_EMPTY_READS => {
+                    empty_reads += 1;
+                    thread::sleep(EMPTY_READ_INTERVAL);
                     continue;
                 }
                 Ok(found) => found,
                 // It has just been removed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(io(&path)(error)),
+                Err(error) => return Err(io_error(&path)(error)),
             };
-            match state_of(&found) {
-                HolderState::Ended => remove_stale(&path, &found).map_err(io(&path))?,
-                HolderState::Running => return Err(SessionError::Busy { holder: name_in(&found) }),
-                HolderState::Unknown => return Err(SessionError::Leased { holder: name_in(&found), path }),
+            match holder_state(&found) {
+                HolderState::Ended => remove_stale(&path, &found).map_err(io_error(&path))?,
+                HolderState::Running => return Err(SessionError::Busy { holder: holder_name(&found) }),
+                HolderState::Unknown => {
+                    return Err(SessionError::Leased { holder: holder_name(&found), path });
+                }
             }
         }
     }
@@ -87,23 +89,23 @@ enum HolderState {
 
 /// The first line is for people. The second holds the boot, the process namespace, the number and the start of the
 /// process.
-fn own_content() -> String {
+fn lease_content() -> String {
     let pid = std::process::id();
-    format!("{}\n{} {pid} {}\n", own_name(), system_id(), start_of(pid).unwrap_or_default())
+    format!("{}\n{} {pid} {}\n", process_name(), system_id(), process_start(pid).unwrap_or_default())
 }
 
-fn name_in(content: &str) -> String {
+fn holder_name(content: &str) -> String {
     let name = content.lines().next().unwrap_or_default().trim();
     if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
 }
 
-fn state_of(content: &str) -> HolderState {
+fn holder_state(content: &str) -> HolderState {
     let Some(rest) = content.lines().nth(1).and_then(|line| line.strip_prefix(&system_id())) else {
         return HolderState::Unknown;
     };
     let mut words = rest.split_ascii_whitespace();
     let Some(pid) = words.next().and_then(|pid| pid.parse().ok()) else { return HolderState::Unknown };
-    match start_of(pid) {
+    match process_start(pid) {
         Some(start) if words.next() == Some(start.as_str()) => HolderState::Running,
         Some(_) | None => HolderState::Ended,
     }
@@ -117,7 +119,7 @@ fn system_id() -> String {
 }
 
 /// When a process of this system began; `None` where no such process runs.
-fn start_of(pid: u32) -> Option<String> {
+fn process_start(pid: u32) -> Option<String> {
     if !Path::new("/proc/self/stat").exists() {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         return match rustix::process::test_kill_process(pid) {
@@ -132,22 +134,22 @@ fn start_of(pid: u32) -> Option<String> {
 
 fn read(path: &Path) -> io::Result<String> {
     let mut content = String::new();
-    io::Read::read_to_string(&mut io::Read::take(private::open(path)?, 4096), &mut content)?;
+    io::Read::read_to_string(&mut io::Read::take(private_files::open(path)?, 4096), &mut content)?;
     Ok(content)
 }
 
 /// Removes the lease that holds `stale`. Of two processes that do this at once, one may find a new lease in its place;
 /// that one is put back.
 fn remove_stale(path: &Path, stale: &str) -> io::Result<()> {
-    let aside = path.with_extension(std::process::id().to_string());
-    match fs::rename(path, &aside) {
+    let moved = path.with_extension(std::process::id().to_string());
+    match fs::rename(path, &moved) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         renamed => renamed?,
     }
-    if read(&aside)? != stale {
-        fs::hard_link(&aside, path)?;
+    if read(&moved)? != stale {
+        fs::hard_link(&moved, path)?;
     }
-    fs::remove_file(&aside)
+    fs::remove_file(&moved)
 }
 
 #[cfg(test)]
@@ -155,17 +157,17 @@ mod tests {
     use super::*;
 
     fn holder(directory: &Path) -> SessionError {
-        LeaseFile::take(directory).map(drop).unwrap_err()
+        LeaseFile::acquire(directory).map(drop).unwrap_err()
     }
 
     #[test]
     fn one_process_holds_the_lease_until_it_drops_it() {
         let home = tempfile::tempdir().unwrap();
-        let lease = LeaseFile::take(home.path()).unwrap();
+        let lease = LeaseFile::acquire(home.path()).unwrap();
         let SessionError::Busy { holder } = holder(home.path()) else { panic!("not busy") };
-        assert_eq!(holder, own_name());
+        assert_eq!(holder, process_name());
         drop(lease);
-        drop(LeaseFile::take(home.path()).unwrap());
+        drop(LeaseFile::acquire(home.path()).unwrap());
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
 
@@ -177,8 +179,8 @@ mod tests {
         // A process of the same number that began later is another one.
         for (pid, start) in [(ended, "1"), (std::process::id(), "1")] {
             let stale = format!("process {pid} on here\n{} {pid} {start}\n", system_id());
-            fs::write(home.path().join(LEASE), stale).unwrap();
-            drop(LeaseFile::take(home.path()).unwrap());
+            fs::write(home.path().join(LEASE_FILE), stale).unwrap();
+            drop(LeaseFile::acquire(home.path()).unwrap());
         }
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
@@ -187,7 +189,7 @@ mod tests {
     fn a_lease_from_elsewhere_is_refused_with_its_file() {
         let home = tempfile::tempdir().unwrap();
         for content in ["process 1 on elsewhere\nanother-boot pid:[1] 1 1\n", "", "nonsense"] {
-            fs::write(home.path().join(LEASE), content).unwrap();
+            fs::write(home.path().join(LEASE_FILE), content).unwrap();
             let SessionError::Leased { path, .. } = holder(home.path()) else { panic!("{content}") };
             assert_eq!(fs::read_to_string(path).unwrap(), content, "it is left");
         }
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn a_new_lease_is_not_removed_for_a_stale_one() {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join(LEASE);
+        let path = home.path().join(LEASE_FILE);
         fs::write(&path, "new").unwrap();
         remove_stale(&path, "stale").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
@@ -207,7 +209,7 @@ mod tests {
     #[test]
     fn a_lease_that_a_person_replaced_is_left() {
         let home = tempfile::tempdir().unwrap();
-        let lease = LeaseFile::take(home.path()).unwrap();
+        let lease = LeaseFile::acquire(home.path()).unwrap();
         fs::write(&lease.path, "another").unwrap();
         let path = lease.path.clone();
         drop(lease);

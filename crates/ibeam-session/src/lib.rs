@@ -16,7 +16,7 @@ mod lease_file;
 mod listing;
 mod open;
 mod options;
-mod private;
+mod private_files;
 mod record;
 mod repair;
 mod segment;

@@ -11,7 +11,7 @@ use ibeam_protocol::{EventKind, SessionId};
 use crate::blob;
 use crate::error::SessionError;
 use crate::layout;
-use crate::private;
+use crate::private_files;
 use crate::record::Header;
 use crate::record::{Record, parse};
 
@@ -40,7 +40,7 @@ pub struct SessionSummary {
 /// no session.
 pub fn exists(sessions: &Path, id: SessionId) -> bool {
     // What cannot be looked at is there: opening it says what is wrong.
-    layout::segments(&sessions.join(id.to_string())).map_or(true, |segments| !segments.is_empty())
+    layout::list_segments(&sessions.join(id.to_string())).map_or(true, |segments| !segments.is_empty())
 }
 
 /// The sessions that began in `cwd`, or all; the last written to first.
@@ -65,8 +65,8 @@ pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<SessionSummary>, 
 /// The summary of the session in `directory`, if it is one and of `cwd`.
 fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let id: SessionId = directory.file_name()?.to_str()?.parse().ok()?;
-    let segments = layout::segments(directory).ok()?;
-    let first = private::open(&segments.first()?.path).ok()?;
+    let segments = layout::list_segments(directory).ok()?;
+    let first = private_files::open(&segments.first()?.path).ok()?;
     let last = fs::symlink_metadata(&segments.last()?.path).ok()?;
     let modified = last.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     let mut head = BufReader::with_capacity(BLOCK_BYTES, first.take(HEAD_BYTES));
@@ -95,7 +95,7 @@ fn prompt(directory: &Path, record: Record) -> Option<Vec<String>> {
         Record::Header(_) | Record::Newer(_) => return None,
         Record::Event(event) => event.kind,
         Record::Blob(blob) if blob.bytes > PROMPT_BYTES => return None,
-        Record::Blob(blob) => blob::fetch(directory, &blob).ok()?,
+        Record::Blob(blob) => blob::load(directory, &blob).ok()?,
     };
     let EventKind::UserMessage { content } = kind else { return None };
     Some(content)

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use ibeam_protocol::{Event, SessionId};
 
-use crate::error::{SessionError, io};
+use crate::error::{SessionError, io_error};
 use crate::journal::Session;
-use crate::layout::{self, TORN, directory_of};
+use crate::layout::{self, TORN_RECORDS, session_directory};
 use crate::lease;
 use crate::options::{CancelFlag, SessionOptions};
-use crate::private;
+use crate::private_files;
 use crate::record::Header;
 use crate::segment::Segment;
-use crate::sync::Step;
-use crate::walk::{Damage, Walked, walk};
+use crate::sync::SyncStep;
+use crate::walk::{Damage, WalkResult, walk};
 
 /// The header of a journal that was read, and the size of its torn end.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,14 +51,14 @@ impl Session {
         options: &SessionOptions,
         each: &mut dyn FnMut(Event),
     ) -> Result<(Self, LoadReport), SessionError> {
-        let directory = directory_of(sessions, id)?;
-        let lease = lease::take(&directory, options)?;
+        let directory = session_directory(sessions, id)?;
+        let lease = lease::acquire(&directory, options)?;
         let (header, walked) = load(&directory, &options.cancel, each)?;
         let segment = reopen(&directory, &walked, options)?;
-        let mut session = Self::of(directory.clone(), header.clone(), options, segment, lease);
+        let mut session = Self::from_parts(directory.clone(), header.clone(), options, segment, lease);
         if walked.torn_bytes > 0 {
-            session.before.push(session.content());
-            session.after.push(Step::Entries(directory));
+            session.sync_before.push(session.file_data_step());
+            session.sync_after.push(SyncStep::DirectoryEntries(directory));
         }
         Ok((session, LoadReport { header, torn_bytes: walked.torn_bytes }))
     }
@@ -76,8 +76,8 @@ pub fn read<E: From<SessionError>>(
     id: SessionId,
     each: &mut dyn FnMut(Event) -> Result<(), E>,
 ) -> Result<ReadReport, E> {
-    let directory = directory_of(sessions, id)?;
-    let Walked { torn_bytes, damage, .. } = walk(&directory, |entry| each(entry.event))?;
+    let directory = session_directory(sessions, id)?;
+    let WalkResult { torn_bytes, damage, .. } = walk(&directory, |entry| each(entry.event))?;
     Ok(ReadReport { torn_bytes, damage })
 }
 
@@ -89,7 +89,7 @@ fn load(
     directory: &Path,
     cancel: &CancelFlag,
     each: &mut dyn FnMut(Event),
-) -> Result<(Header, Walked), SessionError> {
+) -> Result<(Header, WalkResult), SessionError> {
     let walked = walk::<SessionError>(directory, |entry| {
         cancel.check()?;
         each(entry.event);
@@ -105,15 +105,16 @@ fn load(
 }
 
 /// Returns the last segment, open for appending after its valid records, and moves a torn record to `events.torn`.
-fn reopen(directory: &Path, walked: &Walked, options: &SessionOptions) -> Result<Segment, SessionError> {
-    let at = walked.segments.get(walked.last).cloned().unwrap_or_else(|| layout::segment(directory, 1));
-    let file = private::append(&at.path).map_err(io(&at.path))?;
+fn reopen(directory: &Path, walked: &WalkResult, options: &SessionOptions) -> Result<Segment, SessionError> {
+    let last =
+        walked.segments.get(walked.last_index).cloned().unwrap_or_else(|| layout::segment_path(directory, 1));
+    let file = private_files::append(&last.path).map_err(io_error(&last.path))?;
     if walked.torn_bytes > 0 {
-        set_aside(&at.path, walked.whole, &directory.join(TORN))?;
+        set_aside(&last.path, walked.valid_bytes, &directory.join(TORN_RECORDS))?;
     }
     // This also releases the space that a killed process had reserved.
-    file.set_len(walked.whole).map_err(io(&at.path))?;
-    Ok(Segment::new(file, at, walked.whole, options.reserve_bytes))
+    file.set_len(walked.valid_bytes).map_err(io_error(&last.path))?;
+    Ok(Segment::new(file, last, walked.valid_bytes, options.reserve_bytes))
 }
 
 /// Appends the bytes of `path` after the first `from` to the file `aside`, and syncs it.
@@ -121,8 +122,8 @@ fn reopen(directory: &Path, walked: &Walked, options: &SessionOptions) -> Result
 /// # Errors
 /// `Io`. Nothing is lost then; `aside` may hold some of the bytes twice.
 pub(crate) fn set_aside(path: &Path, from: u64, aside: &Path) -> Result<(), SessionError> {
-    let mut source = private::open(path).map_err(io(path))?;
-    source.seek(SeekFrom::Start(from)).map_err(io(path))?;
-    let mut target = private::append(aside).map_err(io(aside))?;
-    io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io(aside))
+    let mut source = private_files::open(path).map_err(io_error(path))?;
+    source.seek(SeekFrom::Start(from)).map_err(io_error(path))?;
+    let mut target = private_files::append(aside).map_err(io_error(aside))?;
+    io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io_error(aside))
 }

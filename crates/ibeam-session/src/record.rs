@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 /// JSON nested deeper is refused: reading it costs stack. A model's arguments come with at most 128 levels, to
 /// which the record adds its own.
-const DEPTH_LIMIT: usize = 192;
+const MAX_DEPTH: usize = 192;
 /// Up to here the parser counts itself, and no scan is needed.
 const PARSER_DEPTH: usize = 128;
 /// Room for what stands around a payload.
-const HEAD: usize = 64;
+const FRAME_BYTES: usize = 64;
 /// The version of the format.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// A record of the journal.
 #[derive(Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl Header {
     pub(crate) fn new(session_id: SessionId, cwd: &Path) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self {
-            format: FORMAT,
+            format: FORMAT_VERSION,
             session_id,
             cwd: cwd.to_owned(),
             created_ms: u64::try_from(now).unwrap_or(u64::MAX),
@@ -95,13 +95,13 @@ struct Version {
 
 /// What a record holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     Header,
     Event,
     Blob,
 }
 
-impl Kind {
+impl RecordKind {
     const ALL: [Self; 3] = [Self::Event, Self::Blob, Self::Header];
 
     fn key(self) -> &'static str {
@@ -114,9 +114,9 @@ impl Kind {
 }
 
 /// Appends one framed line to `line`; `payload` is JSON without a line end.
-pub(crate) fn frame(kind: Kind, payload: &[u8], line: &mut Vec<u8>) {
+pub(crate) fn frame(kind: RecordKind, payload: &[u8], line: &mut Vec<u8>) {
     // By hand: this is done for every piece of an answer, and the machinery of `format!` costs more than all the rest.
-    line.reserve(payload.len() + HEAD);
+    line.reserve(payload.len() + FRAME_BYTES);
     line.extend_from_slice(b"{\"len\":");
     push_decimal(payload.len(), line);
     line.extend_from_slice(b",\"crc\":\"");
@@ -144,7 +144,7 @@ fn push_decimal(number: usize, line: &mut Vec<u8>) {
 /// The CRC-32, as it is written.
 fn checksum(payload: &[u8]) -> [u8; 8] {
     let crc = crc32fast::hash(payload);
-    std::array::from_fn(|place| match (crc >> (28 - 4 * place)) as u8 & 0xf {
+    std::array::from_fn(|index| match (crc >> (28 - 4 * index)) as u8 & 0xf {
         digit @ 0..=9 => b'0' + digit,
         digit => b'a' + digit - 10,
     })
@@ -165,7 +165,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
         .ok_or("its length is no number")?;
     let rest = rest.strip_prefix(b"\"crc\":\"").ok_or("its checksum is missing")?;
     let (crc, rest) = rest.split_at_checked(8).ok_or("its checksum is cut")?;
-    let (kind, rest) = Kind::ALL
+    let (kind, rest) = RecordKind::ALL
         .into_iter()
         .find_map(|kind| {
             let rest = rest.strip_prefix(b"\",\"")?.strip_prefix(kind.key().as_bytes())?;
@@ -178,12 +178,16 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
         return Err("its checksum is wrong".to_owned());
     }
     match kind {
-        Kind::Header => {
+        RecordKind::Header => {
             let Version { format } = decode(payload)?;
-            if format == FORMAT { decode(payload).map(Record::Header) } else { Ok(Record::Newer(format)) }
+            if format == FORMAT_VERSION {
+                decode(payload).map(Record::Header)
+            } else {
+                Ok(Record::Newer(format))
+            }
         }
-        Kind::Event => decode(payload).map(|event| Record::Event(Box::new(event))),
-        Kind::Blob => decode(payload).map(Record::Blob),
+        RecordKind::Event => decode(payload).map(|event| Record::Event(Box::new(event))),
+        RecordKind::Blob => decode(payload).map(Record::Blob),
     }
 }
 
@@ -192,31 +196,31 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
 /// # Errors
 /// Why it is not understood, in words.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
-    let shallow = serde_json::from_slice(json);
-    let decoded = match shallow {
-        Err(_) if (PARSER_DEPTH..=DEPTH_LIMIT).contains(&depth(json)) => {
+    let decoded_by_parser = serde_json::from_slice(json);
+    let decoded = match decoded_by_parser {
+        Err(_) if (PARSER_DEPTH..=MAX_DEPTH).contains(&depth(json)) => {
             let mut deserializer = serde_json::Deserializer::from_slice(json);
             deserializer.disable_recursion_limit();
             T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value))
         }
-        Ok(_) | Err(_) => shallow,
+        Ok(_) | Err(_) => decoded_by_parser,
     };
     decoded.map_err(|error| format!("it is not understood: {error}"))
 }
 
 /// How deep the brackets of a JSON text nest.
 fn depth(json: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in json {
         match byte {
             _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
-            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -238,7 +242,7 @@ mod tests {
         #[test]
         fn a_frame_tells_length_and_checksum(payload in prop::collection::vec(any::<u8>(), 0..2000)) {
             let mut line = Vec::new();
-            frame(Kind::Blob, &payload, &mut line);
+            frame(RecordKind::Blob, &payload, &mut line);
             let (length, crc) = (payload.len(), crc32fast::hash(&payload));
             let mut expect = format!("{{\"len\":{length},\"crc\":\"{crc:08x}\",\"blob\":").into_bytes();
             expect.extend_from_slice(&payload);

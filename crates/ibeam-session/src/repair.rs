@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{EventKind, SessionId};
 
-use crate::error::{SessionError, io};
-use crate::layout::DAMAGED;
-use crate::layout::directory_of;
+use crate::error::{SessionError, io_error};
+use crate::layout::DAMAGED_RECORDS;
+use crate::layout::session_directory;
 use crate::lease;
 use crate::open::set_aside;
 use crate::options::SessionOptions;
-use crate::private;
+use crate::private_files;
 use crate::record::Header;
 use crate::record::{Record, parse};
 use crate::segment::Segment;
 use crate::sync::sync_entries;
-use crate::walk::{Damage, LINE_LIMIT, walk};
+use crate::walk::{Damage, MAX_LINE_BYTES, walk};
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,74 +43,76 @@ pub fn repair(
     id: SessionId,
     options: &SessionOptions,
 ) -> Result<RepairReport, SessionError> {
-    let directory = directory_of(sessions, id)?;
-    let _lease = lease::take(&directory, options)?;
+    let directory = session_directory(sessions, id)?;
+    let _lease = lease::acquire(&directory, options)?;
     let mut walked = walk::<SessionError>(&directory, |_| Ok(()))?;
     let Some(damage) = walked.damage.clone() else {
         return Ok(RepairReport { damage: None, aside: Vec::new(), remains: true });
     };
-    if walked.newer {
+    if walked.is_newer_format {
         let Damage { path, line, detail } = damage;
         return Err(SessionError::Damaged { path, line, detail });
     }
     let mut aside = Vec::new();
     if walked.header.is_none() {
-        let place = free_name(&directory);
-        if renew_header(&directory, id, &damage.path, &place)? {
-            aside.push(place);
+        let target = free_name(&directory);
+        if rebuild_header(&directory, id, &damage.path, &target)? {
+            aside.push(target);
             walked = walk::<SessionError>(&directory, |_| Ok(()))?;
             if walked.damage.is_none() {
                 return Ok(RepairReport { damage: Some(damage), aside, remains: true });
             }
         }
     }
-    let at = walked.segments.get(walked.last..).unwrap_or_default();
-    // The last first: whatever is left when this breaks off is still damaged at the same place.
-    for (index, segment) in at.iter().enumerate().rev() {
-        let place = free_name(&directory);
-        if index == 0 && walked.whole > 0 {
-            set_aside(&segment.path, walked.whole, &place)?;
-            sync_entries(&directory).map_err(io(&directory))?;
-            let file = private::append(&segment.path).map_err(io(&segment.path))?;
-            file.set_len(walked.whole).and_then(|()| file.sync_data()).map_err(io(&segment.path))?;
+    let from_damage = walked.segments.get(walked.last_index..).unwrap_or_default();
+    // The last first: whatever is left when this breaks off is still damaged at the same target.
+    for (index, segment) in from_damage.iter().enumerate().rev() {
+        let target = free_name(&directory);
+        if index == 0 && walked.valid_bytes > 0 {
+            set_aside(&segment.path, walked.valid_bytes, &target)?;
+            sync_entries(&directory).map_err(io_error(&directory))?;
+            let file = private_files::append(&segment.path).map_err(io_error(&segment.path))?;
+            file.set_len(walked.valid_bytes)
+                .and_then(|()| file.sync_data())
+                .map_err(io_error(&segment.path))?;
         } else {
-            fs::rename(&segment.path, &place).map_err(io(&segment.path))?;
+            fs::rename(&segment.path, &target).map_err(io_error(&segment.path))?;
         }
-        aside.push(place);
+        aside.push(target);
     }
-    sync_entries(&directory).map_err(io(&directory))?;
-    let remains = walked.last > 0 || walked.whole > 0;
+    sync_entries(&directory).map_err(io_error(&directory))?;
+    let remains = walked.last_index > 0 || walked.valid_bytes > 0;
     Ok(RepairReport { damage: Some(damage), aside, remains })
 }
 
 /// Writes the header of the first segment anew from the start of the first run, which stands next to it, and keeps
 /// the segment as it was in `aside`. False when nothing tells what the header was.
-fn renew_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> Result<bool, SessionError> {
-    let mut journal = BufReader::new(private::open(first).map_err(io(first))?);
+fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> Result<bool, SessionError> {
+    let mut journal = BufReader::new(private_files::open(first).map_err(io_error(first))?);
     let (mut damaged, mut next) = (Vec::new(), Vec::new());
     for line in [&mut damaged, &mut next] {
-        (&mut journal).take(LINE_LIMIT).read_until(b'\n', line).map_err(io(first))?;
+        (&mut journal).take(MAX_LINE_BYTES).read_until(b'\n', line).map_err(io_error(first))?;
     }
     let Ok(Record::Event(event)) = parse(next.strip_suffix(b"\n").unwrap_or_default()) else {
         return Ok(false);
     };
     let EventKind::SessionStarted(head) = event.kind else { return Ok(false) };
     set_aside(first, 0, aside)?;
-    sync_entries(directory).map_err(io(directory))?;
+    sync_entries(directory).map_err(io_error(directory))?;
     let header = Header { created_ms: event.at_ms, ..Header::new(id, &head.cwd) };
-    let placed = Segment::place(directory, &header, 0, |file| {
+    let placed = Segment::create(directory, &header, 0, |file| {
         file.write_all(&next)?;
         io::copy(&mut journal, file).map(drop)
     });
-    placed.map_err(io(first))?;
-    sync_entries(directory).map_err(io(directory))?;
+    placed.map_err(io_error(first))?;
+    sync_entries(directory).map_err(io_error(directory))?;
     Ok(true)
 }
 
 /// `events.damaged`, or with a number where that is taken.
 fn free_name(directory: &Path) -> PathBuf {
-    let names =
-        std::iter::once(DAMAGED.to_owned()).chain((2u32..).map(|number| format!("{DAMAGED}.{number}")));
+    let names = std::iter::once(DAMAGED_RECORDS.to_owned())
+        .chain((2u32..).map(|number| format!("{DAMAGED_RECORDS}.{number}")));
     let mut free = names.map(|name| directory.join(name)).filter(|path| path.symlink_metadata().is_err());
-    free.next().unwrap_or_else(|| directory.join(DAMAGED))
+    free.next().unwrap_or_else(|| directory.join(DAMAGED_RECORDS))
 }

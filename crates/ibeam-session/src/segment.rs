@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::layout::{self, NEW, SegmentPath};
-use crate::private;
+use crate::layout::{self, SegmentPath, UNFINISHED_SEGMENT};
+use crate::private_files;
 use crate::record::Header;
-use crate::record::{Kind, frame};
+use crate::record::{RecordKind, frame};
 
 /// A segment open for appending.
 #[derive(Debug)]
@@ -22,23 +22,33 @@ pub(crate) struct Segment {
     /// Bytes of whole records.
     end: u64,
     /// Bytes that have room on the disk for sure, at least `end`.
-    room: u64,
+    allocated: u64,
     /// How far ahead of the end room is set aside.
-    reserve: u64,
+    reserve_bytes: u64,
     /// A write broke off and what it left could not be cut.
-    unsure: bool,
+    has_partial_write: bool,
     /// Nothing was appended since it was made.
-    fresh: bool,
+    has_only_header: bool,
     /// Whether the file system can set room aside.
     can_reserve: bool,
 }
 
 impl Segment {
     /// The segment in `file`, opened for appending, whose whole records end at `end`, its end.
-    pub(crate) fn new(file: File, at: SegmentPath, end: u64, reserve: u64) -> Self {
+    pub(crate) fn new(file: File, at: SegmentPath, end: u64, reserve_bytes: u64) -> Self {
         let SegmentPath { number, path } = at;
         let file = Arc::new(file);
-        Self { file, path, number, end, room: end, reserve, unsure: false, fresh: false, can_reserve: true }
+        Self {
+            file,
+            path,
+            number,
+            end,
+            allocated: end,
+            reserve_bytes,
+            has_partial_write: false,
+            has_only_header: false,
+            can_reserve: true,
+        }
     }
 
     /// Puts a new segment with `header`, and what `fill` appends to it, in its place: whole or not at all.
@@ -48,32 +58,32 @@ impl Segment {
     ///
     /// # Errors
     /// The system's. What stands in the place is replaced, so look first.
-    pub(crate) fn place(
+    pub(crate) fn create(
         directory: &Path,
         header: &Header,
-        reserve: u64,
+        reserve_bytes: u64,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<Self> {
-        let new = directory.join(NEW);
-        let mut file = private::anew(&new)?;
+        let unfinished = directory.join(UNFINISHED_SEGMENT);
+        let mut file = private_files::create_empty(&unfinished)?;
         let mut line = Vec::new();
-        frame(Kind::Header, &serde_json::to_vec(header)?, &mut line);
-        let at = layout::segment(directory, header.segment);
+        frame(RecordKind::Header, &serde_json::to_vec(header)?, &mut line);
+        let at = layout::segment_path(directory, header.segment);
         let placed = file.write_all(&line).and_then(|()| fill(&mut file)).and_then(|()| {
             file.sync_data()?;
-            fs::rename(&new, &at.path)
+            fs::rename(&unfinished, &at.path)
         });
         if let Err(error) = placed {
-            drop(fs::remove_file(&new));
+            drop(fs::remove_file(&unfinished));
             return Err(error);
         }
         let end = file.metadata()?.len();
-        Ok(Self { fresh: end == line.len() as u64, ..Self::new(file, at, end, reserve) })
+        Ok(Self { has_only_header: end == line.len() as u64, ..Self::new(file, at, end, reserve_bytes) })
     }
 
     /// Whether it holds nothing but the header it was made with.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.fresh
+    pub(crate) fn has_only_header(&self) -> bool {
+        self.has_only_header
     }
 
     /// Bytes of whole records.
@@ -86,24 +96,24 @@ impl Segment {
     /// # Errors
     /// The system's, e.g. when they do not fit into the room there is.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.unsure {
-            self.cut()?;
+        if self.has_partial_write {
+            self.truncate()?;
         }
         let end = self.end + bytes.len() as u64;
-        if end > self.room {
+        if end > self.allocated {
             self.allocate(end)?;
         }
         match (&*self.file).write_all(bytes) {
             Ok(()) => {
                 self.end = end;
-                self.fresh = false;
-                self.room = self.room.max(end);
+                self.has_only_header = false;
+                self.allocated = self.allocated.max(end);
                 Ok(())
             }
             Err(error) => {
-                self.unsure = true;
+                self.has_partial_write = true;
                 // Tried again before the next write.
-                drop(self.cut());
+                drop(self.truncate());
                 Err(error)
             }
         }
@@ -134,9 +144,9 @@ impl Segment {
     ///
     /// # Errors
     /// The system's, e.g. when the disk is full; the room that was there stays.
-    pub(crate) fn renew(&mut self) -> io::Result<()> {
-        match self.room - self.end < self.reserve / 2 {
-            true => self.allocate(self.end + self.reserve),
+    pub(crate) fn extend_reserve(&mut self) -> io::Result<()> {
+        match self.allocated - self.end < self.reserve_bytes / 2 {
+            true => self.allocate(self.end + self.reserve_bytes),
             false => Ok(()),
         }
     }
@@ -145,15 +155,15 @@ impl Segment {
     ///
     /// # Errors
     /// The system's; then it stays with the file until that is opened and closed again.
-    pub(crate) fn give_back(&mut self) -> io::Result<()> {
-        if self.room > self.end { self.cut() } else { Ok(()) }
+    pub(crate) fn release_reserve(&mut self) -> io::Result<()> {
+        if self.allocated > self.end { self.truncate() } else { Ok(()) }
     }
 
     /// Cuts the file, and the room behind it, at the end of its whole records.
-    fn cut(&mut self) -> io::Result<()> {
+    fn truncate(&mut self) -> io::Result<()> {
         self.file.set_len(self.end)?;
-        self.room = self.end;
-        self.unsure = false;
+        self.allocated = self.end;
+        self.has_partial_write = false;
         Ok(())
     }
 
@@ -161,9 +171,9 @@ impl Segment {
         if !self.can_reserve {
             return Ok(());
         }
-        match rustix::io::retry_on_intr(|| keep_room(&self.file, self.end, to - self.end)) {
+        match rustix::io::retry_on_intr(|| preallocate(&self.file, self.end, to - self.end)) {
             Ok(()) => {
-                self.room = to;
+                self.allocated = to;
                 Ok(())
             }
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS)) => Err(error.into()),
@@ -177,12 +187,12 @@ impl Segment {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn keep_room(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
+fn preallocate(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn keep_room(_: &File, _: u64, _: u64) -> rustix::io::Result<()> {
+fn preallocate(_: &File, _: u64, _: u64) -> rustix::io::Result<()> {
     Err(Errno::NOTSUP)
 }
 
@@ -210,7 +220,7 @@ mod tests {
         let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
         fs::write(&at.path, "whole\nbroke o").unwrap();
         let file = File::options().append(true).open(&at.path).unwrap();
-        let mut segment = Segment { unsure: true, ..Segment::new(file, at.clone(), 6, 0) };
+        let mut segment = Segment { has_partial_write: true, ..Segment::new(file, at.clone(), 6, 0) };
         segment.write(b"next\n").unwrap();
         assert_eq!(fs::read(&at.path).unwrap(), b"whole\nnext\n");
     }

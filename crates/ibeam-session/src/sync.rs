@@ -11,30 +11,31 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// More steps than this wait for the thread: each may hold a descriptor.
-const WAITING_LIMIT: usize = 64;
+const MAX_QUEUED_STEPS: usize = 64;
 
 /// One thing that must be on the disk.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum SyncStep {
     /// The content of a file.
-    Content(Arc<File>),
+    FileData(Arc<File>),
     /// The entries of a directory.
-    Entries(PathBuf),
+    DirectoryEntries(PathBuf),
 }
 
-impl Step {
-    fn covers(&self, other: &Self) -> bool {
+impl SyncStep {
+    fn has_same_target(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Content(one), Self::Content(other)) => Arc::ptr_eq(one, other),
-            (Self::Entries(one), Self::Entries(other)) => one == other,
-            (Self::Content(_), Self::Entries(_)) | (Self::Entries(_), Self::Content(_)) => false,
+            (Self::FileData(one), Self::FileData(other)) => Arc::ptr_eq(one, other),
+            (Self::DirectoryEntries(one), Self::DirectoryEntries(other)) => one == other,
+            (Self::FileData(_), Self::DirectoryEntries(_))
+            | (Self::DirectoryEntries(_), Self::FileData(_)) => false,
         }
     }
 
-    fn carry_out(&self) -> io::Result<()> {
+    fn run(&self) -> io::Result<()> {
         match self {
-            Self::Content(file) => file.sync_data(),
-            Self::Entries(directory) => sync_entries(directory),
+            Self::FileData(file) => file.sync_data(),
+            Self::DirectoryEntries(directory) => sync_entries(directory),
         }
     }
 }
@@ -63,16 +64,16 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<Step>,
-    busy: bool,
+    queue: VecDeque<SyncStep>,
+    is_busy: bool,
     /// The system's number of the first failure.
-    failed: Option<Option<i32>>,
-    closing: bool,
+    first_error: Option<Option<i32>>,
+    is_closing: bool,
 }
 
 impl State {
-    fn outcome(&self) -> io::Result<()> {
-        match self.failed {
+    fn check(&self) -> io::Result<()> {
+        match self.first_error {
             None => Ok(()),
             Some(Some(number)) => Err(io::Error::from_raw_os_error(number)),
             Some(None) => Err(io::Error::other("the disk did not take it")),
@@ -85,22 +86,22 @@ impl Syncer {
     ///
     /// # Errors
     /// The first failure of any step so far; the system's, when no thread can be had.
-    pub(crate) fn start(&mut self, steps: Vec<Step>) -> io::Result<()> {
+    pub(crate) fn submit(&mut self, steps: Vec<SyncStep>) -> io::Result<()> {
         if !self.started {
             let shared = Arc::clone(&self.shared);
             thread::Builder::new().name("journal-sync".to_owned()).spawn(move || shared.work())?;
             self.started = true;
         }
         let mut state = self.shared.lock();
-        while state.waiting.len() > WAITING_LIMIT {
+        while state.queue.len() > MAX_QUEUED_STEPS {
             state = self.shared.wait(state);
         }
         for step in steps {
-            state.waiting.retain(|waiting| !waiting.covers(&step));
-            state.waiting.push_back(step);
+            state.queue.retain(|queued| !queued.has_same_target(&step));
+            state.queue.push_back(step);
         }
         self.shared.changed.notify_all();
-        state.outcome()
+        state.check()
     }
 
     /// Waits until all that was handed over is on the disk.
@@ -109,24 +110,24 @@ impl Syncer {
     /// The first failure of any step so far.
     pub(crate) fn wait(&self) -> io::Result<()> {
         let mut state = self.shared.lock();
-        while state.busy || !state.waiting.is_empty() {
+        while state.is_busy || !state.queue.is_empty() {
             state = self.shared.wait(state);
         }
-        state.outcome()
+        state.check()
     }
 
     /// The first failure so far, without waiting.
     ///
     /// # Errors
     /// That failure.
-    pub(crate) fn outcome(&self) -> io::Result<()> {
-        self.shared.lock().outcome()
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.shared.lock().check()
     }
 }
 
 impl Drop for Syncer {
     fn drop(&mut self) {
-        self.shared.lock().closing = true;
+        self.shared.lock().is_closing = true;
         self.shared.changed.notify_all();
     }
 }
@@ -143,22 +144,22 @@ impl Shared {
     fn work(&self) {
         let mut state = self.lock();
         loop {
-            if state.waiting.is_empty() {
-                if state.closing {
+            if state.queue.is_empty() {
+                if state.is_closing {
                     return;
                 }
                 state = self.wait(state);
                 continue;
             }
-            let steps = std::mem::take(&mut state.waiting);
-            state.busy = true;
+            let steps = std::mem::take(&mut state.queue);
+            state.is_busy = true;
             drop(state);
             self.changed.notify_all();
-            let failed = steps.iter().find_map(|step| step.carry_out().err());
+            let failed = steps.iter().find_map(|step| step.run().err());
             state = self.lock();
-            state.busy = false;
+            state.is_busy = false;
             if let Some(error) = failed {
-                state.failed.get_or_insert(error.raw_os_error());
+                state.first_error.get_or_insert(error.raw_os_error());
             }
             self.changed.notify_all();
         }
@@ -172,45 +173,49 @@ mod tests {
     use super::*;
 
     /// A pipe cannot be synced; it stands for a disk that fails.
-    fn failing() -> Step {
+    fn failing() -> SyncStep {
         let (reader, _) = io::pipe().unwrap();
-        Step::Content(Arc::new(File::from(OwnedFd::from(reader))))
+        SyncStep::FileData(Arc::new(File::from(OwnedFd::from(reader))))
     }
 
     #[test]
     fn f135_a_failure_stands_although_later_steps_go_well() {
         let home = tempfile::tempdir().unwrap();
-        let good = || Step::Entries(home.path().to_owned());
+        let good = || SyncStep::DirectoryEntries(home.path().to_owned());
         let mut syncer = Syncer::default();
-        syncer.start(vec![good()]).unwrap();
+        syncer.submit(vec![good()]).unwrap();
         syncer.wait().unwrap();
-        syncer.start(vec![good(), failing()]).unwrap();
+        syncer.submit(vec![good(), failing()]).unwrap();
         let told = syncer.wait().unwrap_err();
         assert_eq!(told.kind(), ErrorKind::InvalidInput);
-        assert!(syncer.start(vec![good()]).is_err());
-        assert!(syncer.wait().is_err() && syncer.outcome().is_err());
+        assert!(syncer.submit(vec![good()]).is_err());
+        assert!(syncer.wait().is_err() && syncer.check().is_err());
     }
 
     #[test]
     fn a_directory_that_is_gone_is_a_failure() {
         let mut syncer = Syncer::default();
         let gone = tempfile::tempdir().unwrap().path().join("gone");
-        drop(syncer.start(vec![Step::Entries(gone)]));
+        drop(syncer.submit(vec![SyncStep::DirectoryEntries(gone)]));
         assert_eq!(syncer.wait().unwrap_err().kind(), ErrorKind::NotFound);
     }
 
     #[test]
     fn what_waits_already_waits_once_at_its_last_place() {
         let file = Arc::new(tempfile::tempfile().unwrap());
-        let (one, other) = (Step::Content(Arc::clone(&file)), Step::Entries("/".into()));
-        assert!(one.covers(&Step::Content(file)) && !one.covers(&other) && other.covers(&other));
+        let (one, other) = (SyncStep::FileData(Arc::clone(&file)), SyncStep::DirectoryEntries("/".into()));
+        assert!(
+            one.has_same_target(&SyncStep::FileData(file))
+                && !one.has_same_target(&other)
+                && other.has_same_target(&other)
+        );
         let mut syncer = Syncer::default();
         // No thread takes them.
         syncer.started = true;
-        syncer.start(vec![one.clone(), other.clone()]).unwrap();
-        syncer.start(vec![one.clone()]).unwrap();
-        let waiting = std::mem::take(&mut syncer.shared.lock().waiting);
+        syncer.submit(vec![one.clone(), other.clone()]).unwrap();
+        syncer.submit(vec![one.clone()]).unwrap();
+        let waiting = std::mem::take(&mut syncer.shared.lock().queue);
         assert_eq!(waiting.len(), 2);
-        assert!(waiting[0].covers(&other) && waiting[1].covers(&one));
+        assert!(waiting[0].has_same_target(&other) && waiting[1].has_same_target(&one));
     }
 }

@@ -10,18 +10,18 @@ use rustix::fs::OFlags;
 /// Makes a directory and its parents with mode 0700, whatever the umask; existing ones are left as they are.
 ///
 /// Gives the directories that have a new entry, which a power cut could take back.
-pub(crate) fn make_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn create_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {
             fs::set_permissions(path, Permissions::from_mode(0o700))?;
             Ok(path.parent().map(Path::to_owned).into_iter().collect())
         }
-        // Anything else that stands there is for `check_ours` to tell.
+        // Anything else that stands there is for `check_owned_directory` to tell.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Vec::new()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let parent = path.parent().ok_or(error)?;
-            let mut changed = make_directory(parent)?;
-            changed.extend(make_directory(path)?);
+            let mut changed = create_directory(parent)?;
+            changed.extend(create_directory(path)?);
             Ok(changed)
         }
         Err(error) => Err(error),
@@ -32,9 +32,9 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// `NotFound`; `PermissionDenied` with words for the rest.
-pub(crate) fn check_ours(directory: &Path) -> io::Result<()> {
+pub(crate) fn check_owned_directory(directory: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(directory)?;
-    let refuse = |detail: String| Err(io::Error::new(ErrorKind::PermissionDenied, detail));
+    let refuse = |reason: String| Err(io::Error::new(ErrorKind::PermissionDenied, reason));
     if found.is_symlink() {
         return refuse("it is a symbolic link, which is not followed here".to_owned());
     }
@@ -48,7 +48,7 @@ pub(crate) fn check_ours(directory: &Path) -> io::Result<()> {
 }
 
 /// SessionOptions that refuse a link as the last part of the path and never wait for the other end of a FIFO.
-pub(crate) fn options() -> OpenOptions {
+pub(crate) fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
     options.custom_flags(flags).mode(0o600);
@@ -57,31 +57,31 @@ pub(crate) fn options() -> OpenOptions {
 
 /// Opens a regular file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    regular(options().read(true).open(path)?)
+    require_regular(open_options().read(true).open(path)?)
 }
 
 /// Opens a regular file for appending; it is made with mode 0600, whatever the umask.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
-    owned(options().append(true).create(true).open(path)?)
+    restrict_mode(open_options().append(true).create(true).open(path)?)
 }
 
 /// An empty regular file for appending, with mode 0600 whatever the umask; what stood there is gone.
-pub(crate) fn anew(path: &Path) -> io::Result<File> {
+pub(crate) fn create_empty(path: &Path) -> io::Result<File> {
     let file = append(path)?;
     file.set_len(0)?;
     Ok(file)
 }
 
 /// Gives the file mode 0600, which an odd umask may have kept it from.
-pub(crate) fn owned(file: File) -> io::Result<File> {
-    let file = regular(file)?;
+pub(crate) fn restrict_mode(file: File) -> io::Result<File> {
+    let file = require_regular(file)?;
     if file.metadata()?.mode() & 0o777 != 0o600 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     Ok(file)
 }
 
-fn regular(file: File) -> io::Result<File> {
+fn require_regular(file: File) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
