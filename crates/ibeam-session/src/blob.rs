@@ -1,7 +1,7 @@
-//! Large payloads beside the journal: `blobs/<SHA-256>`, the JSON of an event's kind.
+//! Large payloads, stored outside of the journal: `blobs/<SHA-256>`, the JSON of an event's kind.
 //!
-//! A blob stands under its name whole before any record names it. Equal ones are stored once. What does not
-//! have the hash it is named by is never given out.
+//! A blob is complete under its name before a record refers to it. Equal payloads share one blob. A blob whose content
+//! does not have the hash in its name is an error.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,28 +14,28 @@ use crate::layout::BLOB_DIRECTORY;
 use crate::private_files;
 use crate::record::{BlobRef, decode};
 
-/// Payloads longer than this are blobs.
+/// Payloads longer than this are stored as blobs.
 pub(crate) const INLINE_BYTES: usize = 64 << 10;
-/// A blob that is not whole yet.
+/// The name of a blob while it is written.
 const UNFINISHED: &str = "new";
 
-/// Where the blob of that hash is.
+/// Returns the path of the blob with this hash.
 pub(crate) fn path(directory: &Path, sha256: &str) -> PathBuf {
     directory.join(BLOB_DIRECTORY).join(sha256)
 }
 
-/// The name of a payload: 64 lower-case hexadecimal digits.
+/// Returns the name of a payload: its SHA-256 in 64 lower-case hexadecimal digits.
 pub(crate) fn digest(payload: &[u8]) -> String {
     Sha256::digest(payload).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Stores `payload` for the session in `directory` and gives the file, which need not be on the disk yet.
+/// Stores `payload` for the session in `directory` and returns the file, which may not be synced yet.
 ///
 /// # Errors
-/// The system's; then there is no blob of that name, or the one that was there.
+/// Those of the file system. An existing blob of this name is not changed then.
 pub(crate) fn store(directory: &Path, sha256: &str, payload: &[u8]) -> io::Result<File> {
     let target = path(directory, sha256);
-    // What a power cut left under this name is written anew.
+    // A power cut may have left a blob without its content: such a blob is written again.
     if read_expected(&target, payload.len() as u64).is_ok_and(|stored| stored == payload) {
         return private_files::open(&target);
     }
@@ -46,20 +46,20 @@ pub(crate) fn store(directory: &Path, sha256: &str, payload: &[u8]) -> io::Resul
     let mut file = private_files::create_empty(&new)?;
     let written = file.write_all(payload).and_then(|()| fs::rename(&new, &target));
     if let Err(error) = written {
-        // What was written takes room that others may need.
+        // The unfinished file would take up space on a disk that may be full.
         drop(fs::remove_file(&new));
         return Err(error);
     }
     Ok(file)
 }
 
-/// The kind that a blob holds.
+/// Returns the event kind that a blob holds.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of what is wrong with the blob.
 pub(crate) fn load(directory: &Path, blob: &BlobRef) -> Result<EventKind, String> {
     if !is_digest(&blob.sha256) {
-        return Err("it names a payload that cannot be one".to_owned());
+        return Err("the name of its payload is not a SHA-256".to_owned());
     }
     let problem = |detail: &str| format!("its payload `{BLOB_DIRECTORY}/{}` {detail}", blob.sha256);
     let bytes = read_expected(&path(directory, &blob.sha256), blob.bytes).map_err(|error| {
@@ -72,13 +72,13 @@ pub(crate) fn load(directory: &Path, blob: &BlobRef) -> Result<EventKind, String
     if bytes.len() as u64 != blob.bytes || digest(&bytes) != blob.sha256 {
         return Err(problem("is not the one that was stored"));
     }
-    decode(&bytes).map_err(|detail| problem(&format!("holds no event: {detail}")))
+    decode(&bytes).map_err(|detail| problem(&format!("is not an event: {detail}")))
 }
 
-/// The blobs that are there, whether or not a record names them.
+/// Returns the names of all stored blobs, whether or not a record refers to them.
 ///
 /// # Errors
-/// The system's, when the directory cannot be read.
+/// Those of the file system, if the directory cannot be read.
 pub(crate) fn stored_digests(directory: &Path) -> io::Result<Vec<String>> {
     match fs::read_dir(directory.join(BLOB_DIRECTORY)) {
         Ok(entries) => {
@@ -90,7 +90,7 @@ pub(crate) fn stored_digests(directory: &Path) -> io::Result<Vec<String>> {
     }
 }
 
-/// At most one byte more than `bytes`, so that a wrong length shows and costs nothing.
+/// Returns the content of a file of `bytes` bytes, and nothing for a file of another length, which is not read.
 fn read_expected(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let file = private_files::open(path)?;
     let mut content = Vec::new();

@@ -1,4 +1,4 @@
-//! Whether a stored session is whole: every record, every payload, and what they tell.
+//! The check of a stored session: every record, every payload, and the order of the events.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,41 +11,42 @@ use crate::layout::session_directory;
 use crate::record::Header;
 use crate::walk::{Damage, walk};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
-    /// What the journal begins with; `None` when that is damaged.
+    /// The header of the first segment; `None` if it is damaged.
     pub header: Option<Header>,
-    /// Whole records before the first damage, headers included.
+    /// Valid records before the first damage, headers included.
     pub records: u64,
     /// Events among them.
     pub events: u64,
-    /// Files of the journal.
+    /// Segments of the journal.
     pub segments: u64,
-    /// Bytes of them.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Large payloads that the records name.
+    /// Blobs that records refer to.
     pub blobs: u64,
-    /// Bytes of those.
+    /// Their size in bytes.
     pub blob_bytes: u64,
-    /// Payloads that no record names; a process that is killed may leave one, and it does no harm.
+    /// Blobs that no record refers to. A killed process may leave one, which is harmless.
     pub orphan_blobs: u64,
-    /// Bytes of a last record that has no end; the next run keeps it aside.
+    /// Bytes of a last record without its end. The next run moves it to `events.torn`.
     pub torn_bytes: u64,
-    /// Places where the numbers of the events do not follow each other: a record did not fit on a full disk, or
-    /// records were lost, repeated or moved.
+    /// Places where the numbers of the events are not consecutive: a record did not fit on a full disk, or records were
+    /// lost, repeated or moved.
     pub gaps: u64,
-    /// Calls that began and have no result yet.
+    /// Tool calls that have started and have no result.
     pub open_calls: u64,
-    /// The first damage. Without any, the session is whole and opens.
+    /// The first damage. A session without damage can be opened.
     pub damage: Option<Damage>,
 }
 
-/// Reads the whole session `id` and tells what there is. Changes nothing, and needs no lease: of a session that is
-/// being written to, the record at hand may look torn.
+/// Reads the entire session `id` and reports what it holds. Changes nothing and takes no lease. In a session that is
+/// being written, the last record may look torn.
 ///
 /// # Errors
-/// `Unknown`; `Create` for a directory that is not ours; `Io`. Damage is no error here.
+/// `Unknown`; `Create` for a directory that is a link or belongs to another user; `Io`. Damage is part of the report,
+/// not an error.
 pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError> {
     let directory = session_directory(sessions, id)?;
     let mut facts = EventFacts::default();
@@ -82,7 +83,7 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError
     })
 }
 
-/// What the events tell of themselves.
+/// Facts that the sequence of events shows.
 #[derive(Default)]
 struct EventFacts {
     order: EventOrder,
@@ -97,7 +98,7 @@ impl EventFacts {
         } else if let EventKind::ToolCallFinished { model_call_id, call, .. } = kind {
             self.open_calls.remove(&(model_call_id.clone(), call.id.clone()));
         } else if let EventKind::UserMessage { .. } = kind {
-            // The next prompt closes what a killed run left open.
+            // A new prompt closes the calls that a killed run left open.
             self.open_calls.clear();
         }
     }

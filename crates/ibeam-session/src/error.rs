@@ -1,32 +1,32 @@
-//! What can go wrong with a stored session.
+//! Errors of the session store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Each variant is another thing the caller can do.
+/// An error of the session store. Each variant calls for a different action.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is no such session.
-    #[error("there is no session at `{path}`")]
+    /// The session does not exist.
+    #[error("no session exists at `{path}`")]
     Unknown {
-        /// Where it would be.
+        /// The directory that the session would have.
         path: PathBuf,
     },
-    /// Another process writes to it.
+    /// Another process has opened the session for writing.
     #[error("the session is held by {holder}")]
     Busy {
         /// The process, e.g. `process 4711 on build-3`.
         holder: String,
     },
-    /// A process that cannot be looked at from here writes to it, or did so when it ended.
+    /// A process of another system holds the lease file, or left it behind. Whether it still runs cannot be checked.
     #[error("the session is held by {holder}, whose lease is the file `{path}`")]
     Leased {
         /// The process, e.g. `process 4711 on build-3`.
         holder: String,
-        /// The lease.
+        /// The lease file.
         path: PathBuf,
     },
-    /// Another thread ended the opening.
+    /// Another thread cancelled the opening.
     #[error("the opening of the session was cancelled")]
     Cancelled,
     /// A record that is not the last one is damaged.
@@ -34,51 +34,50 @@ pub enum SessionError {
     Damaged {
         /// The segment of the journal.
         path: PathBuf,
-        /// From 1, in that segment.
+        /// The line in that segment, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The kind of damage.
         detail: String,
     },
-    /// A file or directory cannot be made or taken: not allowed, no room, or something of somebody else's stands
-    /// in its place.
+    /// A file or directory cannot be created or used: permission is missing, the disk is full, or the path is a link or
+    /// belongs to another user.
     #[error("cannot create `{path}`: {source}")]
     Create {
         /// The file or directory.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The journal was removed or replaced while it was written: what was recorded cannot be found any more.
+    /// The journal was removed or replaced while the session was open, so its records are lost.
     #[error("`{path}` was removed while the session was in use")]
     Removed {
         /// The segment of the journal.
         path: PathBuf,
     },
-    /// Every record is written, but the room kept for the next ones cannot be renewed: end the run in order.
-    #[error("`{path}`: no room for what comes next: {source}")]
+    /// All records are written, but no space can be reserved for further ones. The run should end in order.
+    #[error("`{path}`: cannot reserve space for further records: {source}")]
     LowDiskSpace {
         /// The segment of the journal.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// Reading or writing failed. A record that could not be written is left out whole; later ones may still
-    /// fit.
+    /// Reading or writing failed. A record that could not be written is left out completely; later ones may still fit.
     #[error("`{path}`: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the file system.
         source: io::Error,
     },
 }
 
-/// For `map_err`: an `Io` at `path`.
+/// Returns a function for `map_err` that makes an `Io` error at `path`.
 pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::Io { path: path.to_owned(), source }
 }
 
-/// For `map_err`: a `Create` at `path`.
+/// Returns a function for `map_err` that makes a `Create` error at `path`.
 pub(crate) fn create_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::Create { path: path.to_owned(), source }
 }

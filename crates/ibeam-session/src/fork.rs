@@ -1,6 +1,7 @@
-//! A new session that begins with the history of another one.
+//! A new session that starts with the history of another session.
 //!
-//! The other is only read, so somebody may be writing to it; what they have not finished writing is left out.
+//! The source session is only read, so another process may be writing to it. A record that is not completely written is
+//! left out.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,8 +12,7 @@ use ibeam_protocol::{Event, SessionId};
 use crate::blob;
 use crate::error::{SessionError, create_error, io_error};
 use crate::journal::Session;
-use crate::layout::BLOB_DIRECTORY;
-use crate::layout::session_directory;
+use crate::layout::{BLOB_DIRECTORY, session_directory};
 use crate::open::LoadReport;
 use crate::options::{CancelFlag, SessionOptions};
 use crate::private_files;
@@ -21,15 +21,15 @@ use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
 
 impl Session {
-    /// Makes the session `id` for the workspace `cwd`, with the events of the session `from` so far, and takes
-    /// its lease. The one of `from` is not needed.
+    /// Creates the session `id` for the workspace `cwd` with the current events of the session `from`, and acquires the
+    /// lease of `id`. The lease of `from` is not needed.
     ///
-    /// Gives `each` of them as it is copied, in order, and keeps none. Killed at any moment, it leaves a whole session
-    /// or none.
+    /// Passes each copied event to `each`, in order, and retains none. A process that is killed meanwhile leaves a
+    /// complete session or none.
     ///
     /// # Errors
-    /// `Unknown` and `Damaged` for `from`; `Create`, `Busy` and `Io` as for a new session. What was given before
-    /// stands.
+    /// `Unknown` and `Damaged` for `from`; `Cancelled`; `Create`, `Busy` and `Io` as for a new session. Events may have
+    /// been passed to `each` before the error.
     pub fn fork(
         sessions: &Path,
         from: SessionId,
@@ -48,13 +48,13 @@ impl Session {
                 copy_error
             })
         });
-        // What went wrong with the old one says more than that there is no new one.
+        // The error of the source session is the cause, so it is returned instead of the failed creation.
         let session = created.map_err(|error| failed.unwrap_or(error))?;
         Ok((session, LoadReport { header, torn_bytes: 0 }))
     }
 }
 
-/// Copies every whole record of `source` to `file`, and its blobs to `directory`.
+/// Copies every valid record of `source` to `file`, and its blobs to `directory`.
 fn copy_records(
     source: &Path,
     directory: &Path,
@@ -81,13 +81,13 @@ fn copy_records(
         return Err(SessionError::Damaged { path, line, detail });
     }
     if has_blobs {
-        // As for any blob: on the disk before a record names it.
+        // Every blob is synced before a record that refers to it.
         sync_entries(&blobs).and_then(|()| sync_entries(directory)).map_err(io_error(&blobs))?;
     }
     journal.flush().map_err(io_error(directory))
 }
 
-/// A blob is never written to again, so both sessions may have the same file.
+/// Makes `to` a link to the blob `from`, or a copy of it. Sessions may share the file because blobs never change.
 fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

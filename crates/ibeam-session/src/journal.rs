@@ -1,4 +1,4 @@
-//! The open journal of one session: a lease, and files that only grow.
+//! An open session: its lease and its journal, to which records are only appended.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,18 +9,16 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, create_error, io_error};
-use crate::layout::check_owner;
-use crate::layout::{self, BLOB_DIRECTORY};
+use crate::layout::{self, BLOB_DIRECTORY, check_owner};
 use crate::lease::{self, Lease};
 use crate::options::{Durability, SessionOptions};
 use crate::private_files;
-use crate::record::Header;
-use crate::record::{BlobRef, RecordKind, frame};
+use crate::record::{BlobRef, Header, RecordKind, frame};
 use crate::segment::Segment;
 use crate::sync::{SyncStep, Syncer};
 use crate::walk::MAX_LINE_BYTES;
 
-/// A session that this process, and no other, may append to. Dropping it ends the lease.
+/// A session that only this process may append to. Dropping it releases the lease.
 #[derive(Debug)]
 pub struct Session {
     directory: PathBuf,
@@ -29,26 +27,26 @@ pub struct Session {
     segment: Segment,
     /// Framed records that are not written yet.
     pending: Vec<u8>,
-    /// Where each of them ends.
+    /// End offsets of the records in `pending`.
     record_ends: Vec<usize>,
-    /// One record, reused.
+    /// Buffer for one record, reused.
     payload: Vec<u8>,
-    /// What was made since the last point and must be on the disk before the journal is.
+    /// Files and directories that changed since the last checkpoint, and are synced before `sync_after`.
     pub(crate) sync_before: Vec<SyncStep>,
-    /// Directories with new entries.
+    /// Directories with new entries, synced last.
     pub(crate) sync_after: Vec<SyncStep>,
     syncer: Syncer,
-    /// Last, so that nobody else may write before this is done.
+    /// The last field, because it is dropped last: no other process may write before the journal is closed.
     lease: Lease,
 }
 
 impl Session {
-    /// Makes the session `id` for the workspace `cwd` and takes its lease.
+    /// Creates the session `id` for the workspace `cwd` and acquires its lease.
     ///
-    /// Killed at any moment, it leaves a session with its header or none.
+    /// A process that is killed meanwhile leaves a session with its header or none.
     ///
     /// # Errors
-    /// `Create` when it cannot be made or something stands in its place, `Busy`.
+    /// `Create` if the session cannot be created or exists already; `Busy`, `Leased`, `Cancelled`, `Io`.
     pub fn create(
         sessions: &Path,
         id: SessionId,
@@ -58,7 +56,7 @@ impl Session {
         Self::create_with(sessions, Header::new(id, cwd), options, |_, _| Ok(()))
     }
 
-    /// Makes a session with `header` and whatever `fill` appends to its first segment.
+    /// Creates a session with `header` and the records that `fill` appends to its first segment.
     pub(crate) fn create_with(
         sessions: &Path,
         header: Header,
@@ -107,11 +105,10 @@ impl Session {
         }
     }
 
-    /// Takes the next event; it is on its way to the disk after `flush`.
+    /// Adds an event to the records that the next `flush` writes.
     ///
     /// # Errors
-    /// `Io` when its payload is too large for a record and cannot be stored beside the journal; then the event
-    /// is left out.
+    /// `Io` if the payload is too large for a record and cannot be stored as a blob. The event is left out then.
     pub fn append(&mut self, event: &Event) -> Result<(), SessionError> {
         self.payload.clear();
         let encoded = serde_json::to_writer(&mut self.payload, event);
@@ -125,7 +122,7 @@ impl Session {
                     serde_json::to_writer(&mut self.payload, &reference)
                         .map_err(|error| self.io_error(error.into()))?;
                 }
-                // A full disk has no room for a file, but the journal may have room set aside.
+                // A full disk has no space for another file, but the journal may have reserved space.
                 Err(_) if (self.payload.len() as u64) < MAX_LINE_BYTES / 2 => {}
                 Err(error) => return Err(error),
             }
@@ -135,13 +132,12 @@ impl Session {
         Ok(())
     }
 
-    /// Hands all waiting records to the system in one write: they survive the end of this process, however it
-    /// comes. With `Durability::Synced` waits for the disk too: whatever may be shown survives a power cut.
+    /// Writes all pending records in one write, so that they survive the end of this process. With `Durability::Synced`
+    /// also waits for the disk, so that they survive a power cut.
     ///
     /// # Errors
-    /// `LowDiskSpace` when the room for the next records cannot be renewed; `Io`, for which records that do not fit are
-    /// left out whole, or when the disk did not take what was handed to it earlier. Call it again all the same:
-    /// a later record may fit.
+    /// `LowDiskSpace` if no space can be reserved for further records. `Io` if a record does not fit, which is then left
+    /// out completely, or if an earlier sync failed. Later calls may succeed, because a smaller record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
         let handed = self.write_and_reserve();
         let synced = match self.options.durability {
@@ -151,10 +147,10 @@ impl Session {
         self.or_removed(handed.and(synced))
     }
 
-    /// A durable point: flushes, and tells the disk to store what was flushed, without waiting for it.
+    /// Flushes, and starts to sync what was flushed, without waiting for the disk.
     ///
     /// # Errors
-    /// As `flush`, and `Removed`.
+    /// Those of `flush`, and `Removed`.
     pub fn checkpoint(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
@@ -162,11 +158,11 @@ impl Session {
         self.check_removed(self.segment.is_removed()).and(done)
     }
 
-    /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
-    /// cut. More may follow.
+    /// Flushes, releases the reserved space, and waits until all records survive a power cut. Called at the end of a
+    /// run; more records may follow.
     ///
     /// # Errors
-    /// `Io`, as `flush`, and `Removed`.
+    /// `Io`, as for `flush`, and `Removed`.
     pub fn sync_to_disk(&mut self) -> Result<(), SessionError> {
         let written = self.write();
         let given_back = self.segment.release_reserve().map_err(|source| self.io_error(source));
@@ -175,10 +171,10 @@ impl Session {
         self.check_removed(is_replaced).and(written).and(given_back).and(synced)
     }
 
-    /// Begins the next segment, unless this one holds nothing yet. The closed one is on the disk then.
+    /// Closes and syncs the current segment and creates the next one, unless the current one has no records.
     ///
     /// # Errors
-    /// As `flush`; the segment that was goes on.
+    /// Those of `flush`. The current segment stays open then.
     pub fn rotate(&mut self) -> Result<(), SessionError> {
         self.write()?;
         self.next_segment()
@@ -215,7 +211,7 @@ impl Session {
         if self.record_ends.len() < 2 {
             return Err(error);
         }
-        // Small records tell the end, and there may be room for them.
+        // The records of the end of a run are small, so they may fit.
         let (mut start, mut lost) = (0, None);
         for end in &self.record_ends {
             if let Err(error) = self.segment.write(self.pending.get(start..*end).unwrap_or_default()) {
@@ -230,7 +226,7 @@ impl Session {
         if self.segment.has_only_header() {
             return Ok(());
         }
-        // Only the last segment may be torn, so this one is on the disk before there is another.
+        // Only the last segment may be torn, so this one is synced before the next one exists.
         self.sync()?;
         let header = Header { segment: self.segment.number + 1, ..self.header.clone() };
         let placed = Segment::create(&self.directory, &header, self.options.reserve_bytes, |_| Ok(()));
@@ -275,12 +271,12 @@ impl Session {
         SyncStep::FileData(Arc::clone(&self.segment.file))
     }
 
-    /// The file that stands for the lease where the file system cannot lock.
+    /// Returns the lease file, if the file system does not support locks.
     pub fn lease_file(&self) -> Option<&Path> {
         self.lease.file.as_ref().map(|lease| lease.path.as_path())
     }
 
-    /// What fails after the session was moved away fails for that.
+    /// Returns `Removed` instead of an `Io` error if the session was moved or removed, because that is the cause.
     fn or_removed(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
         if matches!(done, Err(SessionError::Io { .. })) && self.segment.is_replaced().is_ok_and(|it| it) {
             return self.check_removed(Ok(true));
@@ -303,7 +299,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What stays allocated is given back by whoever opens the session next.
+        // Space that stays allocated is released when the session is opened again.
         drop(self.segment.release_reserve());
     }
 }

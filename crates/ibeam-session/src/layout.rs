@@ -1,7 +1,7 @@
-//! The names in the directory of a session, and which segments there are.
+//! The directory of a session: the names in it, its segments, and the check of its owner.
 //!
-//! `events.jsonl`, then `events.part0002.jsonl`, `events.part0003.jsonl` …: in any locale the order of their
-//! names is the order of their records.
+//! The segments are `events.jsonl`, `events.part0002.jsonl`, `events.part0003.jsonl` …: the order of their names is the
+//! order of their records in every locale.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,26 +14,26 @@ use crate::private_files;
 
 /// The first segment.
 pub(crate) const FIRST_SEGMENT: &str = "events.jsonl";
-/// A segment that is not whole yet, and nothing to anybody.
+/// A segment while it is written, which readers ignore.
 pub(crate) const UNFINISHED_SEGMENT: &str = "events.new";
-/// What was cut off the end on opening.
+/// Torn records that were cut off when the session was opened.
 pub(crate) const TORN_RECORDS: &str = "events.torn";
-/// What was moved away by a repair.
+/// Damaged records that a repair moved away.
 pub(crate) const DAMAGED_RECORDS: &str = "events.damaged";
 /// The directory of large payloads, each named by its SHA-256.
 pub(crate) const BLOB_DIRECTORY: &str = "blobs";
-/// The lease.
+/// The file whose lock is the lease.
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A file of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SegmentPath {
-    /// From 1.
+    /// The position in the journal, from 1.
     pub(crate) number: u32,
     pub(crate) path: PathBuf,
 }
 
-/// Where segment `number` of the session in `directory` is.
+/// Returns the path of segment `number` of the session in `directory`.
 pub(crate) fn segment_path(directory: &Path, number: u32) -> SegmentPath {
     let path = match number {
         0 | 1 => directory.join(FIRST_SEGMENT),
@@ -42,10 +42,10 @@ pub(crate) fn segment_path(directory: &Path, number: u32) -> SegmentPath {
     SegmentPath { number, path }
 }
 
-/// The segments of the session in `directory`, in order; none where there is no directory.
+/// Returns the segments of the session in `directory`, in order; none if the directory does not exist.
 ///
 /// # Errors
-/// The system's, when the directory cannot be read.
+/// Those of the file system, if the directory cannot be read.
 pub(crate) fn list_segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -65,7 +65,7 @@ pub(crate) fn list_segments(directory: &Path) -> std::io::Result<Vec<SegmentPath
     Ok(found)
 }
 
-/// The directory of a session that is there and ours.
+/// Returns the directory of an existing session that belongs to this user.
 ///
 /// # Errors
 /// `Unknown`, `Create`, `Io`.
@@ -83,7 +83,7 @@ pub(crate) fn session_directory(sessions: &Path, id: SessionId) -> Result<PathBu
     }
 }
 
-/// Refuses directories that are links or somebody else's.
+/// Checks that the directories are no links and belong to this user.
 ///
 /// # Errors
 /// `Create`.

@@ -1,8 +1,8 @@
 //! The right to write to a session: a `flock` on its file `lock`.
 //!
-//! The lock goes with the descriptor, so a killed process leaves none, and neither what the file says nor whose
-//! number it names gives or takes the right: that is for people, and tells when it is worth waiting a moment. Where a
-//! file system knows no locks, `lease_file` takes their place.
+//! The lock belongs to the descriptor, so a killed process leaves none. The content of the file names the holder for
+//! people, and shows whether to wait for a killed holder; it does not grant the lease. On a file system without locks
+//! `lease_file` is used instead.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -19,29 +19,29 @@ use crate::lease_file::{LEASE_FILE, LeaseFile};
 use crate::options::SessionOptions;
 use crate::private_files;
 
-/// Between two looks at a lock that is held.
+/// Pause between two attempts to take a lock that is held.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// What a holder that was killed may take to let go: a thread of it may still wait for the disk.
+/// Time that a killed holder may need to release the lock: one of its threads may still wait for the disk.
 const KILLED_HOLDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// More of a holder's name is not read.
+/// Bytes that are read of a holder's name.
 const MAX_NAME_BYTES: usize = 256;
 
 /// The right to write to a session, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// Where the file system cannot lock.
+    /// The lease file, if the file system does not support locks.
     pub(crate) file: Option<LeaseFile>,
-    /// Last, so that the file is gone before.
+    /// The last field, because it is dropped last: the lease file is removed before.
     _lock: File,
 }
 
-/// Takes the lock of the session in `directory`, waiting for at most `options.wait`, and says in it who holds it. Where
-/// the file system cannot lock, a lease file takes its place.
+/// Takes the lock of the session in `directory`, waiting for at most `options.wait`, and writes the name of this
+/// process into it. On a file system without locks creates a lease file instead.
 ///
-/// A holder that has been killed and is not quite gone is waited for a little longer.
+/// Waits longer for a holder that was killed and is still terminating.
 ///
 /// # Errors
-/// `Busy` with the holder, `Leased`, `Cancelled`, `Create` when the file cannot be created, `Io`.
+/// `Busy` with the holder, `Leased`, `Cancelled`, `Create` if the file cannot be created, `Io`.
 pub(crate) fn acquire(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
     acquire_with(directory, options, File::try_lock)
 }
@@ -62,7 +62,7 @@ fn acquire_with(
             Err(SessionError::Busy { holder }) => holder,
             Err(error) => return Err(error),
         };
-        // One that looks alive is looked at twice: it may have been killed just now.
+        // A running holder is checked twice, because it may have been killed just now.
         let timeout =
             options.wait.max(if is_terminating(&holder) { KILLED_HOLDER_TIMEOUT } else { POLL_INTERVAL });
         if started.elapsed() >= timeout {
@@ -71,19 +71,19 @@ fn acquire_with(
         options.cancel.check()?;
         thread::sleep(POLL_INTERVAL);
     };
-    // A full disk has no room for the name; the lock holds without it.
+    // A full disk has no space for the name, but the lock is valid without it.
     drop(lock_file.set_len(0).and_then(|()| lock_file.write_all(process_name().as_bytes())));
     Ok(Lease { file, _lock: lock_file })
 }
 
-/// One attempt; the lease file where there is one.
+/// Tries once to take the lock. Returns the lease file if one was created.
 fn try_acquire(
     directory: &Path,
     lock_file: &File,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Option<LeaseFile>, SessionError> {
     match lock(lock_file) {
-        // Whoever made a lease file could not lock.
+        // The process that created a lease file could not lock, so the lock alone is not enough.
         Ok(()) if directory.join(LEASE_FILE).symlink_metadata().is_ok() => {
             LeaseFile::acquire(directory).map(Some)
         }
@@ -94,13 +94,13 @@ fn try_acquire(
     }
 }
 
-/// Whether the file system knows no locks, as some network file systems do.
+/// Whether the file system does not support locks, like some network file systems.
 fn cannot_lock(error: &std::io::Error) -> bool {
     let number = error.raw_os_error();
     [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].iter().any(|errno| number == Some(errno.raw_os_error()))
 }
 
-/// The name of this process, for people.
+/// Returns the name of this process for people.
 pub(crate) fn process_name() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
@@ -109,7 +109,7 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// What the file says; its holder may be about to write its name.
+/// Returns the name in the lock file. The file is empty while its holder has not written its name yet.
 fn holder(lease: &File) -> String {
     let mut buffer = [0; MAX_NAME_BYTES];
     let length = lease.read_at(&mut buffer, 0).unwrap_or_default();
@@ -118,7 +118,7 @@ fn holder(lease: &File) -> String {
     if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
 }
 
-/// Whether the holder is a process of this host that has been killed and has not let go of everything yet.
+/// Whether the holder is a process of this host that was killed and is still terminating.
 fn is_terminating(holder: &str) -> bool {
     let Some((number, host_name)) = holder.strip_prefix("process ").and_then(|name| name.split_once(" on "))
     else {
@@ -129,18 +129,18 @@ fn is_terminating(holder: &str) -> bool {
     host_name == host() && (has_ended(&proc_file("stat")) || is_killed(&proc_file("status")))
 }
 
-/// Whether `/proc/N/stat` tells of a zombie, or of a process on its way there.
+/// Whether `/proc/N/stat` shows a zombie or a process that is exiting.
 fn has_ended(stat: &str) -> bool {
     /// `PF_EXITING` of the kernel.
     const EXITING: u64 = 4;
-    // The name stands in parentheses and may hold some; the state follows, and the flags are six fields on.
+    // The name is in parentheses and may contain parentheses. The state follows, and the flags six fields later.
     let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_ascii_whitespace();
     let state = fields.next().unwrap_or_default();
     let flags: u64 = fields.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or_default();
     matches!(state, "Z" | "X") || flags & EXITING != 0
 }
 
-/// Whether `/proc/N/status` tells of a SIGKILL that is still to be obeyed.
+/// Whether `/proc/N/status` shows a pending SIGKILL.
 fn is_killed(status: &str) -> bool {
     const KILL: u64 = 1 << 8;
     let mut pending = status.lines().filter_map(|line| {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_dies_is_told_from_one_that_lives() {
+    fn a_terminating_process_is_distinguished_from_a_running_one() {
         assert!(!has_ended("7 (a) b) S 1 7 7 0 -1 4194560 0 0"));
         assert!(has_ended("7 (a) b) Z 1 7 7 0 -1 4194560 0 0"));
         assert!(has_ended("7 (a) D 1 7 7 0 -1 4194564 0 0"));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn only_processes_of_this_host_are_looked_at() {
+    fn only_processes_of_this_host_are_checked() {
         assert!(!is_terminating(&process_name()));
         for other in
             ["another process", "process x on y", "process 1 on elsewhere", "process 4294967295 on y"]

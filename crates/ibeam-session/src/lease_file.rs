@@ -1,8 +1,8 @@
-//! A lease without `flock`, for file systems that cannot lock: a file that only one process can create.
+//! A lease for file systems without locks: a file that only one process can create.
 //!
-//! Unlike a lock it outlives a process that is killed, so it names its process: the process, its host, and what tells
-//! whether that process still runs. A lease of a process of this host that has ended is taken over. Of a process
-//! elsewhere nobody can know that, so it is refused, with the file for a person to remove.
+//! Unlike a lock it outlives a killed process. So it names its process, the host, and what shows whether that process
+//! still runs. The lease of a process of this host that has ended is taken over. Whether a process of another host
+//! still runs cannot be checked, so its lease is an error that names the file; a person may remove it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -16,8 +16,9 @@ use crate::private_files;
 
 /// The name of the file.
 pub(crate) const LEASE_FILE: &str = "lease";
-/// How often an empty lease is read again, and the pause before.
+/// Number of times that an empty lease is read again.
 const MAX_EMPTY_READS: u32 = 10;
+/// Pause before an empty lease is read again.
 const EMPTY_READ_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A lease file of this process, removed when it is dropped.
@@ -40,7 +41,7 @@ impl LeaseFile {
             match private_files::open_options().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
                     let lease = Self { path, content };
-                    // Dropped after an error, so the file goes.
+                    // After an error the lease is dropped, which removes the file.
                     file.write_all(lease.content.as_bytes()).map_err(io_error(&lease.path))?;
                     return Ok(lease);
                 }
@@ -48,7 +49,7 @@ impl LeaseFile {
                 Err(error) => return Err(create_error(&path)(error)),
             }
             let found = match read(&path) {
-                // Its process is about to write its name.
+                // The process that created it has not written its name yet.
                 Ok(found) if found.is_empty() && empty_reads < MAX_EMPTY_READS => {
                     empty_reads += 1;
                     thread::sleep(EMPTY_READ_INTERVAL);
@@ -72,14 +73,14 @@ impl LeaseFile {
 
 impl Drop for LeaseFile {
     fn drop(&mut self) {
-        // Only our own: a person may have removed it, and another process created it since.
+        // A person may have removed the file, and another process created a new one, which must stay.
         if read(&self.path).is_ok_and(|found| found == self.content) {
             drop(fs::remove_file(&self.path));
         }
     }
 }
 
-/// What is known of the process that a lease names.
+/// The state of the process that a lease names.
 #[derive(Debug, PartialEq, Eq)]
 enum HolderState {
     Running,
@@ -87,8 +88,8 @@ enum HolderState {
     Unknown,
 }
 
-/// The first line is for people. The second holds the boot, the process namespace, the number and the start of the
-/// process.
+/// Returns the content of a lease file. The first line is for people. The second line holds the boot, the process
+/// namespace, the number and the start time of the process.
 fn lease_content() -> String {
     let pid = std::process::id();
     format!("{}\n{} {pid} {}\n", process_name(), system_id(), process_start(pid).unwrap_or_default())
@@ -111,14 +112,14 @@ fn holder_state(content: &str) -> HolderState {
     }
 }
 
-/// What is the same for two processes only where one can see whether the other runs.
+/// Returns an id that two processes share only if each can check whether the other still runs.
 fn system_id() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), namespace.display())
 }
 
-/// When a process of this system began; `None` where no such process runs.
+/// Returns the start time of a process of this system; `None` if no such process runs.
 fn process_start(pid: u32) -> Option<String> {
     if !Path::new("/proc/self/stat").exists() {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
@@ -128,7 +129,7 @@ fn process_start(pid: u32) -> Option<String> {
         };
     }
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold some; the start is the twentieth field after it.
+    // The name is in parentheses and may contain parentheses. The start time is the twentieth field after it.
     stat.rsplit(") ").next()?.split_ascii_whitespace().nth(19).map(str::to_owned)
 }
 
@@ -138,8 +139,8 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(content)
 }
 
-/// Removes the lease that holds `stale`. Of two processes that do this at once, one may find a new lease in its place;
-/// that one is put back.
+/// Removes the lease whose content is `stale`. If another process has replaced it by a new lease meanwhile, the new
+/// lease is restored.
 fn remove_stale(path: &Path, stale: &str) -> io::Result<()> {
     let moved = path.with_extension(std::process::id().to_string());
     match fs::rename(path, &moved) {
@@ -174,9 +175,9 @@ mod tests {
     #[test]
     fn the_lease_of_a_process_that_has_ended_is_taken_over() {
         let home = tempfile::tempdir().unwrap();
-        // More than the largest number of a process.
+        // Larger than any process number.
         let ended = 4_194_305;
-        // A process of the same number that began later is another one.
+        // A process with the same number and another start time is another process.
         for (pid, start) in [(ended, "1"), (std::process::id(), "1")] {
             let stale = format!("process {pid} on here\n{} {pid} {start}\n", system_id());
             fs::write(home.path().join(LEASE_FILE), stale).unwrap();
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_from_elsewhere_is_refused_with_its_file() {
+    fn a_lease_of_another_host_is_an_error_that_names_its_file() {
         let home = tempfile::tempdir().unwrap();
         for content in ["process 1 on elsewhere\nanother-boot pid:[1] 1 1\n", "", "nonsense"] {
             fs::write(home.path().join(LEASE_FILE), content).unwrap();

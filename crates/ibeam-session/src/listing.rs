@@ -1,4 +1,4 @@
-//! Which sessions there are: read from the head of each journal, with no index that could be wrong.
+//! The list of stored sessions, read from the head of each journal. No index is kept that could be wrong.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -12,43 +12,42 @@ use crate::blob;
 use crate::error::SessionError;
 use crate::layout;
 use crate::private_files;
-use crate::record::Header;
-use crate::record::{Record, parse};
+use crate::record::{Header, Record, parse};
 
-/// The header and the first prompt are within this; of most sessions they are in the first block.
+/// Bytes that are read for the header and the first prompt. Mostly both are in the first block.
 const HEAD_BYTES: u64 = 256 * 1024;
 const BLOCK_BYTES: usize = 8 * 1024;
-/// A prompt larger than this gives no title: it would have to be read whole.
+/// A prompt larger than this gives no title, because it would have to be read completely.
 const PROMPT_BYTES: u64 = 4 << 20;
 
-/// What a list shows of a session.
+/// The entry of a session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
     /// The session.
     pub id: SessionId,
-    /// The workspace it began in.
+    /// The workspace that it was created for.
     pub cwd: PathBuf,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// The time of its creation, in milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// When it was last written to, likewise.
+    /// The time of the last write, in milliseconds since the Unix epoch.
     pub updated_ms: u64,
-    /// The first prompt; `None` before there is one.
+    /// The first prompt; `None` if the session has no prompt yet.
     pub title: Option<String>,
 }
 
-/// Whether the session `id` has a journal, whole or not. A directory that a killed process left without one is
-/// no session.
+/// Whether the session `id` has a journal, valid or damaged. A directory without a journal, which a killed process may
+/// leave, is not a session.
 pub fn exists(sessions: &Path, id: SessionId) -> bool {
-    // What cannot be looked at is there: opening it says what is wrong.
+    // A directory that cannot be read counts as a session: opening it reports the error.
     layout::list_segments(&sessions.join(id.to_string())).map_or(true, |segments| !segments.is_empty())
 }
 
-/// The sessions that began in `cwd`, or all; the last written to first.
+/// Returns the sessions that were created for `cwd`, or all sessions; the latest written first.
 ///
-/// What is no session, or is damaged at its head, is not listed: opening it says what is wrong.
+/// Leaves out directories that are not sessions, and sessions whose header is damaged: opening them reports the error.
 ///
 /// # Errors
-/// `Io` when the directory itself cannot be read; a missing one holds no sessions.
+/// `Io` if the directory of all sessions cannot be read. A missing directory holds no sessions.
 pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<SessionSummary>, SessionError> {
     let entries = match fs::read_dir(sessions) {
         Ok(entries) => entries,
@@ -62,7 +61,7 @@ pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
-/// The summary of the session in `directory`, if it is one and of `cwd`.
+/// Returns the summary of the session in `directory`, if it is a session and belongs to `cwd`.
 fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let id: SessionId = directory.file_name()?.to_str()?.parse().ok()?;
     let segments = layout::list_segments(directory).ok()?;

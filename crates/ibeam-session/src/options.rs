@@ -1,4 +1,4 @@
-//! How a session is kept: when the disk is waited for, how long for its lease, and the sizes of its files.
+//! Options of an open session: durability, waiting time for the lease, file sizes, cancellation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use crate::error::SessionError;
 
-/// What a durable point waits for.
+/// The durability of flushed records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The system has the records: they survive the end of the process. The disk is told to store them, and is
-    /// waited for at the end of the run.
+    /// Records are written to the file system and survive the end of the process. Syncs start at each checkpoint and
+    /// are awaited at the end of the run.
     #[default]
     Written,
-    /// The disk has the records: they survive a power cut.
+    /// Records are synced to the disk and survive a power cut.
     Synced,
 }
 
-/// Lets another thread end the opening of a session: the wait for its lease, and the reading of its records.
+/// Cancels the opening of a session from another thread, both the wait for its lease and the reading of its records.
 #[derive(Clone, Debug, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Ends the opening.
+    /// Cancels the opening.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Checks whether the opening goes on.
+    /// Checks that the opening was not cancelled.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -36,19 +36,19 @@ impl CancelFlag {
     }
 }
 
-/// How a session is kept.
+/// Options of an open session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// What a durable point waits for.
+    /// The durability of flushed records.
     pub durability: Durability,
-    /// How long to wait for a lease that another process holds; zero fails at once.
+    /// The longest wait for a lease that another process holds; zero fails at once.
     pub wait: Duration,
-    /// A segment this long is closed and the next one begun.
+    /// Length at which a segment is closed and the next one is created.
     pub segment_bytes: u64,
-    /// Bytes kept allocated ahead of the end of the journal, so that a disk which somebody else fills still
-    /// takes the records of an orderly end; renewed at the half. Must hold the largest record twice.
+    /// Bytes that are allocated after the end of the journal, so that the last records of a run still fit when another
+    /// program fills the disk. Extended when half of them are used. Must hold the largest record twice.
     pub reserve_bytes: u64,
-    /// Ends the opening from outside.
+    /// Cancels the opening.
     pub cancel: CancelFlag,
 }
 

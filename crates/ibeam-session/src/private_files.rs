@@ -1,4 +1,4 @@
-//! Files and directories for the owner only, never through a link that somebody planted.
+//! Files and directories that only their owner may access. Refuses to follow symbolic links.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Makes a directory and its parents with mode 0700, whatever the umask; existing ones are left as they are.
+/// Creates a directory and its missing parents with mode 0700, independent of the umask.
 ///
-/// Gives the directories that have a new entry, which a power cut could take back.
+/// Returns the directories with a new entry, which a power cut would remove unless they are synced.
 pub(crate) fn create_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {
             fs::set_permissions(path, Permissions::from_mode(0o700))?;
             Ok(path.parent().map(Path::to_owned).into_iter().collect())
         }
-        // Anything else that stands there is for `check_owned_directory` to tell.
+        // `check_owned_directory` reports what exists there instead of a directory.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Vec::new()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let parent = path.parent().ok_or(error)?;
@@ -28,18 +28,18 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Refuses what is no directory, is a link to one, or belongs to somebody else.
+/// Checks that a path is a directory of this user, and not a link.
 ///
 /// # Errors
-/// `NotFound`; `PermissionDenied` with words for the rest.
+/// `NotFound`; `PermissionDenied` with a description of every other case.
 pub(crate) fn check_owned_directory(directory: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(directory)?;
     let refuse = |reason: String| Err(io::Error::new(ErrorKind::PermissionDenied, reason));
     if found.is_symlink() {
-        return refuse("it is a symbolic link, which is not followed here".to_owned());
+        return refuse("it is a symbolic link, which is not followed".to_owned());
     }
     if !found.is_dir() {
-        return refuse("something that is no directory stands in its place".to_owned());
+        return refuse("it is not a directory".to_owned());
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         return refuse(format!("it belongs to user {}", found.uid()));
@@ -47,7 +47,7 @@ pub(crate) fn check_owned_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// SessionOptions that refuse a link as the last part of the path and never wait for the other end of a FIFO.
+/// Returns options that refuse a link as the last component of the path and do not block on a FIFO.
 pub(crate) fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
@@ -60,19 +60,19 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     require_regular(open_options().read(true).open(path)?)
 }
 
-/// Opens a regular file for appending; it is made with mode 0600, whatever the umask.
+/// Opens or creates a regular file for appending, with mode 0600 independent of the umask.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     restrict_mode(open_options().append(true).create(true).open(path)?)
 }
 
-/// An empty regular file for appending, with mode 0600 whatever the umask; what stood there is gone.
+/// Creates or truncates a regular file for appending, with mode 0600 independent of the umask.
 pub(crate) fn create_empty(path: &Path) -> io::Result<File> {
     let file = append(path)?;
     file.set_len(0)?;
     Ok(file)
 }
 
-/// Gives the file mode 0600, which an odd umask may have kept it from.
+/// Sets mode 0600, in case the umask prevented it.
 pub(crate) fn restrict_mode(file: File) -> io::Result<File> {
     let file = require_regular(file)?;
     if file.metadata()?.mode() & 0o777 != 0o600 {

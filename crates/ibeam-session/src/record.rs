@@ -1,8 +1,8 @@
-//! The frame of a record: a JSON line that tells the length and the CRC-32 of what it holds.
+//! Records of the journal, and their frame: a JSON line with the length and the CRC-32 of its payload.
 //!
-//! `{"len":N,"crc":"xxxxxxxx","event":<N bytes of JSON>}\n`. The first line of a segment holds a `header`
-//! instead, a line for a large payload a `blob`. Readable with `tail` and `jq`, and a torn or flipped byte is
-//! noticed.
+//! `{"len":N,"crc":"xxxxxxxx","event":<N bytes of JSON>}\n`. The first line of a segment holds a `header` instead of an
+//! `event`, and a line for a large payload holds a `blob`. The lines can be read with `tail` and `jq`; a torn line or a
+//! flipped bit is detected.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,14 +10,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ibeam_protocol::{Event, SessionId};
 use serde::{Deserialize, Serialize};
 
-/// JSON nested deeper is refused: reading it costs stack. A model's arguments come with at most 128 levels, to
-/// which the record adds its own.
+/// Largest nesting of JSON that is read, because reading uses the stack. The arguments of a model have at most 128
+/// levels, and the record adds some.
 const MAX_DEPTH: usize = 192;
-/// Up to here the parser counts itself, and no scan is needed.
+/// Nesting up to which the parser accepts JSON without a scan of its depth.
 const PARSER_DEPTH: usize = 128;
-/// Room for what stands around a payload.
+/// Upper bound of the bytes around a payload.
 const FRAME_BYTES: usize = 64;
-/// The version of the format.
+/// The version of the journal format.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// A record of the journal.
@@ -26,7 +26,7 @@ pub(crate) enum Record {
     Header(Header),
     Event(Box<Event>),
     Blob(BlobRef),
-    /// A header of a later version of the format, and which.
+    /// The version in a header of a newer format.
     Newer(u32),
 }
 
@@ -37,21 +37,21 @@ pub struct Header {
     pub format: u32,
     /// The session.
     pub session_id: SessionId,
-    /// The workspace it began in.
+    /// The workspace that the session was created for.
     #[serde(serialize_with = "ibeam_protocol::path_text::one")]
     pub cwd: PathBuf,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time of creation, in milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// Which segment of the session, from 1.
+    /// The position of the segment in the session, from 1.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub segment: u32,
-    /// The session whose history it began with.
+    /// The session that this session was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<SessionId>,
 }
 
 impl Header {
-    /// The header of a session that begins now.
+    /// Returns the header of a session that is created now.
     pub(crate) fn new(session_id: SessionId, cwd: &Path) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self {
@@ -74,26 +74,26 @@ fn is_first(segment: &u32) -> bool {
     *segment == first()
 }
 
-/// An event whose kind is stored beside the journal.
+/// An event whose kind is stored as a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BlobRef {
-    /// The event's number.
+    /// The number of the event.
     pub(crate) seq: u64,
-    /// The event's time.
+    /// The time of the event, in milliseconds since the Unix epoch.
     pub(crate) at_ms: u64,
     /// The SHA-256 of the blob: 64 lower-case hexadecimal digits.
     pub(crate) sha256: String,
-    /// The length of the blob.
+    /// The length of the blob in bytes.
     pub(crate) bytes: u64,
 }
 
-/// What every header tells, of whatever version.
+/// The part of a header that is common to all versions.
 #[derive(Deserialize)]
 struct Version {
     format: u32,
 }
 
-/// What a record holds.
+/// The kind of a record's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     Header,
@@ -115,7 +115,7 @@ impl RecordKind {
 
 /// Appends one framed line to `line`; `payload` is JSON without a line end.
 pub(crate) fn frame(kind: RecordKind, payload: &[u8], line: &mut Vec<u8>) {
-    // By hand: this is done for every piece of an answer, and the machinery of `format!` costs more than all the rest.
+    // Without `format!`, which would cost more than the rest: this runs for every delta of an answer.
     line.reserve(payload.len() + FRAME_BYTES);
     line.extend_from_slice(b"{\"len\":");
     push_decimal(payload.len(), line);
@@ -141,7 +141,7 @@ fn push_decimal(number: usize, line: &mut Vec<u8>) {
     line.get_mut(start..).unwrap_or_default().reverse();
 }
 
-/// The CRC-32, as it is written.
+/// Returns the CRC-32 in hexadecimal digits.
 fn checksum(payload: &[u8]) -> [u8; 8] {
     let crc = crc32fast::hash(payload);
     std::array::from_fn(|index| match (crc >> (28 - 4 * index)) as u8 & 0xf {
@@ -150,28 +150,28 @@ fn checksum(payload: &[u8]) -> [u8; 8] {
     })
 }
 
-/// Takes one line, without its end, apart.
+/// Parses one line, given without its line end.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of what is wrong with the line.
 pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
     let (length, rest) = line
         .strip_prefix(b"{\"len\":")
         .and_then(|rest| split_at_byte(rest, b','))
-        .ok_or("it does not begin as a record does")?;
+        .ok_or("it does not begin like a record")?;
     let length: usize = std::str::from_utf8(length)
         .ok()
         .and_then(|digits| digits.parse().ok())
-        .ok_or("its length is no number")?;
+        .ok_or("its length is not a number")?;
     let rest = rest.strip_prefix(b"\"crc\":\"").ok_or("its checksum is missing")?;
-    let (crc, rest) = rest.split_at_checked(8).ok_or("its checksum is cut")?;
+    let (crc, rest) = rest.split_at_checked(8).ok_or("its checksum is truncated")?;
     let (kind, rest) = RecordKind::ALL
         .into_iter()
         .find_map(|kind| {
             let rest = rest.strip_prefix(b"\",\"")?.strip_prefix(kind.key().as_bytes())?;
             Some((kind, rest.strip_prefix(b"\":")?))
         })
-        .ok_or("it holds neither a header nor an event")?;
+        .ok_or("it is not a header, an event or a blob")?;
     let payload =
         rest.strip_suffix(b"}").filter(|payload| payload.len() == length).ok_or("its length is wrong")?;
     if checksum(payload) != crc {
@@ -191,10 +191,10 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
     }
 }
 
-/// Reads JSON of a bounded depth.
+/// Parses JSON of a limited depth.
 ///
 /// # Errors
-/// Why it is not understood, in words.
+/// A description of what is wrong with the JSON.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
     let decoded_by_parser = serde_json::from_slice(json);
     let decoded = match decoded_by_parser {
@@ -205,10 +205,10 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String
         }
         Ok(_) | Err(_) => decoded_by_parser,
     };
-    decoded.map_err(|error| format!("it is not understood: {error}"))
+    decoded.map_err(|error| format!("it cannot be parsed: {error}"))
 }
 
-/// How deep the brackets of a JSON text nest.
+/// Returns the largest nesting of brackets in a JSON text.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in json {
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_tells_length_and_checksum(payload in prop::collection::vec(any::<u8>(), 0..2000)) {
+        fn a_frame_holds_length_and_checksum(payload in prop::collection::vec(any::<u8>(), 0..2000)) {
             let mut line = Vec::new();
             frame(RecordKind::Blob, &payload, &mut line);
             let (length, crc) = (payload.len(), crc32fast::hash(&payload));

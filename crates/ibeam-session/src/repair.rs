@@ -1,8 +1,8 @@
-//! Keeps the good beginning of a damaged session, and everything else aside.
+//! The repair of a damaged session: the records before the first damage stay, and all others are moved aside.
 //!
-//! A header that is damaged is made anew where the first run still tells what stood in it.
-//! Deletes nothing: what does not belong to the good beginning is in `events.damaged…` afterwards. Killed at
-//! any moment, it can be done again; some of it may then be aside twice.
+//! A damaged header is rebuilt from the first event of the first run, if that is readable. A repair deletes nothing:
+//! the other records are in `events.damaged…` afterwards. A repair that was killed can be repeated; some records may
+//! then be moved aside twice.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,33 +11,32 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::{EventKind, SessionId};
 
 use crate::error::{SessionError, io_error};
-use crate::layout::DAMAGED_RECORDS;
-use crate::layout::session_directory;
+use crate::layout::{DAMAGED_RECORDS, session_directory};
 use crate::lease;
 use crate::open::set_aside;
 use crate::options::SessionOptions;
 use crate::private_files;
-use crate::record::Header;
-use crate::record::{Record, parse};
+use crate::record::{Header, Record, parse};
 use crate::segment::Segment;
 use crate::sync::sync_entries;
 use crate::walk::{Damage, MAX_LINE_BYTES, walk};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The damage it found; `None` when there was nothing to do.
+    /// The damage that was found; `None` if there was nothing to repair.
     pub damage: Option<Damage>,
-    /// The files that hold now what was moved away.
+    /// The files that hold the records that were moved aside.
     pub aside: Vec<PathBuf>,
-    /// Whether there is still a session: without any header nothing can be kept.
+    /// Whether a session is left. Without a header no record can be kept.
     pub remains: bool,
 }
 
-/// Makes the session `id` one that opens: keeps all records before the first damage and moves the rest aside.
+/// Repairs the session `id` so that it can be opened: keeps all records before the first damage and moves the rest
+/// aside.
 ///
 /// # Errors
-/// `Unknown`, `Busy`, `Create`, `Io`; `Damaged` for a journal that a newer program wrote, which is left alone.
+/// `Unknown`, `Busy`, `Create`, `Io`; `Damaged` for a journal of a newer format, which is not changed.
 pub fn repair(
     sessions: &Path,
     id: SessionId,
@@ -65,7 +64,7 @@ pub fn repair(
         }
     }
     let from_damage = walked.segments.get(walked.last_index..).unwrap_or_default();
-    // The last first: whatever is left when this breaks off is still damaged at the same target.
+    // From last to first: after an interruption the rest is still damaged at the same place.
     for (index, segment) in from_damage.iter().enumerate().rev() {
         let target = free_name(&directory);
         if index == 0 && walked.valid_bytes > 0 {
@@ -85,8 +84,8 @@ pub fn repair(
     Ok(RepairReport { damage: Some(damage), aside, remains })
 }
 
-/// Writes the header of the first segment anew from the start of the first run, which stands next to it, and keeps
-/// the segment as it was in `aside`. False when nothing tells what the header was.
+/// Rebuilds the header of the first segment from the start of the first run, which is the next record, and keeps the
+/// old segment in `aside`. Returns `false` if that record does not show what the header was.
 fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> Result<bool, SessionError> {
     let mut journal = BufReader::new(private_files::open(first).map_err(io_error(first))?);
     let (mut damaged, mut next) = (Vec::new(), Vec::new());
@@ -109,7 +108,7 @@ fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -
     Ok(true)
 }
 
-/// `events.damaged`, or with a number where that is taken.
+/// Returns a path that does not exist: `events.damaged`, or that name with a number.
 fn free_name(directory: &Path) -> PathBuf {
     let names = std::iter::once(DAMAGED_RECORDS.to_owned())
         .chain((2u32..).map(|number| format!("{DAMAGED_RECORDS}.{number}")));

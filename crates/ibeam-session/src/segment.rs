@@ -1,4 +1,4 @@
-//! The last file of a journal: it only grows, by whole records, into room that was set aside for it.
+//! The last segment of a journal: complete records are appended to it, into space that was reserved for them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -10,8 +10,7 @@ use rustix::io::Errno;
 
 use crate::layout::{self, SegmentPath, UNFINISHED_SEGMENT};
 use crate::private_files;
-use crate::record::Header;
-use crate::record::{RecordKind, frame};
+use crate::record::{Header, RecordKind, frame};
 
 /// A segment open for appending.
 #[derive(Debug)]
@@ -19,22 +18,22 @@ pub(crate) struct Segment {
     pub(crate) file: Arc<File>,
     pub(crate) path: PathBuf,
     pub(crate) number: u32,
-    /// Bytes of whole records.
+    /// End of the last complete record, in bytes.
     end: u64,
-    /// Bytes that have room on the disk for sure, at least `end`.
+    /// Bytes that are allocated on the disk, at least `end`.
     allocated: u64,
-    /// How far ahead of the end room is set aside.
+    /// Bytes that are reserved after `end`.
     reserve_bytes: u64,
-    /// A write broke off and what it left could not be cut.
+    /// Whether a failed write left bytes after `end` that could not be removed.
     has_partial_write: bool,
-    /// Nothing was appended since it was made.
+    /// Whether nothing was appended since the segment was created.
     has_only_header: bool,
-    /// Whether the file system can set room aside.
+    /// Whether the file system can reserve space.
     can_reserve: bool,
 }
 
 impl Segment {
-    /// The segment in `file`, opened for appending, whose whole records end at `end`, its end.
+    /// Returns the segment in `file`, which is open for appending and ends at `end` after a complete record.
     pub(crate) fn new(file: File, at: SegmentPath, end: u64, reserve_bytes: u64) -> Self {
         let SegmentPath { number, path } = at;
         let file = Arc::new(file);
@@ -51,13 +50,13 @@ impl Segment {
         }
     }
 
-    /// Puts a new segment with `header`, and what `fill` appends to it, in its place: whole or not at all.
+    /// Creates a segment with `header` and what `fill` appends to it, completely or not at all.
     ///
-    /// Its content is on the disk before it has its name, so that a power cut cannot leave a name without content;
-    /// the name is the caller's to sync.
+    /// The content is synced before the file gets its name, so that a power cut cannot leave an empty segment. The
+    /// caller syncs the directory. Replaces an existing segment, so the caller checks that there is none.
     ///
     /// # Errors
-    /// The system's. What stands in the place is replaced, so look first.
+    /// Those of the file system.
     pub(crate) fn create(
         directory: &Path,
         header: &Header,
@@ -81,20 +80,20 @@ impl Segment {
         Ok(Self { has_only_header: end == line.len() as u64, ..Self::new(file, at, end, reserve_bytes) })
     }
 
-    /// Whether it holds nothing but the header it was made with.
+    /// Whether nothing was appended since the segment was created.
     pub(crate) fn has_only_header(&self) -> bool {
         self.has_only_header
     }
 
-    /// Bytes of whole records.
+    /// Returns the length of all complete records in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.end
     }
 
-    /// Appends whole records: all of `bytes`, or nothing.
+    /// Appends complete records: all of `bytes`, or nothing.
     ///
     /// # Errors
-    /// The system's, e.g. when they do not fit into the room there is.
+    /// Those of the file system, such as a full disk.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.has_partial_write {
             self.truncate()?;
@@ -112,25 +111,25 @@ impl Segment {
             }
             Err(error) => {
                 self.has_partial_write = true;
-                // Tried again before the next write.
+                // After a failure the next write truncates the file first.
                 drop(self.truncate());
                 Err(error)
             }
         }
     }
 
-    /// Whether the file has lost its name.
+    /// Whether the file was deleted.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the file system.
     pub(crate) fn is_removed(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() == 0)
     }
 
-    /// Whether the file has lost its name, or another file or directory has taken it.
+    /// Whether the file was deleted or moved, or another file has its path.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the file system.
     pub(crate) fn is_replaced(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match self.path.symlink_metadata() {
@@ -140,10 +139,10 @@ impl Segment {
         }
     }
 
-    /// Sets room aside for what comes next, where little is left of it.
+    /// Reserves space for further records, if less than half of the reserve is left.
     ///
     /// # Errors
-    /// The system's, e.g. when the disk is full; the room that was there stays.
+    /// Those of the file system, such as a full disk. The space reserved before stays reserved.
     pub(crate) fn extend_reserve(&mut self) -> io::Result<()> {
         match self.allocated - self.end < self.reserve_bytes / 2 {
             true => self.allocate(self.end + self.reserve_bytes),
@@ -151,15 +150,15 @@ impl Segment {
         }
     }
 
-    /// Gives back the room set aside.
+    /// Releases the reserved space.
     ///
     /// # Errors
-    /// The system's; then it stays with the file until that is opened and closed again.
+    /// Those of the file system. The space stays allocated until the session is opened and closed again.
     pub(crate) fn release_reserve(&mut self) -> io::Result<()> {
         if self.allocated > self.end { self.truncate() } else { Ok(()) }
     }
 
-    /// Cuts the file, and the room behind it, at the end of its whole records.
+    /// Truncates the file and its reserved space at the end of the last complete record.
     fn truncate(&mut self) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.allocated = self.end;
@@ -177,7 +176,7 @@ impl Segment {
                 Ok(())
             }
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS)) => Err(error.into()),
-            // This file system, or this file, knows no such thing: then a write finds out.
+            // The file system cannot reserve space, so only a write will show whether the disk is full.
             Err(_) => {
                 self.can_reserve = false;
                 Ok(())
@@ -200,9 +199,9 @@ fn preallocate(_: &File, _: u64, _: u64) -> rustix::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What every write to it fails for, as on a device that broke.
+    /// Uses a file that is open for reading only, so that every write fails.
     #[test]
-    fn f135_a_write_that_fails_leaves_whole_records_and_is_told_every_time() {
+    fn f135_a_failed_write_leaves_complete_records_and_each_failure_is_returned() {
         let home = tempfile::tempdir().unwrap();
         let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
         fs::write(&at.path, "whole\n").unwrap();
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_broke_off_is_cut_before_the_next_one() {
+    fn a_partial_write_is_truncated_before_the_next_one() {
         let home = tempfile::tempdir().unwrap();
         let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
         fs::write(&at.path, "whole\nbroke o").unwrap();

@@ -1,7 +1,7 @@
-//! The thread that waits for the disk, so that the run need not.
+//! A thread that syncs files and directories, so that the run does not wait for the disk.
 //!
-//! What must be on the disk is handed over in order; whatever comes while the thread is busy is done in one go
-//! after it. The first failure stands: after it the system may claim success for what it has already dropped.
+//! Steps run in the order of their submission. Steps that are submitted while the thread is busy run as one batch. The
+//! first failure is reported by all later calls: after a failed sync the system may drop data and report success.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// More steps than this wait for the thread: each may hold a descriptor.
+/// Queued steps above which `submit` blocks, because each step may hold a descriptor.
 const MAX_QUEUED_STEPS: usize = 64;
 
-/// One thing that must be on the disk.
+/// One file or directory to sync.
 #[derive(Clone, Debug)]
 pub(crate) enum SyncStep {
-    /// The content of a file.
+    /// The data of a file.
     FileData(Arc<File>),
     /// The entries of a directory.
     DirectoryEntries(PathBuf),
@@ -40,16 +40,16 @@ impl SyncStep {
     }
 }
 
-/// Puts the entries of a directory on the disk.
+/// Syncs the entries of a directory.
 pub(crate) fn sync_entries(directory: &Path) -> io::Result<()> {
     match File::open(directory)?.sync_all() {
-        // Some file systems do not let a directory be synced; they have no other way either.
+        // Some file systems cannot sync a directory and offer no alternative.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         done => done,
     }
 }
 
-/// Steps on their way to the disk.
+/// Queue of steps, with the thread that runs them.
 #[derive(Debug, Default)]
 pub(crate) struct Syncer {
     shared: Arc<Shared>,
@@ -66,7 +66,7 @@ struct Shared {
 struct State {
     queue: VecDeque<SyncStep>,
     is_busy: bool,
-    /// The system's number of the first failure.
+    /// The first failure, with its error number if it has one.
     first_error: Option<Option<i32>>,
     is_closing: bool,
 }
@@ -76,16 +76,16 @@ impl State {
         match self.first_error {
             None => Ok(()),
             Some(Some(number)) => Err(io::Error::from_raw_os_error(number)),
-            Some(None) => Err(io::Error::other("the disk did not take it")),
+            Some(None) => Err(io::Error::other("the disk reported an error")),
         }
     }
 }
 
 impl Syncer {
-    /// Hands `steps` over, to be done in this order; a step that waits already is done once, at its last place.
+    /// Queues `steps` in this order. A step that is queued already moves to the end. Blocks while the queue is full.
     ///
     /// # Errors
-    /// The first failure of any step so far; the system's, when no thread can be had.
+    /// The first failure of any step so far, or that the thread cannot be started.
     pub(crate) fn submit(&mut self, steps: Vec<SyncStep>) -> io::Result<()> {
         if !self.started {
             let shared = Arc::clone(&self.shared);
@@ -104,7 +104,7 @@ impl Syncer {
         state.check()
     }
 
-    /// Waits until all that was handed over is on the disk.
+    /// Waits until all submitted steps have run.
     ///
     /// # Errors
     /// The first failure of any step so far.
@@ -116,10 +116,10 @@ impl Syncer {
         state.check()
     }
 
-    /// The first failure so far, without waiting.
+    /// Checks that no step has failed so far, without waiting.
     ///
     /// # Errors
-    /// That failure.
+    /// The first failure.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.shared.lock().check()
     }
@@ -172,28 +172,28 @@ mod tests {
 
     use super::*;
 
-    /// A pipe cannot be synced; it stands for a disk that fails.
+    /// A step that fails: a pipe cannot be synced.
     fn failing() -> SyncStep {
         let (reader, _) = io::pipe().unwrap();
         SyncStep::FileData(Arc::new(File::from(OwnedFd::from(reader))))
     }
 
     #[test]
-    fn f135_a_failure_stands_although_later_steps_go_well() {
+    fn f135_a_failed_sync_is_reported_although_later_ones_succeed() {
         let home = tempfile::tempdir().unwrap();
         let good = || SyncStep::DirectoryEntries(home.path().to_owned());
         let mut syncer = Syncer::default();
         syncer.submit(vec![good()]).unwrap();
         syncer.wait().unwrap();
         syncer.submit(vec![good(), failing()]).unwrap();
-        let told = syncer.wait().unwrap_err();
-        assert_eq!(told.kind(), ErrorKind::InvalidInput);
+        let error = syncer.wait().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(syncer.submit(vec![good()]).is_err());
         assert!(syncer.wait().is_err() && syncer.check().is_err());
     }
 
     #[test]
-    fn a_directory_that_is_gone_is_a_failure() {
+    fn a_missing_directory_is_a_failure() {
         let mut syncer = Syncer::default();
         let gone = tempfile::tempdir().unwrap().path().join("gone");
         drop(syncer.submit(vec![SyncStep::DirectoryEntries(gone)]));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_already_waits_once_at_its_last_place() {
+    fn a_queued_step_moves_to_the_end_when_it_is_submitted_again() {
         let file = Arc::new(tempfile::tempfile().unwrap());
         let (one, other) = (SyncStep::FileData(Arc::clone(&file)), SyncStep::DirectoryEntries("/".into()));
         assert!(
@@ -210,12 +210,12 @@ mod tests {
                 && other.has_same_target(&other)
         );
         let mut syncer = Syncer::default();
-        // No thread takes them.
+        // No thread is started, so the steps stay queued.
         syncer.started = true;
         syncer.submit(vec![one.clone(), other.clone()]).unwrap();
         syncer.submit(vec![one.clone()]).unwrap();
-        let waiting = std::mem::take(&mut syncer.shared.lock().queue);
-        assert_eq!(waiting.len(), 2);
-        assert!(waiting[0].has_same_target(&other) && waiting[1].has_same_target(&one));
+        let queue = std::mem::take(&mut syncer.shared.lock().queue);
+        assert_eq!(queue.len(), 2);
+        assert!(queue[0].has_same_target(&other) && queue[1].has_same_target(&one));
     }
 }

@@ -1,8 +1,8 @@
-//! Through the records of a journal, segment by segment and line by line.
+//! Reads the records of a journal, segment by segment and line by line.
 //!
-//! A last record without its end belongs to a process that was killed while it wrote, or to a disk whose power
-//! was cut: it is told and left out. Every record is written with its line end in one go, so a line that has
-//! its end was whole once, and is damaged if it is not whole now. Nothing is ever skipped in silence.
+//! A last record without its line end is torn: its process was killed, or the power was cut, while it was written. It
+//! is counted and left out. Every record is written together with its line end, so a line with an end was valid once,
+//! and is damaged if it is invalid now. No record is skipped without a report.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -16,56 +16,56 @@ use crate::private_files;
 use crate::record::{BlobRef, Record, parse};
 use crate::record::{FORMAT_VERSION, Header};
 
-/// No record is longer; the writer keeps to it too.
+/// Longest record that is read. The writer observes the same limit.
 pub(crate) const MAX_LINE_BYTES: u64 = 16 << 20;
 
-/// What the way through met.
+/// The result of reading a journal.
 #[derive(Debug)]
 pub(crate) struct WalkResult {
-    /// Every segment there is.
+    /// All segments of the journal.
     pub(crate) segments: Vec<SegmentPath>,
-    /// The header of the first.
+    /// The header of the first segment.
     pub(crate) header: Option<Header>,
-    /// Whole records, headers included.
+    /// Number of valid records, headers included.
     pub(crate) records: u64,
-    /// Which segment the way has_end in, from 0.
+    /// Index of the last segment that was read.
     pub(crate) last_index: usize,
-    /// Bytes of whole records in that segment.
+    /// Bytes of valid records in that segment.
     pub(crate) valid_bytes: u64,
-    /// Bytes of the torn record at the end of it.
+    /// Bytes of the torn record at its end.
     pub(crate) torn_bytes: u64,
-    /// The damage is none: a later version of the program wrote it.
+    /// Whether `damage` only means that a newer version of the program wrote the journal.
     pub(crate) is_newer_format: bool,
-    /// Why the way has_end before the end.
+    /// The first damage, where reading stopped.
     pub(crate) damage: Option<Damage>,
 }
 
-/// Where and how a journal is damaged.
+/// A damaged place of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The segment.
     pub path: PathBuf,
     /// The line in it, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The kind of damage.
     pub detail: String,
 }
 
-/// An event as the journal holds it.
+/// An event, with its line in the journal.
 pub(crate) struct StoredEvent<'a> {
     pub(crate) event: Event,
-    /// Where its kind is, when it is not in the line.
+    /// The blob that holds its kind, if the kind is not in the line.
     pub(crate) blob: Option<BlobRef>,
-    /// The line, with its end.
+    /// The line with its line end.
     pub(crate) line: &'a [u8],
 }
 
-/// Visits every whole event of the session in `directory`, in order, until the end or the first damage.
+/// Passes every valid event of the session in `directory` to `visit`, in order, until the end or the first damage.
 ///
-/// Needs no lease: what another process appends meanwhile is seen, or looks torn.
+/// Needs no lease: a record that another process is writing is read, or looks torn.
 ///
 /// # Errors
-/// `Unknown` without a segment; `Create` for a directory that is not ours; `Io`; the visitor's.
+/// `Unknown` if there is no segment; `Create` for a segment that is a link; `Io`; the errors of `visit`.
 pub(crate) fn walk<E: From<SessionError>>(
     directory: &Path,
     mut visit: impl FnMut(StoredEvent<'_>) -> Result<(), E>,
@@ -102,7 +102,7 @@ fn walk_segment<E: From<SessionError>>(
     let is_last = index + 1 == walked.segments.len();
     (walked.last_index, walked.valid_bytes) = (index, 0);
     let file = private_files::open(&path).map_err(|error| match error.raw_os_error() {
-        // A link stands in its place.
+        // The segment is a symbolic link.
         Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => create_error(&path)(error),
         Some(_) | None => io_error(&path)(error),
     })?;
@@ -118,13 +118,13 @@ fn walk_segment<E: From<SessionError>>(
         let length = buffer.len() as u64;
         let Some(content) = buffer.strip_suffix(b"\n").filter(|_| has_end) else {
             let too_long = length >= MAX_LINE_BYTES;
-            // The header is put in place with the file, so it is never torn.
+            // A segment gets its name after its header is written, so a header is never torn.
             if is_last && line > 1 && !too_long {
                 walked.torn_bytes = length;
             } else {
                 walked.damage = damaged(
                     line,
-                    if too_long { "it is longer than a record can be" } else { "it has no end" },
+                    if too_long { "it is longer than the longest record" } else { "it has no line end" },
                 );
             }
             return Ok(());
@@ -146,7 +146,7 @@ fn walk_segment<E: From<SessionError>>(
     Ok(())
 }
 
-/// What a record in this place means: an event, or a header, which is kept.
+/// Returns the event of a record. Stores the header of a record that has one, and checks that it belongs there.
 fn interpret(
     directory: &Path,
     record: Record,
@@ -158,10 +158,10 @@ fn interpret(
         (Record::Header(header), 1) => {
             let expected = u32::try_from(walked.last_index + 1).unwrap_or(u32::MAX);
             if number != expected {
-                return Err(format!("segment {expected}, which comes before it, is missing"));
+                return Err(format!("segment {expected} before it is missing"));
             }
             if header.segment != number {
-                return Err(format!("it is segment {} under the name of another", header.segment));
+                return Err(format!("it is segment {} but has the name of segment {number}", header.segment));
             }
             match &walked.header {
                 None => walked.header = Some(header),
@@ -179,13 +179,14 @@ fn interpret(
             walked.is_newer_format = true;
             Err(format!("its format is version {version}; this program reads {FORMAT_VERSION}"))
         }
-        (Record::Header(_) | Record::Newer(_) | Record::Event(_) | Record::Blob(_), _) => {
-            Err("a header belongs at the start and nowhere else".to_owned())
+        (Record::Header(_) | Record::Newer(_), _) => {
+            Err("it is a header, which belongs into the first line".to_owned())
         }
+        (Record::Event(_) | Record::Blob(_), _) => Err("the first line is not a header".to_owned()),
     }
 }
 
-/// Reads one line with its end; false when it has none.
+/// Reads one line with its line end. Returns `false` if the line has no end.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     reader.take(MAX_LINE_BYTES).read_until(b'\n', line)?;

@@ -114,7 +114,7 @@ fn f150_an_empty_journal_is_damaged() {
 
 #[test]
 fn f150_a_torn_header_is_damaged() {
-    damaged(|bytes| bytes.truncate(20), 1, "no end");
+    damaged(|bytes| bytes.truncate(20), 1, "no line end");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn f181_deep_nesting_is_damage_and_no_crash() {
     let head =
         format!("{{\"len\":{},\"crc\":\"{:08x}\",\"event\":", payload.len(), crc32fast::hash(&payload));
     let line = [head.as_bytes(), &payload, b"}\n"].concat();
-    damaged(move |bytes| bytes.extend_from_slice(&line), 5, "not understood");
+    damaged(move |bytes| bytes.extend_from_slice(&line), 5, "cannot be parsed");
 }
 
 #[test]
