@@ -1,6 +1,6 @@
-//! From an event to the journal: what each delta costs the thread that carries events.
+//! The cost of appending an event to the journal, which the thread that writes events pays for each delta.
 //!
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Rows named `by_…` are the baseline of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -16,7 +16,7 @@ use ibeam_session::{Session, SessionOptions};
 use tempfile::TempDir;
 
 const DELTAS: usize = 10_000;
-/// Events for each write to the file: that of the slowest model, and those of a fast stream.
+/// Events per write to the file: one for a slow model, more for a fast stream.
 const BATCHES: [usize; 3] = [1, 16, 1024];
 
 fn main() {
@@ -43,7 +43,7 @@ fn append(session: &mut Session, batch: usize) {
     session.flush().unwrap();
 }
 
-/// The lines of the journal after all deltas, with its header.
+/// Returns the bytes of the journal after all deltas, with its header.
 fn journal() -> Vec<u8> {
     let (home, mut session) = session();
     append(&mut session, DELTAS);
@@ -64,7 +64,7 @@ fn deltas(bencher: Bencher<'_, '_>, batch: usize) {
         });
 }
 
-/// The same bytes in as many calls.
+/// Baseline: writes the same bytes in the same number of calls.
 #[divan::bench(args = BATCHES)]
 fn by_write(bencher: Bencher<'_, '_>, batch: usize) {
     let journal = journal();

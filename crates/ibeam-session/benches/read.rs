@@ -1,6 +1,6 @@
-//! What a session of many turns costs to go on with, and many sessions to list.
+//! The cost of opening a session of many turns, and of listing many sessions.
 //!
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Rows named `by_…` are the baseline of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -22,8 +22,8 @@ fn event(seq: u64, kind: EventKind) -> Event {
     Event { seq, at_ms: 1_764_000_000_000, kind }
 }
 
-/// Ten events a turn: a prompt of a kilobyte, then words.
-fn keep(sessions: &Path, id: SessionId, turns: u64) {
+/// Stores a session with ten events per turn: a prompt of a kilobyte, then words.
+fn store_session(sessions: &Path, id: SessionId, turns: u64) {
     let mut session =
         Session::create(sessions, id, Path::new("/project"), &SessionOptions::default()).unwrap();
     for seq in 0..turns * 10 {
@@ -41,17 +41,17 @@ mod open {
 
     const TURNS: [u64; 2] = [100, 10_000];
 
-    fn kept(turns: u64) -> (TempDir, SessionId, PathBuf) {
+    fn stored_session(turns: u64) -> (TempDir, SessionId, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let id = SessionId::random();
-        keep(home.path(), id, turns);
+        store_session(home.path(), id, turns);
         let journal = home.path().join(id.to_string()).join("events.jsonl");
         (home, id, journal)
     }
 
     #[divan::bench(args = TURNS)]
     fn session(bencher: Bencher<'_, '_>, turns: u64) {
-        let (home, id, journal) = kept(turns);
+        let (home, id, journal) = stored_session(turns);
         bencher
             .counter(BytesCount::new(fs::metadata(journal).unwrap().len()))
             .counter(ItemsCount::new(turns))
@@ -68,7 +68,7 @@ mod open {
 
     #[divan::bench(args = TURNS)]
     fn by_read(bencher: Bencher<'_, '_>, turns: u64) {
-        let (_home, _, journal) = kept(turns);
+        let (_home, _, journal) = stored_session(turns);
         bencher
             .counter(BytesCount::new(fs::metadata(&journal).unwrap().len()))
             .bench_local(|| black_box(fs::read(&journal).unwrap()));
@@ -80,17 +80,17 @@ mod list {
 
     const SESSIONS: [usize; 2] = [100, 2_000];
 
-    fn kept(sessions: usize) -> TempDir {
+    fn stored_sessions(sessions: usize) -> TempDir {
         let home = tempfile::tempdir().unwrap();
         for _ in 0..sessions {
-            keep(home.path(), SessionId::random(), 1);
+            store_session(home.path(), SessionId::random(), 1);
         }
         home
     }
 
     #[divan::bench(args = SESSIONS)]
     fn sessions(bencher: Bencher<'_, '_>, sessions: usize) {
-        let home = kept(sessions);
+        let home = stored_sessions(sessions);
         bencher.counter(ItemsCount::new(sessions)).bench_local(|| {
             let listed = ibeam_session::list(home.path(), Some(Path::new("/project"))).unwrap();
             assert_eq!(listed.len(), sessions);
@@ -98,10 +98,10 @@ mod list {
         });
     }
 
-    /// Each journal read whole.
+    /// Baseline: reads each journal completely.
     #[divan::bench(args = SESSIONS)]
     fn by_read(bencher: Bencher<'_, '_>, sessions: usize) {
-        let home = kept(sessions);
+        let home = stored_sessions(sessions);
         bencher.counter(ItemsCount::new(sessions)).bench_local(|| {
             for directory in fs::read_dir(home.path()).unwrap() {
                 black_box(fs::read(directory.unwrap().path().join("events.jsonl")).unwrap());

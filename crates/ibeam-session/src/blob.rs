@@ -32,7 +32,7 @@ pub(crate) fn digest(payload: &[u8]) -> String {
 /// Stores `payload` for the session in `directory` and returns the file, which may not be synced yet.
 ///
 /// # Errors
-/// Those of the file system. An existing blob of this name is not changed then.
+/// The errors of the file system. An existing blob of this name is not changed then.
 pub(crate) fn store(directory: &Path, sha256: &str, payload: &[u8]) -> io::Result<File> {
     let target = path(directory, sha256);
     // A power cut may have left a blob without its content: such a blob is written again.
@@ -78,7 +78,7 @@ pub(crate) fn load(directory: &Path, blob: &BlobRef) -> Result<EventKind, String
 /// Returns the names of all stored blobs, whether or not a record refers to them.
 ///
 /// # Errors
-/// Those of the file system, if the directory cannot be read.
+/// The errors of the file system, if the directory cannot be read.
 pub(crate) fn stored_digests(directory: &Path) -> io::Result<Vec<String>> {
     match fs::read_dir(directory.join(BLOB_DIRECTORY)) {
         Ok(entries) => {

@@ -136,21 +136,21 @@ impl Session {
     /// also waits for the disk, so that they survive a power cut.
     ///
     /// # Errors
-    /// `LowDiskSpace` if no space can be reserved for further records. `Io` if a record does not fit, which is then left
-    /// out completely, or if an earlier sync failed. Later calls may succeed, because a smaller record may fit.
+    /// `LowDiskSpace` if no space can be reserved for further records. `Io` if a record does not fit, which is then
+    /// left out completely, or if an earlier sync failed. Later calls may succeed, because a smaller record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        let handed = self.write_and_reserve();
+        let written = self.write_and_reserve();
         let synced = match self.options.durability {
             Durability::Written => Ok(()),
             Durability::Synced => self.sync(),
         };
-        self.or_removed(handed.and(synced))
+        self.or_removed(written.and(synced))
     }
 
     /// Flushes, and starts to sync what was flushed, without waiting for the disk.
     ///
     /// # Errors
-    /// Those of `flush`, and `Removed`.
+    /// The errors of `flush`, and `Removed`.
     pub fn checkpoint(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
@@ -174,7 +174,7 @@ impl Session {
     /// Closes and syncs the current segment and creates the next one, unless the current one has no records.
     ///
     /// # Errors
-    /// Those of `flush`. The current segment stays open then.
+    /// The errors of `flush`. The current segment stays open then.
     pub fn rotate(&mut self) -> Result<(), SessionError> {
         self.write()?;
         self.next_segment()

@@ -45,7 +45,7 @@ pub(crate) fn segment_path(directory: &Path, number: u32) -> SegmentPath {
 /// Returns the segments of the session in `directory`, in order; none if the directory does not exist.
 ///
 /// # Errors
-/// Those of the file system, if the directory cannot be read.
+/// The errors of the file system, if the directory cannot be read.
 pub(crate) fn list_segments(directory: &Path) -> std::io::Result<Vec<SegmentPath>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -83,7 +83,7 @@ pub(crate) fn session_directory(sessions: &Path, id: SessionId) -> Result<PathBu
     }
 }
 
-/// Checks that the directories are no links and belong to this user.
+/// Checks that the directories are not links and belong to this user.
 ///
 /// # Errors
 /// `Create`.

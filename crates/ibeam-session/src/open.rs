@@ -84,7 +84,7 @@ pub fn read<E: From<SessionError>>(
 /// Passes each event of the journal in `directory` to `each`, in order, and retains none.
 ///
 /// # Errors
-/// Those of `walk`, `Cancelled` and `Damaged`.
+/// The errors of `walk`, `Cancelled` and `Damaged`.
 fn load(
     directory: &Path,
     cancel: &CancelFlag,

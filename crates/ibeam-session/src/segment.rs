@@ -56,7 +56,7 @@ impl Segment {
     /// caller syncs the directory. Replaces an existing segment, so the caller checks that there is none.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub(crate) fn create(
         directory: &Path,
         header: &Header,
@@ -93,7 +93,7 @@ impl Segment {
     /// Appends complete records: all of `bytes`, or nothing.
     ///
     /// # Errors
-    /// Those of the file system, such as a full disk.
+    /// The errors of the file system, such as a full disk.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.has_partial_write {
             self.truncate()?;
@@ -121,7 +121,7 @@ impl Segment {
     /// Whether the file was deleted.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub(crate) fn is_removed(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() == 0)
     }
@@ -129,7 +129,7 @@ impl Segment {
     /// Whether the file was deleted or moved, or another file has its path.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub(crate) fn is_replaced(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match self.path.symlink_metadata() {
@@ -142,7 +142,7 @@ impl Segment {
     /// Reserves space for further records, if less than half of the reserve is left.
     ///
     /// # Errors
-    /// Those of the file system, such as a full disk. The space reserved before stays reserved.
+    /// The errors of the file system, such as a full disk. The space reserved before stays reserved.
     pub(crate) fn extend_reserve(&mut self) -> io::Result<()> {
         match self.allocated - self.end < self.reserve_bytes / 2 {
             true => self.allocate(self.end + self.reserve_bytes),
@@ -153,7 +153,7 @@ impl Segment {
     /// Releases the reserved space.
     ///
     /// # Errors
-    /// Those of the file system. The space stays allocated until the session is opened and closed again.
+    /// The errors of the file system. The space stays allocated until the session is opened and closed again.
     pub(crate) fn release_reserve(&mut self) -> io::Result<()> {
         if self.allocated > self.end { self.truncate() } else { Ok(()) }
     }

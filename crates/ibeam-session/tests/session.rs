@@ -1,4 +1,4 @@
-//! The store as its users see it, and what stands on the disk.
+//! The session store through its public functions, and its files on the disk.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,15 +10,13 @@
 
 mod session {
     mod blob;
-    mod cancel;
     mod check;
+    mod corruption;
+    mod disk_space;
+    mod file_access;
     mod fork;
     mod journal;
-    mod listing;
-    mod place;
-    mod prefix;
     mod read;
-    mod room;
     mod store;
-    mod tail;
+    mod torn_and_damaged;
 }

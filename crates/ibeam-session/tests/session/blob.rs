@@ -1,4 +1,4 @@
-//! Payloads too large for the journal.
+//! Payloads that are too large for the journal.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,9 +10,9 @@ use super::store::{Store, prompt, text, write};
 const LARGE: usize = 70_000;
 
 #[test]
-fn a_large_payload_stands_beside_the_journal_under_its_hash() {
+fn a_large_payload_is_stored_as_a_blob_named_by_its_hash() {
     let events = [prompt(0, "x"), text(1, &"y".repeat(LARGE)), text(2, "z")];
-    let store = Store::holding(&events);
+    let store = Store::with_events(&events);
     let names = store.blobs();
     assert_eq!(names.len(), 1, "{names:?}");
     let path = store.path("blobs").join(&names[0]);
@@ -27,7 +27,7 @@ fn a_large_payload_stands_beside_the_journal_under_its_hash() {
 #[test]
 fn equal_payloads_share_one_blob() {
     let piped = "p".repeat(LARGE);
-    let store = Store::holding(&[prompt(0, &piped), prompt(1, "small"), prompt(2, &piped)]);
+    let store = Store::with_events(&[prompt(0, &piped), prompt(1, "small"), prompt(2, &piped)]);
     let names = store.blobs();
     assert_eq!(names.len(), 1);
     let (mut session, _) = store.open().unwrap();
@@ -39,9 +39,9 @@ fn equal_payloads_share_one_blob() {
 }
 
 #[track_caller]
-fn spoiled(spoil: impl Fn(&std::path::Path), words: &str) {
-    let store = Store::holding(&[prompt(0, "x"), text(1, &"y".repeat(LARGE)), text(2, "z")]);
-    spoil(&store.path("blobs").join(&store.blobs()[0]));
+fn check_damage(damage_blob: impl Fn(&std::path::Path), words: &str) {
+    let store = Store::with_events(&[prompt(0, "x"), text(1, &"y".repeat(LARGE)), text(2, "z")]);
+    damage_blob(&store.path("blobs").join(&store.blobs()[0]));
     let (file, line, detail) = store.damage();
     assert_eq!((file.as_str(), line), ("events.jsonl", 3));
     assert!(detail.contains(words), "{detail}");
@@ -49,21 +49,21 @@ fn spoiled(spoil: impl Fn(&std::path::Path), words: &str) {
 
 #[test]
 fn a_missing_blob_is_damage_of_the_record_that_names_it() {
-    spoiled(|path| fs::remove_file(path).unwrap(), "is missing");
+    check_damage(|path| fs::remove_file(path).unwrap(), "is missing");
 }
 
 #[test]
 fn a_wrong_blob_is_damage_of_the_record_that_names_it() {
-    spoiled(|path| fs::write(path, "short").unwrap(), "not the one");
-    spoiled(
+    check_damage(|path| fs::write(path, "short").unwrap(), "not the one");
+    check_damage(
         |path| fs::write(path, vec![0; fs::metadata(path).unwrap().len() as usize]).unwrap(),
         "not the one",
     );
 }
 
 #[test]
-fn a_link_in_the_place_of_a_blob_is_not_followed() {
-    spoiled(
+fn a_link_instead_of_a_blob_is_not_followed() {
+    check_damage(
         |path| {
             let moved = path.with_extension("moved");
             fs::rename(path, &moved).unwrap();
@@ -73,11 +73,11 @@ fn a_link_in_the_place_of_a_blob_is_not_followed() {
     );
 }
 
-/// A power cut may leave a blob with its name and without its content; no record names it yet.
+/// A power cut may leave a blob that has its name but not its content. No record refers to it then.
 #[test]
-fn what_a_power_cut_left_of_a_blob_is_written_anew() {
+fn a_blob_that_a_power_cut_left_empty_is_written_again() {
     let events = [prompt(0, "x"), text(1, &"y".repeat(LARGE))];
-    let store = Store::holding(&events);
+    let store = Store::with_events(&events);
     let path = store.path("blobs").join(&store.blobs()[0]);
     let length = fs::metadata(&path).unwrap().len();
     let whole = fs::read(store.journal()).unwrap();
@@ -94,8 +94,8 @@ fn what_a_power_cut_left_of_a_blob_is_written_anew() {
 }
 
 #[test]
-fn a_record_cannot_name_a_file_elsewhere() {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn a_record_cannot_refer_to_a_file_outside_of_the_session() {
+    let store = Store::with_events(&[prompt(0, "x")]);
     fs::write(store.home.path().join("secret"), "{}").unwrap();
     let payload = br#"{"seq":1,"at_ms":1,"sha256":"../../secret","bytes":2}"#;
     let head = format!("{{\"len\":{},\"crc\":\"{:08x}\",\"blob\":", payload.len(), crc32fast::hash(payload));

@@ -1,4 +1,4 @@
-//! What a check tells and what a repair keeps.
+//! The report of a check, and the records that a repair keeps.
 
 use std::fs;
 
@@ -9,12 +9,12 @@ use serde_json::json;
 use super::store::{Store, call_started, name_of, prompt, session_started, text, texts};
 
 #[test]
-fn a_whole_session_is_counted() {
-    let store = Store::rolling(2000);
+fn a_check_counts_the_parts_of_a_valid_session() {
+    let store = Store::with_segment_bytes(2000);
     let mut events = texts(40);
     events.push(text(40, &"x".repeat(70_000)));
     events.push(call_started(41, json!({})));
-    store.keep(&events);
+    store.write_session(&events);
     let report = store.check();
     let segments = store.segments().len() as u64;
     assert_eq!(report.damage, None);
@@ -31,14 +31,14 @@ fn a_call_is_open_until_it_is_finished() {
     let mut finished = text(1, "");
     finished.kind =
         EventKind::ToolCallFinished { model_call_id, call, outcome: ToolOutcome::error("no such file") };
-    assert_eq!(Store::holding(std::slice::from_ref(&started)).check().open_calls, 1);
-    assert_eq!(Store::holding(&[started.clone(), finished]).check().open_calls, 0);
-    assert_eq!(Store::holding(&[started, prompt(1, "again")]).check().open_calls, 0);
+    assert_eq!(Store::with_events(std::slice::from_ref(&started)).check().open_calls, 1);
+    assert_eq!(Store::with_events(&[started.clone(), finished]).check().open_calls, 0);
+    assert_eq!(Store::with_events(&[started, prompt(1, "again")]).check().open_calls, 0);
 }
 
 #[test]
-fn a_gap_in_the_numbers_is_told() {
-    assert_eq!(Store::holding(&[text(0, "a"), text(2, "b"), text(3, "c")]).check().gaps, 1);
+fn a_gap_in_the_event_numbers_is_counted() {
+    assert_eq!(Store::with_events(&[text(0, "a"), text(2, "b"), text(3, "c")]).check().gaps, 1);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_session_that_is_being_written_to_can_be_checked() {
 
 #[test]
 fn a_check_changes_nothing() {
-    let store = Store::holding(&texts(3));
+    let store = Store::with_events(&texts(3));
     let whole = fs::read(store.journal()).unwrap();
     let torn = &whole[..whole.len() - 4];
     fs::write(store.journal(), torn).unwrap();
@@ -71,17 +71,17 @@ fn an_unknown_session_cannot_be_checked() {
 }
 
 #[test]
-fn f150_a_repair_keeps_the_good_beginning_and_the_rest_aside() {
-    let store = Store::rolling(1500);
+fn f150_a_repair_keeps_the_valid_start_and_moves_the_rest_aside() {
+    let store = Store::with_segment_bytes(1500);
     let events = texts(100);
-    store.keep(&events);
+    store.write_session(&events);
     let names = store.segments();
     assert!(names.len() > 3);
     let bytes: Vec<Vec<u8>> = names.iter().map(|name| fs::read(store.path(name)).unwrap()).collect();
-    let mut spoiled = bytes[1].clone();
-    let middle = spoiled.len() / 2;
-    spoiled[middle] ^= 4;
-    fs::write(store.path(&names[1]), &spoiled).unwrap();
+    let mut damaged = bytes[1].clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 4;
+    fs::write(store.path(&names[1]), &damaged).unwrap();
     let (file, line, _) = store.damage();
     let report = store.check();
     let damage = report.damage.clone().unwrap();
@@ -91,24 +91,24 @@ fn f150_a_repair_keeps_the_good_beginning_and_the_rest_aside() {
     assert_eq!(repaired.damage, report.damage);
     assert!(repaired.remains);
     assert_eq!(store.segments(), names[..2]);
-    let kept = store.events();
-    assert_eq!(kept.len() as u64, report.events);
-    assert_eq!(kept, events[..kept.len()]);
-    // Not a byte is gone: the later segments as they were, and the rest of the damaged one.
+    let remaining = store.events();
+    assert_eq!(remaining.len() as u64, report.events);
+    assert_eq!(remaining, events[..remaining.len()]);
+    // No byte is lost: the later segments are unchanged, and the rest of the damaged one is stored.
     let aside: Vec<Vec<u8>> = repaired.aside.iter().rev().map(|path| fs::read(path).unwrap()).collect();
     let prefix = fs::read(store.path(&names[1])).unwrap();
-    assert_eq!([prefix, aside[0].clone()].concat(), spoiled);
+    assert_eq!([prefix, aside[0].clone()].concat(), damaged);
     assert_eq!(aside[1..], bytes[2..]);
     assert_eq!(store.check().damage, None);
     assert_eq!(repair(store.home.path(), store.id, &store.options).unwrap().damage, None);
 }
 
 #[test]
-fn a_damaged_header_is_made_anew_from_the_first_run() {
+fn a_damaged_header_is_rebuilt_from_the_first_run() {
     let store = Store::new();
     let mut events = vec![session_started(store.id)];
     events.extend((1..6).map(|seq| text(seq, "words")));
-    store.keep(&events);
+    store.write_session(&events);
     let before = store.open().unwrap().1.header;
     for also_later in [false, true] {
         let whole = fs::read(store.journal()).unwrap();
@@ -121,7 +121,7 @@ fn a_damaged_header_is_made_anew_from_the_first_run() {
         fs::write(store.journal(), &bytes).unwrap();
         let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
         assert!(repaired.remains);
-        assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes, "as it was");
+        assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes, "the old segment is unchanged");
         let after = store.open().unwrap().1;
         assert_eq!((after.header.session_id, &after.header.cwd), (store.id, &before.cwd));
         assert_eq!(after.events, events[..if also_later { 5 } else { 6 }]);
@@ -130,8 +130,8 @@ fn a_damaged_header_is_made_anew_from_the_first_run() {
 }
 
 #[test]
-fn without_a_header_nothing_is_kept_and_nothing_lost() {
-    let store = Store::holding(&texts(3));
+fn without_a_header_no_record_is_kept_and_none_is_lost() {
+    let store = Store::with_events(&texts(3));
     let mut bytes = fs::read(store.journal()).unwrap();
     bytes[0] = b'!';
     fs::write(store.journal(), &bytes).unwrap();
@@ -139,18 +139,18 @@ fn without_a_header_nothing_is_kept_and_nothing_lost() {
     assert!(!repaired.remains);
     assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes);
     assert!(!ibeam_session::exists(store.home.path(), store.id));
-    store.keep(&texts(1));
+    store.write_session(&texts(1));
     assert_eq!(store.events().len(), 1, "the id can be used again");
     assert!(repaired.aside[0].exists());
 }
 
 #[test]
-fn what_a_later_version_wrote_is_not_repaired() {
-    let store = Store::holding(&texts(3));
+fn a_journal_of_a_newer_version_is_not_repaired() {
+    let store = Store::with_events(&texts(3));
     let payload = br#"{"format":2}"#;
     let head =
         format!("{{\"len\":{},\"crc\":\"{:08x}\",\"header\":", payload.len(), crc32fast::hash(payload));
-    let bytes = [head.as_bytes(), payload, b"}\nwhatever\n"].concat();
+    let bytes = [head.as_bytes(), payload, b"}\nother lines\n"].concat();
     fs::write(store.journal(), &bytes).unwrap();
     assert!(matches!(
         repair(store.home.path(), store.id, &store.options),

@@ -1,4 +1,4 @@
-//! A history that goes two ways.
+//! Sessions that start with the history of another session.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,16 +7,16 @@ use std::path::Path;
 use ibeam_protocol::SessionId;
 use ibeam_session::{Session, SessionError};
 
-use super::store::{Store, Whole, prompt, text, texts, write};
+use super::store::{LoadedSession, Store, prompt, text, texts, write};
 
-fn fork(store: &Store, id: SessionId) -> Result<(Session, Whole), SessionError> {
+fn fork(store: &Store, id: SessionId) -> Result<(Session, LoadedSession), SessionError> {
     let (sessions, cwd) = (store.home.path(), Path::new("/elsewhere"));
-    Whole::of(|each| Session::fork(sessions, store.id, id, cwd, &store.options, each))
+    LoadedSession::from_open(|each| Session::fork(sessions, store.id, id, cwd, &store.options, each))
 }
 
 #[test]
 fn a_fork_has_the_same_history_while_the_old_session_is_held() {
-    let store = Store::rolling(1000);
+    let store = Store::with_segment_bytes(1000);
     let mut old = store.create().unwrap();
     let mut events = texts(60);
     events.push(text(60, &"x".repeat(70_000)));
@@ -43,18 +43,18 @@ fn a_fork_has_the_same_history_while_the_old_session_is_held() {
 }
 
 #[test]
-fn a_fork_leaves_out_what_is_torn() {
-    let store = Store::holding(&texts(5));
+fn a_fork_leaves_out_a_torn_record() {
+    let store = Store::with_events(&texts(5));
     let bytes = fs::read(store.journal()).unwrap();
     fs::write(store.journal(), &bytes[..bytes.len() - 2]).unwrap();
     let (_, loaded) = fork(&store, SessionId::random()).unwrap();
     assert_eq!((loaded.events.len(), loaded.torn_bytes), (4, 0));
-    assert_eq!(fs::read(store.journal()).unwrap().len(), bytes.len() - 2, "the old one is only read");
+    assert_eq!(fs::read(store.journal()).unwrap().len(), bytes.len() - 2, "the source is only read");
 }
 
 #[test]
-fn a_damaged_session_is_not_forked_and_no_new_one_is_left() {
-    let store = Store::holding(&texts(5));
+fn a_damaged_session_is_not_forked_and_no_new_session_is_left() {
+    let store = Store::with_events(&texts(5));
     let mut bytes = fs::read(store.journal()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

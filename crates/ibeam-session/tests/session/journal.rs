@@ -1,19 +1,21 @@
-//! Round trips, segments, leases.
+//! Round trips, segments, leases, cancellation.
 
 use std::fs;
 use std::io::Write;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
-use ibeam_session::{Durability, Session, SessionError, SessionOptions};
+use ibeam_protocol::SessionId;
+use ibeam_session::{CancelFlag, Durability, Session, SessionError, SessionOptions};
 use serde_json::Value;
 
 use super::store::{Store, call_started, prompt, text, texts, write};
 
 #[test]
-fn what_was_appended_is_loaded_and_the_session_goes_on() {
+fn appended_events_are_loaded_and_more_can_be_appended() {
     let events = [prompt(0, "hello\nworld"), text(1, "a\u{2028}b"), text(2, "")];
-    let store = Store::holding(&events);
+    let store = Store::with_events(&events);
     let (mut session, loaded) = store.open().unwrap();
     assert_eq!(loaded.events, events);
     assert_eq!(loaded.header.cwd, std::path::Path::new("/work"));
@@ -24,7 +26,7 @@ fn what_was_appended_is_loaded_and_the_session_goes_on() {
 
 #[test]
 fn every_line_is_json_that_other_programs_can_read() {
-    let store = Store::holding(&[prompt(0, "x"), text(1, "y"), text(2, &"z".repeat(100_000))]);
+    let store = Store::with_events(&[prompt(0, "x"), text(1, "y"), text(2, &"z".repeat(100_000))]);
     for line in fs::read_to_string(store.journal()).unwrap().lines() {
         let record: Value = serde_json::from_str(line).unwrap();
         assert!(record.get("len").is_some() && record.get("crc").is_some());
@@ -33,9 +35,9 @@ fn every_line_is_json_that_other_programs_can_read() {
 
 #[test]
 fn long_journals_are_in_segments_whose_names_sort() {
-    let store = Store::rolling(1000);
+    let store = Store::with_segment_bytes(1000);
     let events = texts(200);
-    store.keep(&events);
+    store.write_session(&events);
     let names = store.segments();
     assert!(names.len() > 12, "{names:?}");
     assert_eq!(names[..3], ["events.jsonl", "events.part0002.jsonl", "events.part0003.jsonl"]);
@@ -67,24 +69,27 @@ fn a_segment_is_closed_on_demand_but_never_empty() {
     let (mut session, loaded) = store.open().unwrap();
     assert_eq!(loaded.events.len(), 3);
     session.rotate().unwrap();
-    assert_eq!(store.segments().len(), 3, "one that was opened again holds something");
+    assert_eq!(store.segments().len(), 3, "a segment that was opened again holds a record");
 }
 
 #[test]
 fn a_missing_segment_is_damage() {
-    let store = Store::rolling(1000);
-    store.keep(&texts(100));
+    let store = Store::with_segment_bytes(1000);
+    store.write_session(&texts(100));
     fs::remove_file(store.path("events.part0003.jsonl")).unwrap();
     let (file, line, detail) = store.damage();
     assert_eq!((file.as_str(), line), ("events.part0004.jsonl", 1));
     assert!(detail.contains("segment 3"), "{detail}");
     fs::remove_file(store.journal()).unwrap();
     assert_eq!(store.damage().0, "events.part0002.jsonl");
-    assert!(matches!(store.create(), Err(SessionError::Create { .. })), "what is left is not written over");
+    assert!(
+        matches!(store.create(), Err(SessionError::Create { .. })),
+        "the remaining segments are not overwritten"
+    );
 }
 
 #[test]
-fn strict_sessions_hold_the_same() {
+fn synced_sessions_hold_the_same_events() {
     let options =
         SessionOptions { durability: Durability::Synced, segment_bytes: 1000, ..SessionOptions::default() };
     let store = Store { options, ..Store::new() };
@@ -99,9 +104,9 @@ fn strict_sessions_hold_the_same() {
     assert_eq!(store.events(), events);
 }
 
-/// The loop cannot outrun the disk for ever: what waits is bounded, and all of it is done.
+/// The queue of the syncs is bounded, so the writer waits for the disk at some point.
 #[test]
-fn many_points_in_a_row_are_all_kept() {
+fn all_records_of_many_checkpoints_in_a_row_are_stored() {
     let store = Store::new();
     let mut session = store.create().unwrap();
     let events: Vec<_> = (0..300).map(|seq| text(seq, &format!("{seq} {}", "x".repeat(66_000)))).collect();
@@ -115,20 +120,20 @@ fn many_points_in_a_row_are_all_kept() {
 }
 
 #[test]
-fn deep_arguments_come_back() {
+fn deeply_nested_arguments_are_read_back() {
     let mut arguments = Value::Null;
-    // As deep as the parsers of the providers let them be.
+    // The depth that the parsers of the providers accept.
     for _ in 0..126 {
         arguments = Value::Array(vec![arguments]);
     }
     let big = Value::Array(vec![arguments.clone(), Value::String("x".repeat(80_000))]);
     let events = [call_started(0, arguments), call_started(1, big)];
-    let store = Store::holding(&events);
+    let store = Store::with_events(&events);
     assert_eq!(store.events(), events);
 }
 
 #[test]
-fn a_second_writer_is_told_at_once_who_holds_the_session() {
+fn a_second_writer_gets_the_name_of_the_holder_at_once() {
     let store = Store::new();
     let first = store.create().unwrap();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
@@ -144,12 +149,12 @@ fn a_second_writer_is_told_at_once_who_holds_the_session() {
 }
 
 #[test]
-fn a_second_writer_may_wait() {
+fn a_second_writer_can_wait_for_the_lease() {
     let store = Store::new();
     let first = store.create().unwrap();
     let (waiting, waits) = mpsc::channel();
     let (sessions, id) = (store.home.path().to_owned(), store.id);
-    let second = std::thread::spawn(move || {
+    let second = thread::spawn(move || {
         let options = SessionOptions { wait: Duration::from_secs(60), ..SessionOptions::default() };
         waiting.send(()).unwrap();
         Session::open(&sessions, id, &options, &mut drop).map(drop)
@@ -159,24 +164,24 @@ fn a_second_writer_may_wait() {
     assert!(second.join().unwrap().is_ok());
 }
 
-/// A thread of it may still wait for the disk, and the lock goes with the last one.
+/// A thread of a killed process may still wait for the disk, and the lock is released with the last thread.
 #[test]
-#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process has to die for it")]
-fn a_holder_that_was_killed_is_waited_for() {
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the test kills a process")]
+fn the_lease_of_a_killed_holder_is_waited_for() {
     let store = Store::new();
     let first = store.create().unwrap();
     let mut killed = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     fs::write(store.path("lock"), format!("process {} on {}", killed.id(), host.trim())).unwrap();
-    assert!(matches!(store.open(), Err(SessionError::Busy { .. })), "it lives");
+    assert!(matches!(store.open(), Err(SessionError::Busy { .. })), "the holder still runs");
     killed.kill().unwrap();
     let stat = format!("/proc/{}/stat", killed.id());
     while !fs::read_to_string(&stat).unwrap().contains(") Z") {
-        std::thread::yield_now();
+        thread::yield_now();
     }
     let (waiting, waits) = mpsc::channel();
     let (sessions, id) = (store.home.path().to_owned(), store.id);
-    let second = std::thread::spawn(move || {
+    let second = thread::spawn(move || {
         waiting.send(()).unwrap();
         Session::open(&sessions, id, &SessionOptions::default(), &mut drop).map(drop)
     });
@@ -186,10 +191,10 @@ fn a_holder_that_was_killed_is_waited_for() {
     killed.wait().unwrap();
 }
 
-/// The number in the file may be a living process of somebody else's by now.
+/// The process number in the file may belong to another process by now.
 #[test]
-fn f148_what_a_dead_holder_left_in_the_lock_means_nothing() {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn f148_the_name_that_a_dead_holder_left_in_the_lock_file_is_ignored() {
+    let store = Store::with_events(&[prompt(0, "x")]);
     for stale in ["process 1 on elsewhere", "", "\u{1}\nnonsense"] {
         fs::File::create(store.path("lock")).unwrap().write_all(stale.as_bytes()).unwrap();
         assert_eq!(store.events().len(), 1);
@@ -197,16 +202,16 @@ fn f148_what_a_dead_holder_left_in_the_lock_means_nothing() {
 }
 
 #[test]
-fn an_unknown_session_is_unknown() {
+fn a_session_that_does_not_exist_cannot_be_opened() {
     let store = Store::new();
     assert!(matches!(store.open(), Err(SessionError::Unknown { .. })));
     fs::create_dir(store.directory()).unwrap();
     assert!(matches!(store.open(), Err(SessionError::Unknown { .. })));
 }
 
-/// What a process leaves that was killed while it made a session.
+/// A process that is killed while it creates a session may leave these files.
 #[test]
-fn a_session_that_was_never_whole_is_none() {
+fn a_session_whose_creation_was_interrupted_does_not_exist() {
     for left in [&[][..], &["lock"], &["lock", "events.new"]] {
         let store = Store::new();
         fs::create_dir(store.directory()).unwrap();
@@ -215,8 +220,53 @@ fn a_session_that_was_never_whole_is_none() {
         }
         assert!(!ibeam_session::exists(store.home.path(), store.id), "{left:?}");
         assert!(ibeam_session::list(store.home.path(), None).unwrap().is_empty());
-        store.keep(&[prompt(0, "x")]);
+        store.write_session(&[prompt(0, "x")]);
         assert_eq!(store.events().len(), 1);
         assert!(!store.names().contains(&"events.new".to_owned()));
     }
+}
+
+#[test]
+fn a_cancelled_opening_stops_between_two_records() {
+    let store = Store::with_events(&texts(100));
+    let check = |forks: bool| {
+        let cancel = CancelFlag::default();
+        let options = SessionOptions { cancel: cancel.clone(), ..store.options.clone() };
+        let mut taken = 0;
+        let mut each = |_| {
+            taken += 1;
+            if taken == 10 {
+                cancel.cancel();
+            }
+        };
+        let sessions = store.home.path();
+        let opened = match forks {
+            false => Session::open(sessions, store.id, &options, &mut each),
+            true => {
+                let new = SessionId::random();
+                Session::fork(sessions, store.id, new, sessions, &options, &mut each)
+            }
+        };
+        assert!(matches!(opened, Err(SessionError::Cancelled)), "{opened:?}");
+        assert_eq!(taken, 10);
+    };
+    check(false);
+    check(true);
+    assert_eq!(store.check().events, 100, "the session is unchanged, and its lease is free");
+    drop(store.open().unwrap());
+}
+
+#[test]
+fn a_cancelled_wait_for_the_lease_ends() {
+    let store = Store::with_events(&texts(1));
+    let _holder = store.open().unwrap();
+    let cancel = CancelFlag::default();
+    let options =
+        SessionOptions { cancel: cancel.clone(), wait: Duration::from_secs(3600), ..store.options.clone() };
+    let (home, id) = (store.home.path().to_owned(), store.id);
+    let waiting = thread::spawn(move || Session::open(&home, id, &options, &mut |_| {}).map(drop));
+    thread::sleep(Duration::from_millis(50));
+    assert!(!waiting.is_finished());
+    cancel.cancel();
+    assert!(matches!(waiting.join().unwrap(), Err(SessionError::Cancelled)));
 }

@@ -1,4 +1,4 @@
-//! A directory of sessions with one session in it.
+//! A directory with one session, for tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ pub(super) struct Store {
     pub(super) options: SessionOptions,
 }
 
-/// A journal in memory.
+/// A loaded session, with its events in memory.
 #[derive(Debug, PartialEq)]
-pub(super) struct Whole {
+pub(super) struct LoadedSession {
     pub(super) header: Header,
     pub(super) events: Vec<Event>,
     pub(super) torn_bytes: u64,
 }
 
-impl Whole {
-    /// What `open` gives, together.
-    pub(super) fn of(
+impl LoadedSession {
+    /// Collects the events and the report of `open`.
+    pub(super) fn from_open(
         open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, LoadReport), SessionError>,
     ) -> Result<(Session, Self), SessionError> {
         let mut events = Vec::new();
@@ -41,20 +41,20 @@ impl Store {
         }
     }
 
-    /// With segments that are closed at this length.
-    pub(super) fn rolling(segment_bytes: u64) -> Self {
+    /// Returns a store whose segments are closed at this length.
+    pub(super) fn with_segment_bytes(segment_bytes: u64) -> Self {
         Self { options: SessionOptions { segment_bytes, ..SessionOptions::default() }, ..Self::new() }
     }
 
-    /// A session with these events, closed again.
-    pub(super) fn holding(events: &[Event]) -> Self {
+    /// Returns a store with a closed session that holds these events.
+    pub(super) fn with_events(events: &[Event]) -> Self {
         let store = Self::new();
-        store.keep(events);
+        store.write_session(events);
         store
     }
 
-    /// Makes the session with these events, a flush after each, and closes it.
-    pub(super) fn keep(&self, events: &[Event]) {
+    /// Creates the session with these events, with a flush after each, and closes it.
+    pub(super) fn write_session(&self, events: &[Event]) {
         let mut session = self.create().unwrap();
         write(&mut session, events);
         session.sync_to_disk().unwrap();
@@ -64,21 +64,21 @@ impl Store {
         Session::create(self.home.path(), self.id, Path::new("/work"), &self.options)
     }
 
-    pub(super) fn open(&self) -> Result<(Session, Whole), SessionError> {
+    pub(super) fn open(&self) -> Result<(Session, LoadedSession), SessionError> {
         self.open_as(self.id)
     }
 
-    /// Another session of the same store.
-    pub(super) fn open_as(&self, id: SessionId) -> Result<(Session, Whole), SessionError> {
-        Whole::of(|each| Session::open(self.home.path(), id, &self.options, each))
+    /// Opens another session of the same store.
+    pub(super) fn open_as(&self, id: SessionId) -> Result<(Session, LoadedSession), SessionError> {
+        LoadedSession::from_open(|each| Session::open(self.home.path(), id, &self.options, each))
     }
 
-    /// The events that open gives.
+    /// Opens the session and returns its events.
     pub(super) fn events(&self) -> Vec<Event> {
         self.open().unwrap().1.events
     }
 
-    /// The file and line that open says is damaged.
+    /// Returns the damage that opening the session reports: file, line and detail.
     #[track_caller]
     pub(super) fn damage(&self) -> (String, u64, String) {
         match self.open() {
@@ -95,27 +95,27 @@ impl Store {
         self.home.path().join(self.id.to_string())
     }
 
-    /// A file of the session.
+    /// Returns the path of a file of the session.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory().join(name)
     }
 
-    /// The first segment.
+    /// Returns the path of the first segment.
     pub(super) fn journal(&self) -> PathBuf {
         self.path("events.jsonl")
     }
 
-    /// The names of the segments, as a plain sort has them.
+    /// Returns the names of the segments, sorted.
     pub(super) fn segments(&self) -> Vec<String> {
         self.names().into_iter().filter(|name| name.ends_with(".jsonl")).collect()
     }
 
-    /// What is in the directory of the session, sorted.
+    /// Returns the names in the directory of the session, sorted.
     pub(super) fn names(&self) -> Vec<String> {
         names_in(&self.directory())
     }
 
-    /// The names of the blobs.
+    /// Returns the names of the blobs.
     pub(super) fn blobs(&self) -> Vec<String> {
         names_in(&self.path("blobs"))
     }
@@ -132,7 +132,7 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Appends and flushes one by one.
+/// Appends the events, with a flush after each.
 pub(super) fn write(session: &mut Session, events: &[Event]) {
     for event in events {
         session.append(event).unwrap();
@@ -154,12 +154,12 @@ pub(super) fn call_started(seq: u64, arguments: serde_json::Value) -> Event {
     Event { seq, at_ms: 1, kind: EventKind::ToolCallStarted { model_call_id, call } }
 }
 
-/// `count` small events, numbered from 0.
+/// Returns `count` small events, numbered from 0.
 pub(super) fn texts(count: u64) -> Vec<Event> {
     (0..count).map(|seq| text(seq, &"é".repeat(seq as usize % 40))).collect()
 }
 
-/// The start of a first run in `/work`.
+/// Returns the first event of a run in `/work`.
 pub(super) fn session_started(id: SessionId) -> Event {
     let head = serde_json::json!({
         "session_id": id,

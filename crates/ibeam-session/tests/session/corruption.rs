@@ -1,4 +1,4 @@
-//! What holds for any journal and any way to spoil it.
+//! Properties that hold for any journal and any damage.
 
 use std::fs;
 
@@ -8,18 +8,18 @@ use proptest::prelude::*;
 
 use super::store::{Store, name_of, text};
 
-/// Segments, blobs and small records.
+/// Returns a session with several segments, blobs and small records.
 fn sample() -> (Store, Vec<Event>) {
-    let store = Store::rolling(900);
+    let store = Store::with_segment_bytes(900);
     let mut events: Vec<Event> = (0..24).map(|seq| text(seq, &"é".repeat(seq as usize))).collect();
     for seq in [5, 17] {
         events[seq] = text(seq as u64, &"large ".repeat(12_000 + seq));
     }
-    store.keep(&events);
+    store.write_session(&events);
     (store, events)
 }
 
-/// How many bytes all segments have, and the byte at `at` of them put together.
+/// Returns the names of the segments, and the index and offset of the byte at `at` in all segments together.
 fn locate(store: &Store, at: usize) -> (Vec<String>, usize, usize) {
     let names = store.segments();
     let mut rest = at;
@@ -33,8 +33,9 @@ fn locate(store: &Store, at: usize) -> (Vec<String>, usize, usize) {
     locate(store, rest)
 }
 
-/// Open gives a beginning of `events`, or says where it is damaged; check says the same; a repair makes it open.
-fn holds(store: &Store, events: &[Event]) -> Result<(), TestCaseError> {
+/// Checks that the session opens with a prefix of `events` or reports its damage, that the check agrees, and that it
+/// opens after a repair.
+fn check_session(store: &Store, events: &[Event]) -> Result<(), TestCaseError> {
     let report = store.check();
     match store.open() {
         Ok((_, loaded)) => {
@@ -49,9 +50,9 @@ fn holds(store: &Store, events: &[Event]) -> Result<(), TestCaseError> {
             let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
             prop_assert_eq!(repaired.remains, ibeam_session::exists(store.home.path(), store.id));
             if repaired.remains {
-                let kept = store.events();
-                prop_assert_eq!(&kept[..], &events[..kept.len()]);
-                prop_assert_eq!(kept.len() as u64, report.events);
+                let remaining = store.events();
+                prop_assert_eq!(&remaining[..], &events[..remaining.len()]);
+                prop_assert_eq!(remaining.len() as u64, report.events);
             }
         }
         Err(error) => prop_assert!(false, "{error}"),
@@ -63,16 +64,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_is_appended_is_loaded_whatever_its_size(sizes in prop::collection::vec(prop_oneof![0usize..200, 65_300usize..65_700], 1..8)) {
+    fn records_of_any_size_are_read_back(sizes in prop::collection::vec(prop_oneof![0usize..200, 65_300usize..65_700], 1..8)) {
         let events: Vec<Event> =
             sizes.iter().enumerate().map(|(seq, size)| text(seq as u64, &"x".repeat(*size))).collect();
-        let store = Store::rolling(100_000);
-        store.keep(&events);
+        let store = Store::with_segment_bytes(100_000);
+        store.write_session(&events);
         prop_assert_eq!(store.events(), events);
     }
 
     #[test]
-    fn every_prefix_loads_a_prefix_or_tells_the_damage(at in 0usize..100_000, blob in 0usize..6) {
+    fn every_prefix_loads_a_prefix_or_reports_the_damage(at in 0usize..100_000, blob in 0usize..6) {
         let (store, events) = sample();
         let (names, index, length) = locate(&store, at);
         for later in &names[index + 1..] {
@@ -83,11 +84,11 @@ proptest! {
         if let Some(name) = store.blobs().get(blob) {
             fs::remove_file(store.path("blobs").join(name)).unwrap();
         }
-        holds(&store, &events)?;
+        check_session(&store, &events)?;
     }
 
-    /// A process that is killed leaves a cut in the last segment after its header: that always opens, and holds
-    /// every whole record.
+    /// A killed process may leave a last segment that is cut anywhere after its header. It always opens, with every
+    /// complete record.
     #[test]
     fn a_cut_after_the_header_is_never_damage(at in 0usize..100_000) {
         let (store, events) = sample();
@@ -96,13 +97,13 @@ proptest! {
         let header = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let cut = header + at % (bytes.len() - header + 1);
         fs::write(store.path(&name), &bytes[..cut]).unwrap();
-        let whole = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
-        let lost = whole(&bytes) - whole(&bytes[..cut]);
+        let records = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        let lost = records(&bytes) - records(&bytes[..cut]);
         prop_assert_eq!(&store.events()[..], &events[..events.len() - lost]);
     }
 
     #[test]
-    fn a_flipped_bit_is_told_with_its_line(at in 0usize..100_000, bit in 0u8..8) {
+    fn a_flipped_bit_is_reported_with_its_line(at in 0usize..100_000, bit in 0u8..8) {
         let (store, events) = sample();
         let (names, index, offset) = locate(&store, at);
         let path = store.path(&names[index]);
@@ -110,21 +111,21 @@ proptest! {
         bytes[offset] ^= 1 << bit;
         fs::write(&path, &bytes).unwrap();
         let last_line_end = index + 1 == names.len() && offset + 1 == bytes.len();
-        // Without its line end the very last record looks torn, which it may be.
+        // Without its line end the last record looks torn, so it is not reported as damaged.
         if !last_line_end {
             let line = 1 + bytes[..offset].iter().filter(|byte| **byte == b'\n').count() as u64;
             let (file, found, _) = store.damage();
             prop_assert_eq!((file, found), (name_of(&path), line));
         }
-        holds(&store, &events)?;
+        check_session(&store, &events)?;
     }
 
     #[test]
-    fn any_bytes_after_a_good_header_are_taken_or_told(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let store = Store::holding(&[]);
+    fn any_bytes_after_a_valid_header_are_read_or_reported(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let store = Store::with_events(&[]);
         let mut journal = fs::read(store.journal()).unwrap();
         journal.extend(&bytes);
         fs::write(store.journal(), &journal).unwrap();
-        holds(&store, &[])?;
+        check_session(&store, &[])?;
     }
 }

@@ -1,4 +1,4 @@
-//! Modes, links, owners.
+//! Modes and owners of files, and links instead of files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -45,10 +45,10 @@ fn f143_modes_do_not_depend_on_the_umask() {
     }
 }
 
-/// `plant` puts something where the session is or would be; it is refused, and `victim` is left alone.
+/// Checks that a session is refused after `plant` replaced a part of it, and that the file `victim` is not changed.
 #[track_caller]
-fn refused(plant: impl Fn(&Store, &Path)) {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn check_refused(plant: impl Fn(&Store, &Path)) {
+    let store = Store::with_events(&[prompt(0, "x")]);
     let victim = store.home.path().join("victim");
     fs::write(&victim, "mine").unwrap();
     plant(&store, &victim);
@@ -59,24 +59,24 @@ fn refused(plant: impl Fn(&Store, &Path)) {
 }
 
 #[test]
-fn f144_a_link_in_the_place_of_the_lock_is_refused() {
-    refused(|store, victim| {
+fn f144_a_link_instead_of_the_lock_is_refused() {
+    check_refused(|store, victim| {
         fs::remove_file(store.path("lock")).unwrap();
         symlink(victim, store.path("lock")).unwrap();
     });
 }
 
 #[test]
-fn f144_a_link_in_the_place_of_the_journal_is_refused() {
-    refused(|store, victim| {
+fn f144_a_link_instead_of_the_journal_is_refused() {
+    check_refused(|store, victim| {
         fs::remove_file(store.journal()).unwrap();
         symlink(victim, store.journal()).unwrap();
     });
 }
 
 #[test]
-fn f144_a_link_in_the_place_of_the_session_is_refused() {
-    refused(|store, _| {
+fn f144_a_link_instead_of_the_session_directory_is_refused() {
+    check_refused(|store, _| {
         let moved = store.home.path().join("moved");
         fs::rename(store.directory(), &moved).unwrap();
         symlink(moved, store.directory()).unwrap();
@@ -84,7 +84,7 @@ fn f144_a_link_in_the_place_of_the_session_is_refused() {
 }
 
 #[test]
-fn f144_a_link_in_the_place_of_a_new_journal_is_refused() {
+fn f144_a_link_instead_of_a_new_journal_is_refused() {
     let store = Store::new();
     fs::create_dir(store.directory()).unwrap();
     let victim = store.home.path().join("victim");
@@ -95,8 +95,8 @@ fn f144_a_link_in_the_place_of_a_new_journal_is_refused() {
 }
 
 #[test]
-fn f144_a_link_in_the_place_of_all_sessions_is_refused() {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn f144_a_link_instead_of_the_directory_of_all_sessions_is_refused() {
+    let store = Store::with_events(&[prompt(0, "x")]);
     let link = store.home.path().with_extension("link");
     symlink(store.home.path(), &link).unwrap();
     for id in [store.id, SessionId::random()] {
@@ -113,8 +113,8 @@ fn f144_a_link_in_the_place_of_all_sessions_is_refused() {
 }
 
 #[test]
-fn f144_a_directory_of_somebody_else_is_refused() {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn f144_a_directory_of_another_user_is_refused() {
+    let store = Store::with_events(&[prompt(0, "x")]);
     if let Err(error) = std::os::unix::fs::chown(store.directory(), Some(12_345), None) {
         eprintln!("SKIP: only root can give a directory away: {error}");
         return;
@@ -130,8 +130,8 @@ fn f144_a_directory_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn a_fifo_in_the_place_of_the_journal_is_not_waited_for() {
-    let store = Store::holding(&[prompt(0, "x")]);
+fn a_fifo_instead_of_the_journal_does_not_block() {
+    let store = Store::with_events(&[prompt(0, "x")]);
     fs::remove_file(store.journal()).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -162,7 +162,7 @@ fn a_session_that_is_removed_while_it_is_written_is_an_error() {
         remove(&store);
         session.append(&prompt(1, "y")).unwrap();
         let point = session.checkpoint();
-        // A directory that was moved away is noticed at the end: the records are not lost.
+        // A moved directory is reported only at the end, because its records are not lost.
         assert_eq!(matches!(point, Err(SessionError::Removed { .. })), number < 2, "{number}: {point:?}");
         let settled = session.sync_to_disk();
         assert!(matches!(settled, Err(SessionError::Removed { .. })), "{number}: {settled:?}");

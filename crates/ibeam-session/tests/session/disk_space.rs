@@ -1,4 +1,4 @@
-//! Room that is set aside, and a disk that fills.
+//! Reserved space, and a disk that fills up.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -13,16 +13,19 @@ use ibeam_session::{Durability, SessionError, SessionOptions};
 use super::store::{Store, prompt, text, texts, write};
 
 #[test]
-fn room_is_set_aside_while_a_session_is_open_and_given_back_at_its_end() {
+fn space_is_reserved_while_a_session_is_open_and_released_at_its_end() {
     let store = Store::new();
     let allocated = || fs::metadata(store.journal()).unwrap().blocks() * 512;
     let mut session = store.create().unwrap();
     write(&mut session, &[prompt(0, "x")]);
     if allocated() < store.options.reserve_bytes {
-        eprintln!("SKIP: the file system of {} sets no room aside", store.home.path().display());
+        eprintln!("SKIP: the file system of {} cannot reserve space", store.home.path().display());
         return;
     }
-    assert!(fs::metadata(store.journal()).unwrap().len() < 1000, "readers do not see it");
+    assert!(
+        fs::metadata(store.journal()).unwrap().len() < 1000,
+        "the length does not include the reserved space"
+    );
     session.sync_to_disk().unwrap();
     assert!(allocated() < 100_000);
     write(&mut session, &[text(1, "the next run")]);
@@ -32,26 +35,26 @@ fn room_is_set_aside_while_a_session_is_open_and_given_back_at_its_end() {
 }
 
 #[test]
-fn what_a_killed_process_had_set_aside_is_given_back() {
+fn space_that_a_killed_process_reserved_is_released() {
     let store = Store::new();
     let mut session = store.create().unwrap();
     write(&mut session, &[prompt(0, "x")]);
     std::mem::forget(session);
-    // The lease went with nobody; a copy of the files is what a killed process leaves.
+    // The lease is still held, so a copy of the files takes the place of the files of a killed process.
     let copy = Store { id: SessionId::random(), ..Store::new() };
     fs::create_dir(copy.directory()).unwrap();
     fs::copy(store.journal(), copy.journal()).unwrap();
     let file = fs::OpenOptions::new().write(true).open(copy.journal()).unwrap();
     let length = file.metadata().unwrap().len();
     if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, length, 4 << 20).is_err() {
-        eprintln!("SKIP: the file system of {} sets no room aside", copy.home.path().display());
+        eprintln!("SKIP: the file system of {} cannot reserve space", copy.home.path().display());
         return;
     }
     drop(copy.open().unwrap());
     assert!(fs::metadata(copy.journal()).unwrap().blocks() * 512 < 100_000);
 }
 
-/// A disk of `megabytes`, gone when dropped.
+/// A mounted disk of a few megabytes, unmounted when dropped.
 struct SmallDisk(tempfile::TempDir);
 
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test mounts a small disk")]
@@ -71,7 +74,7 @@ impl SmallDisk {
         }
     }
 
-    /// Fills what is left, as a command of the model may.
+    /// Fills the remaining space, as a command of the model may do.
     fn fill(&self) {
         let mut file = File::create(self.0.path().join("filler")).unwrap();
         for block in [1 << 20, 4096, 1] {
@@ -94,37 +97,37 @@ impl Drop for SmallDisk {
     }
 }
 
-fn on(disk: &SmallDisk, options: SessionOptions) -> Store {
+fn store_on(disk: &SmallDisk, options: SessionOptions) -> Store {
     let home = tempfile::tempdir_in(disk.0.path()).unwrap();
     Store { home, id: SessionId::random(), options }
 }
 
 #[test]
-fn f083_a_full_disk_still_takes_the_records_of_the_end() {
+fn f083_the_last_records_of_a_run_fit_on_a_full_disk() {
     for durability in [Durability::Written, Durability::Synced] {
         let Some(disk) = SmallDisk::new(16) else { return };
-        let store = on(&disk, SessionOptions { durability, ..SessionOptions::default() });
+        let store = store_on(&disk, SessionOptions { durability, ..SessionOptions::default() });
         let mut session = store.create().unwrap();
         write(&mut session, &[prompt(0, "x")]);
         disk.fill();
-        let mut told = None;
+        let mut first_warning = None;
         let mut events = vec![prompt(0, "x")];
         for seq in 1..400 {
-            // Also one that would be a blob.
+            // One of the events is large enough for a blob.
             let event = text(seq, &"y".repeat(if seq == 300 { 200_000 } else { 3000 }));
             session.append(&event).unwrap();
             match session.checkpoint() {
-                Ok(()) => assert!(told.is_none()),
+                Ok(()) => assert!(first_warning.is_none()),
                 Err(SessionError::LowDiskSpace { source, .. }) => {
                     assert_eq!(source.kind(), ErrorKind::StorageFull);
-                    told.get_or_insert(seq);
+                    first_warning.get_or_insert(seq);
                 }
                 other => panic!("{seq}: {other:?}"),
             }
             events.push(event);
         }
-        let told = told.unwrap();
-        assert!((200..400).contains(&told), "told at the half: {told}");
+        let first_warning = first_warning.unwrap();
+        assert!((200..400).contains(&first_warning), "warned when half is used: {first_warning}");
         session.sync_to_disk().unwrap();
         drop(session);
         assert_eq!(store.events(), events);
@@ -133,9 +136,9 @@ fn f083_a_full_disk_still_takes_the_records_of_the_end() {
 }
 
 #[test]
-fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
+fn f083_a_record_that_does_not_fit_is_left_out_completely_and_the_end_is_kept() {
     let Some(disk) = SmallDisk::new(16) else { return };
-    let store = on(&disk, SessionOptions::default());
+    let store = store_on(&disk, SessionOptions::default());
     let mut session = store.create().unwrap();
     write(&mut session, &[prompt(0, "x")]);
     disk.fill();
@@ -155,15 +158,15 @@ fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
 }
 
 #[test]
-fn f083_a_segment_that_cannot_be_begun_is_no_loss() {
+fn f083_no_record_is_lost_when_a_segment_cannot_be_created() {
     let Some(disk) = SmallDisk::new(16) else { return };
-    let store = on(&disk, SessionOptions { segment_bytes: 4000, ..SessionOptions::default() });
+    let store = store_on(&disk, SessionOptions { segment_bytes: 4000, ..SessionOptions::default() });
     let mut session = store.create().unwrap();
     let events = texts(200);
     session.append(&events[0]).unwrap();
     session.flush().unwrap();
     disk.fill();
-    // tmpfs has no room for a new name's first page.
+    // A full tmpfs cannot allocate the first page of a new file.
     let mut low = 0;
     for event in &events[1..] {
         session.append(event).unwrap();
@@ -176,9 +179,9 @@ fn f083_a_segment_that_cannot_be_begun_is_no_loss() {
 }
 
 #[test]
-fn a_disk_without_room_makes_no_session_and_leaves_none() {
+fn a_session_that_cannot_be_created_on_a_full_disk_leaves_no_files() {
     let Some(disk) = SmallDisk::new(1) else { return };
-    let store = on(&disk, SessionOptions::default());
+    let store = store_on(&disk, SessionOptions::default());
     disk.fill();
     assert!(matches!(store.create(), Err(SessionError::Create { .. })));
     assert!(!ibeam_session::exists(store.home.path(), store.id));
