@@ -20,14 +20,13 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::dial::{DialError, Dialer, Stream};
-use crate::target::Target;
-use crate::task::Task;
+use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
+use crate::fetch_url::FetchUrl;
 
 /// Redirects that are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// What is preferred: text that needs no conversion.
-const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
+const ACCEPT_HEADER: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
 
 /// Whether the policy lets an address be fetched without asking anybody.
 pub type UrlPolicy = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -70,7 +69,7 @@ pub(crate) enum FetchError {
     Tls { host: String, detail: String },
     #[error("`{host}` broke off: {detail}")]
     Broken { host: String, detail: String },
-    #[error("`{url}` redirects further than {REDIRECTS} times")]
+    #[error("`{url}` redirects further than {MAX_REDIRECTS} times")]
     TooManyRedirects { url: String },
     #[error("`{from}` redirects to an address that is not fetched: {detail}")]
     BadRedirect { from: String, detail: String },
@@ -82,8 +81,8 @@ pub(crate) enum FetchError {
     Status { url: String, status: StatusCode },
     #[error("`{url}` is encoded as `{encoding}`, which was not asked for")]
     Encoding { url: String, encoding: String },
-    #[error("`{url}` took longer than {} s", bound.as_secs_f32())]
-    TimedOut { url: String, bound: Duration },
+    #[error("`{url}` took longer than {} s", timeout.as_secs_f32())]
+    TimedOut { url: String, timeout: Duration },
 }
 
 impl FetchError {
@@ -104,19 +103,19 @@ impl FetchError {
 
 /// A page as it came.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedPage {
     /// Where it came from, after redirects.
     pub(crate) url: String,
     /// The header `Content-Type`; empty without one.
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) rest: Rest,
+    pub(crate) unread: UnreadBody,
 }
 
 /// What was not read of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    Nothing,
+pub(crate) enum UnreadBody {
+    None,
     Bytes(u64),
     Unknown,
 }
@@ -125,8 +124,8 @@ pub(crate) enum Rest {
 pub(crate) struct Fetcher {
     dialer: Arc<Dialer>,
     url_policy: UrlPolicy,
-    tls: TlsConfigFactory,
-    made: OnceLock<Arc<ClientConfig>>,
+    tls_factory: TlsConfigFactory,
+    tls_config: OnceLock<Arc<ClientConfig>>,
     pub(crate) limits: FetchLimits,
 }
 
@@ -134,31 +133,32 @@ impl Fetcher {
     pub(crate) fn new(
         dialer: Arc<Dialer>,
         url_policy: UrlPolicy,
-        tls: TlsConfigFactory,
+        tls_factory: TlsConfigFactory,
         limits: FetchLimits,
     ) -> Self {
-        Self { dialer, url_policy, tls, made: OnceLock::new(), limits }
+        Self { dialer, url_policy, tls_factory, tls_config: OnceLock::new(), limits }
     }
 
     /// Gets `target`, which the gate has let through. Dropping the future ends the connection.
-    pub(crate) async fn fetch(&self, target: &Target) -> Result<Fetched, FetchError> {
-        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.total_timeout };
-        timeout(self.limits.total_timeout, self.follow(target.clone())).await.map_err(late)?
+    pub(crate) async fn fetch(&self, target: &FetchUrl) -> Result<FetchedPage, FetchError> {
+        let timed_out =
+            |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.total_timeout };
+        timeout(self.limits.total_timeout, self.follow_redirects(target.clone())).await.map_err(timed_out)?
     }
 
-    async fn follow(&self, asked: Target) -> Result<Fetched, FetchError> {
-        let mut target = asked.clone();
-        for _ in 0..=REDIRECTS {
-            let Answer { response, _task } = self.ask(&target).await?;
+    async fn follow_redirects(&self, requested: FetchUrl) -> Result<FetchedPage, FetchError> {
+        let mut target = requested.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let OpenResponse { response, _task } = self.request(&target).await?;
             let status = response.status();
-            let location = text(&response, LOCATION);
+            let location = header_text(&response, LOCATION);
             if status.is_redirection() && !location.is_empty() {
                 let from = target.url.to_string();
                 let next = target
-                    .redirected(&location)
+                    .resolve_redirect(&location)
                     .map_err(|detail| FetchError::BadRedirect { from: from.clone(), detail })?;
                 // The rule that covers the first host and port covers them to the end.
-                if !next.is_beside(&asked) && !(self.url_policy)(next.url.as_str()) {
+                if !next.shares_permission_with(&requested) && !(self.url_policy)(next.url.as_str()) {
                     return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
                 }
                 target = next;
@@ -167,32 +167,32 @@ impl Fetcher {
             if !status.is_success() {
                 return Err(FetchError::Status { url: target.url.into(), status });
             }
-            return self.read(target, response).await;
+            return self.read_body(target, response).await;
         }
-        Err(FetchError::TooManyRedirects { url: asked.url.into() })
+        Err(FetchError::TooManyRedirects { url: requested.url.into() })
     }
 
-    async fn ask(&self, target: &Target) -> Result<Answer, FetchError> {
-        let late =
-            |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.response_timeout };
-        timeout(self.limits.response_timeout, self.exchange(target)).await.map_err(late)?
+    async fn request(&self, target: &FetchUrl) -> Result<OpenResponse, FetchError> {
+        let timed_out =
+            |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.response_timeout };
+        timeout(self.limits.response_timeout, self.send_request(target)).await.map_err(timed_out)?
     }
 
-    async fn exchange(&self, target: &Target) -> Result<Answer, FetchError> {
-        let broken = |error: hyper::Error| broken(target, &error);
-        let mut request = Request::get(target.path())
+    async fn send_request(&self, target: &FetchUrl) -> Result<OpenResponse, FetchError> {
+        let broken = |error: hyper::Error| broken_error(target, &error);
+        let mut request = Request::get(target.path_and_query())
             .header(HOST, target.authority())
             .header(USER_AGENT, concat!("ibeam/", env!("CARGO_PKG_VERSION")))
-            .header(ACCEPT, ACCEPTED)
+            .header(ACCEPT, ACCEPT_HEADER)
             .header(ACCEPT_ENCODING, "identity");
-        let stream: Box<dyn Stream> = if target.secure {
+        let stream: Box<dyn Stream> = if target.is_secure {
             let tunnel = self.dialer.tunnel(&target.host, target.port).await?;
-            self.secured(target, tunnel).await?
+            self.connect_tls(target, tunnel).await?
         } else {
-            let opened = self.dialer.plain(&target.host, target.port).await?;
-            if let Some(via) = opened.via {
+            let opened = self.dialer.connect_plain(&target.host, target.port).await?;
+            if let Some(route) = opened.route {
                 request = request.uri(target.url.as_str());
-                if let Some(authorization) = via.authorization {
+                if let Some(authorization) = route.authorization {
                     request = request.header(PROXY_AUTHORIZATION, authorization);
                 }
             }
@@ -200,18 +200,22 @@ impl Fetcher {
         };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        let task = Task::spawn(connection);
+        let task = AbortOnDrop::spawn(connection);
         let request = request.body(Empty::<Bytes>::new()).map_err(|error| FetchError::Broken {
             host: target.host.to_string(),
             detail: error.to_string(),
         })?;
         let response = sender.send_request(request).await.map_err(broken)?;
-        Ok(Answer { response, _task: task })
+        Ok(OpenResponse { response, _task: task })
     }
 
-    async fn secured(&self, target: &Target, stream: Box<dyn Stream>) -> Result<Box<dyn Stream>, FetchError> {
+    async fn connect_tls(
+        &self,
+        target: &FetchUrl,
+        stream: Box<dyn Stream>,
+    ) -> Result<Box<dyn Stream>, FetchError> {
         let failed = |detail: String| FetchError::Tls { host: target.host.to_string(), detail };
-        let config = self.config().map_err(failed)?;
+        let config = self.tls_config().map_err(failed)?;
         let name = target.host.to_string();
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|error| failed(error.to_string()))?;
@@ -219,57 +223,63 @@ impl Fetcher {
         Ok(Box::new(connected.map_err(|error| failed(error.to_string()))?))
     }
 
-    fn config(&self) -> Result<Arc<ClientConfig>, String> {
-        if let Some(made) = self.made.get() {
-            return Ok(Arc::clone(made));
+    fn tls_config(&self) -> Result<Arc<ClientConfig>, String> {
+        if let Some(config) = self.tls_config.get() {
+            return Ok(Arc::clone(config));
         }
-        let mut config = (self.tls)()?;
+        let mut config = (self.tls_factory)()?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Arc::clone(self.made.get_or_init(|| Arc::new(config))))
+        Ok(Arc::clone(self.tls_config.get_or_init(|| Arc::new(config))))
     }
 
-    async fn read(&self, target: Target, response: Response<Incoming>) -> Result<Fetched, FetchError> {
-        let encoding = text(&response, CONTENT_ENCODING);
+    async fn read_body(
+        &self,
+        target: FetchUrl,
+        response: Response<Incoming>,
+    ) -> Result<FetchedPage, FetchError> {
+        let encoding = header_text(&response, CONTENT_ENCODING);
         if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
             return Err(FetchError::Encoding { url: target.url.into(), encoding });
         }
-        let content_type = text(&response, CONTENT_TYPE);
-        let length: Option<u64> = text(&response, CONTENT_LENGTH).parse().ok();
+        let content_type = header_text(&response, CONTENT_TYPE);
+        let length: Option<u64> = header_text(&response, CONTENT_LENGTH).parse().ok();
         let mut body = response.into_body();
         let mut bytes = Vec::new();
-        let mut rest = Rest::Nothing;
+        let mut unread = UnreadBody::None;
         loop {
-            let late =
-                |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.limits.idle_timeout };
-            let Some(frame) = timeout(self.limits.idle_timeout, body.frame()).await.map_err(late)? else {
+            let timed_out =
+                |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.idle_timeout };
+            let Some(frame) = timeout(self.limits.idle_timeout, body.frame()).await.map_err(timed_out)?
+            else {
                 break;
             };
-            let frame = frame.map_err(|error| broken(&target, &error))?;
+            let frame = frame.map_err(|error| broken_error(&target, &error))?;
             let Some(chunk) = frame.data_ref() else { continue };
-            let room = self.limits.body_bytes.saturating_sub(bytes.len());
-            bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
-            if chunk.len() > room {
+            let remaining = self.limits.body_bytes.saturating_sub(bytes.len());
+            bytes.extend_from_slice(chunk.get(..remaining).unwrap_or(chunk));
+            if chunk.len() > remaining {
                 let read = bytes.len() as u64;
-                rest = length.map_or(Rest::Unknown, |length| Rest::Bytes(length.saturating_sub(read)));
+                unread = length
+                    .map_or(UnreadBody::Unknown, |length| UnreadBody::Bytes(length.saturating_sub(read)));
                 break;
             }
         }
-        Ok(Fetched { url: target.url.into(), content_type, bytes, rest })
+        Ok(FetchedPage { url: target.url.into(), content_type, bytes, unread })
     }
 }
 
 /// The head of an answer; its body comes as long as the task lives.
-struct Answer {
+struct OpenResponse {
     response: Response<Incoming>,
-    _task: Task,
+    _task: AbortOnDrop,
 }
 
-fn broken(target: &Target, error: &hyper::Error) -> FetchError {
+fn broken_error(target: &FetchUrl, error: &hyper::Error) -> FetchError {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     FetchError::Broken { host: target.host.to_string(), detail: format!("{error}{cause}") }
 }
 
-fn text(response: &Response<Incoming>, name: HeaderName) -> String {
+fn header_text(response: &Response<Incoming>, name: HeaderName) -> String {
     let value = response.headers().get(name).and_then(|value| value.to_str().ok());
     value.unwrap_or_default().trim().to_owned()
 }

@@ -10,14 +10,13 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::address::check_public;
-use crate::dial::Dialer;
+use crate::dialer::{AbortOnDrop, Dialer};
 use crate::pin::PinnedHosts;
+use crate::public_address::check_public;
 use crate::resolver::Resolver;
-use crate::task::Task;
-use crate::upstream::UpstreamProxies;
+use crate::upstream_proxy::UpstreamProxies;
 
-pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a site does with a request.
 pub(crate) enum Reply {
@@ -48,7 +47,7 @@ impl Reply {
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
-    _task: Task,
+    _task: AbortOnDrop,
 }
 
 impl Site {
@@ -65,11 +64,11 @@ impl Site {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (seen, reply) = (Arc::clone(&requests), Arc::new(reply));
-        let task = Task::spawn(async move {
+        let task = AbortOnDrop::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
                 let (seen, reply) = (Arc::clone(&seen), Arc::clone(&reply));
-                tokio::spawn(async move { drop(converse(client, &seen, &*reply).await) });
+                tokio::spawn(async move { drop(serve_client(client, &seen, &*reply).await) });
             }
         });
         Self { address, requests, _task: task }
@@ -82,7 +81,7 @@ impl Site {
 }
 
 /// Reads a head, then replies.
-pub(crate) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+pub(crate) async fn serve_client<S: AsyncRead + AsyncWrite + Unpin>(
     mut client: S,
     seen: &Mutex<Vec<String>>,
     reply: &(dyn Fn(&str) -> Reply + Send + Sync),
@@ -116,7 +115,7 @@ pub(crate) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
 #[derive(Default)]
 pub(crate) struct Fickle {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
-    asked: Mutex<Vec<String>>,
+    queried: Mutex<Vec<String>>,
 }
 
 impl Fickle {
@@ -124,17 +123,17 @@ impl Fickle {
     pub(crate) fn new(answers: &[&str]) -> Arc<Self> {
         let answer = |text: &&str| text.split(' ').map(|address| address.parse().unwrap()).collect();
         let answers = Mutex::new(answers.iter().map(answer).collect());
-        Arc::new(Self { answers, asked: Mutex::default() })
+        Arc::new(Self { answers, queried: Mutex::default() })
     }
 
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn queried_names(&self) -> Vec<String> {
+        self.queried.lock().unwrap().clone()
     }
 }
 
 impl Resolver for Fickle {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.queried.lock().unwrap().push(name.to_owned());
         let answer = self.answers.lock().unwrap().pop_front();
         Box::pin(async move { answer.ok_or_else(|| io::Error::other("no such name here")) })
     }
@@ -151,7 +150,7 @@ pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> PinnedHosts {
 
 /// A dialer of these pins that knows no other names.
 pub(crate) fn dialer(pinned: &[(&str, SocketAddr)]) -> Arc<Dialer> {
-    Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), UpstreamProxies::none(), PATIENT))
+    Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), UpstreamProxies::none(), LONG_TIMEOUT))
 }
 
 /// The address that stands for a public one.
@@ -159,7 +158,7 @@ pub(crate) const STAND_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A dialer that takes `STAND_IN` for public, and goes by `resolver`.
 pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: UpstreamProxies) -> Dialer {
-    let mut dialer = Dialer::new(resolver, PinnedHosts::default(), Vec::new(), upstream, PATIENT);
+    let mut dialer = Dialer::new(resolver, PinnedHosts::default(), Vec::new(), upstream, LONG_TIMEOUT);
     dialer.check = |address| if address == STAND_IN { Ok(()) } else { check_public(address) };
     dialer
 }

@@ -11,29 +11,29 @@ use crate::host;
 /// A grant that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` cannot be granted: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
+    "`{text}` cannot be granted: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
 )]
 pub struct InvalidGrant {
     /// As given.
-    pub given: String,
+    pub text: String,
     /// What is wrong with it.
     pub detail: String,
 }
 
-/// Hosts and ports that commands may reach. Prints as it is written.
+/// HostPattern and ports that commands may reach. Prints as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    hosts: Hosts,
+    hosts: HostPattern,
     /// `None` is every port.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
-    Every,
+enum HostPattern {
+    Any,
     /// Every name below this one, and not itself.
-    Below(String),
-    One(Host),
+    Subdomains(String),
+    Exact(Host),
 }
 
 impl Grant {
@@ -58,47 +58,47 @@ impl Grant {
     }
 
     /// Returns the hosts of a `WebFetch` token, and the port that it names.
-    fn parse_token(token: &str) -> Result<(Hosts, Option<u16>), InvalidGrant> {
-        let bad = |detail: String| InvalidGrant { given: token.to_owned(), detail };
+    fn parse_token(token: &str) -> Result<(HostPattern, Option<u16>), InvalidGrant> {
+        let bad = |detail: String| InvalidGrant { text: token.to_owned(), detail };
         let (domain, port) = match token.rsplit_once(':') {
             // `https://a` has no port.
             Some((domain, port)) if !port.starts_with('/') => (domain, Some(port)),
             Some(_) | None => (token, None),
         };
         let port = port.map(|port| parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))).transpose()?;
-        Ok((Hosts::parse(domain).map_err(bad)?, port))
+        Ok((HostPattern::parse(domain).map_err(bad)?, port))
     }
 
     fn covers(&self, host: &Host, port: u16) -> bool {
         self.port.is_none_or(|own| own == port)
             && match (&self.hosts, host) {
-                (Hosts::Every, _) => true,
-                (Hosts::One(own), host) => own == host,
-                (Hosts::Below(parent), Host::Domain(name)) => name
+                (HostPattern::Any, _) => true,
+                (HostPattern::Exact(own), host) => own == host,
+                (HostPattern::Subdomains(parent), Host::Domain(name)) => name
                     .strip_suffix(parent.as_str())
                     .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
-                (Hosts::Below(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
+                (HostPattern::Subdomains(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
             }
     }
 }
 
-impl Hosts {
+impl HostPattern {
     fn parse(text: &str) -> Result<Self, String> {
         if text == "*" {
-            return Ok(Self::Every);
+            return Ok(Self::Any);
         }
-        let not_plain = |text: &str| match Host::parse(text) {
+        let not_canonical = |text: &str| match Host::parse(text) {
             Ok(host) if host.to_string() != text => format!("write the host as `{host}`"),
             Ok(_) | Err(_) if text.contains("://") => "it has a scheme".to_owned(),
             Ok(_) | Err(_) => format!("`{text}` is no host"),
         };
         match text.strip_prefix("*.") {
-            Some(parent) => match host::plain(parent) {
-                Some(Host::Domain(parent)) => Ok(Self::Below(parent)),
+            Some(parent) => match host::parse_canonical(parent) {
+                Some(Host::Domain(parent)) => Ok(Self::Subdomains(parent)),
                 Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("no names lie below an address".to_owned()),
-                None => Err(not_plain(parent)),
+                None => Err(not_canonical(parent)),
             },
-            None => host::plain(text).map(Self::One).ok_or_else(|| not_plain(text)),
+            None => host::parse_canonical(text).map(Self::Exact).ok_or_else(|| not_canonical(text)),
         }
     }
 }
@@ -114,7 +114,7 @@ impl FromStr for Grant {
     type Err = InvalidGrant;
 
     fn from_str(given: &str) -> Result<Self, InvalidGrant> {
-        let bad = |detail: String| InvalidGrant { given: given.to_owned(), detail };
+        let bad = |detail: String| InvalidGrant { text: given.to_owned(), detail };
         let text = given.trim();
         if text.contains("://") || text.contains('/') {
             return Err(bad("it is an address of the web; only host and port count".to_owned()));
@@ -129,16 +129,16 @@ impl FromStr for Grant {
             return Err(bad("an IPv6 address stands in brackets: `[::1]:8080`".to_owned()));
         }
         let port = parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))?;
-        Ok(Self { hosts: Hosts::parse(hosts).map_err(bad)?, port: Some(port) })
+        Ok(Self { hosts: HostPattern::parse(hosts).map_err(bad)?, port: Some(port) })
     }
 }
 
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hosts {
-            Hosts::Every => write!(f, "*")?,
-            Hosts::Below(parent) => write!(f, "*.{parent}")?,
-            Hosts::One(host) => write!(f, "{host}")?,
+            HostPattern::Any => write!(f, "*")?,
+            HostPattern::Subdomains(parent) => write!(f, "*.{parent}")?,
+            HostPattern::Exact(host) => write!(f, "{host}")?,
         }
         match self.port {
             Some(port) => write!(f, ":{port}"),
@@ -149,10 +149,10 @@ impl fmt::Display for Grant {
 
 /// What grants say of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Granted {
-    Yes,
+pub(crate) enum GrantDecision {
+    Allowed,
     /// Nothing grants it.
-    No,
+    NotGranted,
     /// Something denies it.
     Denied,
 }
@@ -167,12 +167,12 @@ pub struct Grants {
 }
 
 impl Grants {
-    pub(crate) fn judge(&self, host: &Host, port: u16) -> Granted {
+    pub(crate) fn decide(&self, host: &Host, port: u16) -> GrantDecision {
         let covered = |grants: &[Grant]| grants.iter().any(|grant| grant.covers(host, port));
         match (covered(&self.deny), covered(&self.allow)) {
-            (true, _) => Granted::Denied,
-            (false, true) => Granted::Yes,
-            (false, false) => Granted::No,
+            (true, _) => GrantDecision::Denied,
+            (false, true) => GrantDecision::Allowed,
+            (false, false) => GrantDecision::NotGranted,
         }
     }
 
@@ -184,8 +184,8 @@ impl Grants {
     /// The addresses granted by number; only those of them that are no name may be private.
     pub fn addresses(&self) -> Vec<(IpAddr, u16)> {
         let address = |grant: &Grant| match &grant.hosts {
-            Hosts::One(host) => Some((host::literal(host)?, grant.port?)),
-            Hosts::Every | Hosts::Below(_) => None,
+            HostPattern::Exact(host) => Some((host::ip_address(host)?, grant.port?)),
+            HostPattern::Any | HostPattern::Subdomains(_) => None,
         };
         self.allow.iter().filter_map(address).collect()
     }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Grant, Granted, Grants};
+use super::{Grant, GrantDecision, Grants};
 use crate::host;
 
 #[track_caller]
@@ -16,8 +16,8 @@ fn check(grants: &[&str], place: &str, expect: bool) {
     let (name, port) = place.rsplit_once(':').unwrap();
     let allow = grants.iter().map(|grant| grant.parse().unwrap()).collect();
     let grants = Grants { allow, deny: Vec::new() };
-    let granted = grants.judge(&host::plain(name).unwrap(), port.parse().unwrap());
-    assert_eq!(granted, if expect { Granted::Yes } else { Granted::No }, "{place}");
+    let granted = grants.decide(&host::parse_canonical(name).unwrap(), port.parse().unwrap());
+    assert_eq!(granted, if expect { GrantDecision::Allowed } else { GrantDecision::NotGranted }, "{place}");
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn a_star_is_every_name_below_and_a_lone_one_every_host() {
 fn a_domain_of_web_fetch_is_its_two_ports_and_a_denied_one_every_port() {
     let allow = Grant::for_pages("*").unwrap();
     let grants = Grants { allow, deny: vec![Grant::for_every_port("*.evil.test").unwrap()] };
-    let judged = |name: &str, port| grants.judge(&host::plain(name).unwrap(), port);
-    assert_eq!([judged("a.test", 80), judged("a.test", 443)], [Granted::Yes; 2]);
-    assert_eq!(judged("a.test", 22), Granted::No);
-    assert_eq!([judged("a.evil.test", 443), judged("a.evil.test", 22)], [Granted::Denied; 2]);
+    let judged = |name: &str, port| grants.decide(&host::parse_canonical(name).unwrap(), port);
+    assert_eq!([judged("a.test", 80), judged("a.test", 443)], [GrantDecision::Allowed; 2]);
+    assert_eq!(judged("a.test", 22), GrantDecision::NotGranted);
+    assert_eq!([judged("a.evil.test", 443), judged("a.evil.test", 22)], [GrantDecision::Denied; 2]);
     assert!(Grant::for_pages("https://a").is_err());
 }
 
@@ -61,9 +61,12 @@ fn a_domain_of_web_fetch_is_its_two_ports_and_a_denied_one_every_port() {
 fn a_port_that_a_token_of_web_fetch_names_is_the_only_one() {
     let allow = Grant::for_pages("a.test:8080").unwrap();
     let grants = Grants { allow, deny: vec![Grant::for_every_port("a.test:22").unwrap()] };
-    let judged = |port| grants.judge(&host::plain("a.test").unwrap(), port);
-    assert_eq!([judged(8080), judged(80), judged(443)], [Granted::Yes, Granted::No, Granted::No]);
-    assert_eq!(judged(22), Granted::Denied);
+    let judged = |port| grants.decide(&host::parse_canonical("a.test").unwrap(), port);
+    assert_eq!(
+        [judged(8080), judged(80), judged(443)],
+        [GrantDecision::Allowed, GrantDecision::NotGranted, GrantDecision::NotGranted]
+    );
+    assert_eq!(judged(22), GrantDecision::Denied);
     for token in ["a.test:", "a.test:0", "a.test:65536", "a.test:x", "a.test:+80"] {
         assert!(Grant::for_pages(token).is_err() && Grant::for_every_port(token).is_err(), "{token}");
     }
@@ -112,8 +115,8 @@ proptest! {
 
     #[test]
     fn a_grant_for_one_name_reaches_no_other(one in "[a-z.-]{1,12}", other in "[a-z.-]{1,12}") {
-        if let (Ok(grant), Some(host)) = (format!("{one}:443").parse::<Grant>(), host::plain(&other)) {
-            prop_assert_eq!(grant.covers(&host, 443), host::plain(&one).is_some_and(|one| one == host));
+        if let (Ok(grant), Some(host)) = (format!("{one}:443").parse::<Grant>(), host::parse_canonical(&other)) {
+            prop_assert_eq!(grant.covers(&host, 443), host::parse_canonical(&one).is_some_and(|one| one == host));
         }
     }
 }

@@ -6,23 +6,24 @@ use url::Host;
 ///
 /// `None` where it has another spelling than the one that every reader knows: `0x7f.1` and `2130706433` are
 /// 127.0.0.1 to some, and `é` is `xn--9ca` to others.
-pub(crate) fn plain(text: &str) -> Option<Host> {
+pub(crate) fn parse_canonical(text: &str) -> Option<Host> {
     let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let host = Host::parse(&text).ok()?;
-    let labels = |name: &str| name.split('.').all(|label| !label.is_empty() && label.chars().all(of_names));
-    let is_plain = match &host {
+    let labels =
+        |name: &str| name.split('.').all(|label| !label.is_empty() && label.chars().all(is_name_char));
+    let is_canonical = match &host {
         Host::Domain(name) => labels(name) && name.len() <= 253,
         Host::Ipv4(_) | Host::Ipv6(_) => true,
     };
-    (is_plain && host.to_string() == text).then_some(host)
+    (is_canonical && host.to_string() == text).then_some(host)
 }
 
-fn of_names(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
 /// The address that the host is, where it is no name.
-pub(crate) fn literal(host: &Host) -> Option<std::net::IpAddr> {
+pub(crate) fn ip_address(host: &Host) -> Option<std::net::IpAddr> {
     match host {
         Host::Domain(_) => None,
         Host::Ipv4(address) => Some((*address).into()),
@@ -32,11 +33,11 @@ pub(crate) fn literal(host: &Host) -> Option<std::net::IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::parse_canonical;
 
     #[track_caller]
     fn check(text: &str, expect: Option<&str>) {
-        assert_eq!(plain(text).map(|host| host.to_string()).as_deref(), expect, "{text:?}");
+        assert_eq!(parse_canonical(text).map(|host| host.to_string()).as_deref(), expect, "{text:?}");
     }
 
     #[test]

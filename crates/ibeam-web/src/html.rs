@@ -16,37 +16,37 @@ use markup5ever_rcdom::{Node, NodeData, RcDom};
 use tokio::sync::oneshot;
 use url::Url;
 
-use crate::table::{name, table};
+use crate::html_table::{element_name, table_handler};
 
 /// Elements that hold nothing to read.
 const SKIPPED: [&str; 9] =
     ["script", "style", "noscript", "template", "iframe", "svg", "canvas", "object", "head"];
 /// Elements that begin each line inside them anew, so that their depth multiplies what is in them.
 const INDENTING: [&str; 4] = ["blockquote", "ul", "ol", "li"];
-/// Levels that are walked, an indenting one counted as `INDENT`; honest pages have some dozens.
-const DEPTH: usize = 200;
-const INDENT: usize = 8;
+/// Levels that are walked, an indenting one counted as `INDENT_DEPTH`; honest pages have some dozens.
+const MAX_DEPTH: usize = 200;
+const INDENT_DEPTH: usize = 8;
 /// Levels at which the parser stops: it looks through all of them at each tag.
-const PARSED_DEPTH: usize = 10 * DEPTH;
+const MAX_PARSED_DEPTH: usize = 10 * MAX_DEPTH;
 /// Nodes that are walked; they make far more text than a model is given.
-const NODES: usize = 100_000;
+const MAX_NODES: usize = 100_000;
 /// Tags that are parsed, half of them closing ones: a node takes a hundred times the memory of its tag.
-const TAGS: usize = 2 * NODES;
+const MAX_TAGS: usize = 2 * MAX_NODES;
 /// Bytes of text that are walked.
-const TEXT: usize = 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of an address that is made whole.
-const ADDRESS: usize = 2048;
-/// Enough for `DEPTH` levels of the converter's recursion.
-const STACK: usize = 16 * 1024 * 1024;
+const MAX_URL_BYTES: usize = 2048;
+/// Enough for `MAX_DEPTH` levels of the converter's recursion.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes between two looks at how deep it is and whether anybody waits.
-const CHUNK: usize = 4 * 1024;
+const CHUNK_BYTES: usize = 4 * 1024;
 
 /// A page in Markdown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Markdown {
     pub(crate) text: String,
     /// Nothing was left out because there was too much of it.
-    pub(crate) whole: bool,
+    pub(crate) is_complete: bool,
 }
 
 /// Converts a page; links are made whole by `base`. Cancel safe: dropping the future ends the work soon.
@@ -54,37 +54,37 @@ pub(crate) struct Markdown {
 /// # Errors
 /// One sentence.
 pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<Markdown, String> {
-    let waiting = Arc::new(AtomicBool::new(true));
-    let _given_up = GivesUp(Arc::clone(&waiting));
+    let is_wanted = Arc::new(AtomicBool::new(true));
+    let _cancel = CancelOnDrop(Arc::clone(&is_wanted));
     let (sender, receiver) = oneshot::channel();
-    let work = move || drop(sender.send(convert(&html, base.as_ref(), &waiting)));
-    let thread = std::thread::Builder::new().name("html".to_owned()).stack_size(STACK).spawn(work);
+    let work = move || drop(sender.send(convert(&html, base.as_ref(), &is_wanted)));
+    let thread = std::thread::Builder::new().name("html".to_owned()).stack_size(STACK_BYTES).spawn(work);
     thread.map_err(|error| error.to_string())?;
     receiver.await.map_err(|error| error.to_string())?
 }
 
-struct GivesUp(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for GivesUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
-fn convert(html: &str, base: Option<&Url>, waiting: &AtomicBool) -> Result<Markdown, String> {
+fn convert(html: &str, base: Option<&Url>, is_wanted: &AtomicBool) -> Result<Markdown, String> {
     let options = TreeBuilderOpts { scripting_enabled: true, ..TreeBuilderOpts::default() };
     let mut parser =
         parse_document(RcDom::default(), ParseOpts { tree_builder: options, ..ParseOpts::default() });
-    let (mut left, mut tags) = (html, 0);
-    while !left.is_empty() {
-        if !waiting.load(Ordering::Relaxed) {
+    let (mut remaining, mut tags) = (html, 0);
+    while !remaining.is_empty() {
+        if !is_wanted.load(Ordering::Relaxed) {
             return Err("nobody waits any more".to_owned());
         }
-        let (chunk, rest) = left.split_at(left.floor_char_boundary(CHUNK));
+        let (chunk, rest) = remaining.split_at(remaining.floor_char_boundary(CHUNK_BYTES));
         tags += chunk.bytes().filter(|byte| *byte == b'<').count();
         parser.process(StrTendril::from(chunk));
-        left = rest;
-        if tags > TAGS || depth_of_end(&parser.tokenizer.sink.sink.document) > PARSED_DEPTH {
+        remaining = rest;
+        if tags > MAX_TAGS || depth_of_end(&parser.tokenizer.sink.sink.document) > MAX_PARSED_DEPTH {
             break;
         }
     }
@@ -97,12 +97,12 @@ fn convert(html: &str, base: Option<&Url>, waiting: &AtomicBool) -> Result<Markd
         ..Options::default()
     };
     let converter = htmd::HtmlToMarkdown::builder().options(options).skip_tags(SKIPPED.to_vec());
-    let body = converter.add_handler(vec!["table"], table).build().tree_to_markdown(&document);
+    let body = converter.add_handler(vec!["table"], table_handler).build().tree_to_markdown(&document);
     let text = match trimmed.title {
         Some(title) if !body.starts_with("# ") => format!("# {title}\n\n{body}"),
         Some(_) | None => body,
     };
-    Ok(Markdown { text, whole: trimmed.whole && left.is_empty() })
+    Ok(Markdown { text, is_complete: trimmed.is_complete && remaining.is_empty() })
 }
 
 /// The levels above what was parsed last.
@@ -113,30 +113,30 @@ fn depth_of_end(document: &Rc<Node>) -> usize {
 
 struct Trimmed {
     title: Option<String>,
-    whole: bool,
+    is_complete: bool,
 }
 
 /// Leaves out what is too deep or too much, makes links whole, and finds the title.
 fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
-    let mut trimmed = Trimmed { title: None, whole: true };
+    let mut trimmed = Trimmed { title: None, is_complete: true };
     let (mut nodes, mut text) = (0, 0);
     let mut open = vec![(Rc::clone(document), 0)];
     while let Some((node, depth)) = open.pop() {
         nodes += 1;
         let mut children = node.children.borrow_mut();
-        let name = name(&node);
+        let name = element_name(&node);
         match &node.data {
             NodeData::Element { attrs, .. } => match name {
-                "title" if trimmed.title.is_none() => trimmed.title = text_of(&children),
-                "a" => link(attrs, "href", base),
-                "img" => link(attrs, "src", base),
+                "title" if trimmed.title.is_none() => trimmed.title = title_text(&children),
+                "a" => resolve_link(attrs, "href", base),
+                "img" => resolve_link(attrs, "src", base),
                 _ => {}
             },
             NodeData::Text { contents } => {
                 text += contents.borrow().len();
-                if text > TEXT {
+                if text > MAX_TEXT_BYTES {
                     contents.borrow_mut().clear();
-                    trimmed.whole = false;
+                    trimmed.is_complete = false;
                 }
             }
             NodeData::Document
@@ -147,18 +147,18 @@ fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
         if SKIPPED.contains(&name) && name != "head" {
             children.clear();
         }
-        let room = if depth < DEPTH { NODES.saturating_sub(nodes) } else { 0 };
-        trimmed.whole &= children.len() <= room;
-        children.truncate(room);
-        let below = depth + if INDENTING.contains(&name) { INDENT } else { 1 };
+        let limit = if depth < MAX_DEPTH { MAX_NODES.saturating_sub(nodes) } else { 0 };
+        trimmed.is_complete &= children.len() <= limit;
+        children.truncate(limit);
+        let child_depth = depth + if INDENTING.contains(&name) { INDENT_DEPTH } else { 1 };
         // The first child is looked at first, so that what is left out is the end of the page.
-        open.extend(children.iter().rev().map(|child| (Rc::clone(child), below)));
+        open.extend(children.iter().rev().map(|child| (Rc::clone(child), child_depth)));
     }
     trimmed
 }
 
 /// The text of a title, on one line.
-fn text_of(children: &[Rc<Node>]) -> Option<String> {
+fn title_text(children: &[Rc<Node>]) -> Option<String> {
     let texts = children.iter().filter_map(|child| match &child.data {
         NodeData::Text { contents } => Some(contents.borrow().to_string()),
         NodeData::Document
@@ -173,18 +173,18 @@ fn text_of(children: &[Rc<Node>]) -> Option<String> {
 }
 
 /// Makes the address in an attribute whole, and drops one that is data instead of an address.
-fn link(attributes: &std::cell::RefCell<Vec<html5ever::Attribute>>, name: &str, base: Option<&Url>) {
+fn resolve_link(attributes: &std::cell::RefCell<Vec<html5ever::Attribute>>, name: &str, base: Option<&Url>) {
     for attribute in attributes.borrow_mut().iter_mut().filter(|attribute| &*attribute.name.local == name) {
-        let whole = match attribute.value.trim() {
+        let url = match attribute.value.trim() {
             data if data.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) => String::new(),
-            // A place on the same page.
-            place if place.starts_with('#') => continue,
+            // A fragment on the same page.
+            fragment if fragment.starts_with('#') => continue,
             relative => match base.map(|base| base.join(relative)) {
-                Some(Ok(whole)) if whole.as_str().len() <= ADDRESS => whole.into(),
+                Some(Ok(url)) if url.as_str().len() <= MAX_URL_BYTES => url.into(),
                 Some(Ok(_) | Err(_)) | None => continue,
             },
         };
-        attribute.value = whole.into();
+        attribute.value = url.into();
     }
 }
 

@@ -65,15 +65,15 @@ fn tables_keep_their_rows_and_those_for_looks_their_content() {
 fn a_page_that_is_too_deep_or_too_wide_is_cut() {
     for open in ["<div>", "<b>", "<blockquote>", "<ul><li>", "<table><tr><td>"] {
         let deep = converted(&format!("<p>begin{}deep", open.repeat(4_000)));
-        assert!(deep.text.contains("begin") && !deep.whole, "{open}");
+        assert!(deep.text.contains("begin") && !deep.is_complete, "{open}");
         assert!(deep.text.len() < 10_000, "{open}: {}", deep.text.len());
     }
     for item in ["<b>a</b>", "<i>a</i><em>b</em>", "<p>a", "<br>", "<li>a"] {
         let wide = converted(&format!("<p>begin</p>{}<p>end", item.repeat(5_000)));
-        assert!(wide.text.contains("begin") && wide.text.ends_with("end") && wide.whole, "{item}");
+        assert!(wide.text.contains("begin") && wide.text.ends_with("end") && wide.is_complete, "{item}");
     }
     let tags = converted(&format!("<p>begin{}<p>end", "<br>".repeat(201_000)));
-    assert!(tags.text.contains("begin") && !tags.text.contains("end") && !tags.whole);
+    assert!(tags.text.contains("begin") && !tags.text.contains("end") && !tags.is_complete);
 }
 
 #[test]

@@ -4,32 +4,29 @@
 //! checked one is connected to. Refuses to decide what is permitted, to read the environment, and to know the other
 //! tools, providers and the sandbox.
 
-mod address;
-mod dial;
-mod environment;
+mod dialer;
 mod fetch;
+mod fetch_url;
 #[cfg(test)]
 mod fixture;
 mod grant;
 mod host;
 mod html;
+mod html_table;
 mod page;
 mod pin;
 mod proxy;
+mod public_address;
 mod resolver;
-mod table;
-mod target;
-mod task;
-mod upstream;
+mod upstream_proxy;
 mod web_fetch;
 
-pub use address::{NonPublicAddress, check_public};
-pub use dial::{DialError, Dialer};
-pub use environment::proxy_environment;
+pub use dialer::{DialError, Dialer};
 pub use fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
 pub use grant::{Grant, Grants, InvalidGrant};
 pub use pin::{InvalidPin, PinnedHosts};
-pub use proxy::EgressProxy;
+pub use proxy::{EgressProxy, proxy_environment};
+pub use public_address::{NonPublicAddress, check_public};
 pub use resolver::{Resolver, SystemResolver};
-pub use upstream::UpstreamProxies;
+pub use upstream_proxy::UpstreamProxies;
 pub use web_fetch::{WEB_FETCH_NAME, WebFetch};

@@ -9,13 +9,13 @@ use encoding_rs::Encoding;
 use ibeam_protocol::escape_invisible;
 use url::Url;
 
-use crate::fetch::{Fetched, Rest};
+use crate::fetch::{FetchedPage, UnreadBody};
 use crate::html;
 
 /// The longest that a page may take to be converted.
-const CONVERSION: Duration = Duration::from_secs(10);
+const CONVERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where a page says its charset, if it does.
-const PRESCAN: usize = 1024;
+const CHARSET_SCAN_BYTES: usize = 1024;
 
 /// Text of a page, and what is not in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-enum Form {
+enum PageFormat {
     Html,
     Text,
 }
@@ -33,36 +33,37 @@ enum Form {
 ///
 /// # Errors
 /// One sentence: what it is instead of text, or that it cannot be converted.
-pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String> {
-    let Fetched { url, content_type, bytes, mut rest } = fetched;
-    let (essence, charset) = taken_apart(&content_type);
-    let form = form(&essence, &bytes).ok_or_else(|| {
+pub(crate) async fn page_text(fetched: FetchedPage, limit: usize) -> Result<Page, String> {
+    let FetchedPage { url, content_type, bytes, mut unread } = fetched;
+    let (essence, charset) = parse_content_type(&content_type);
+    let format = page_format(&essence, &bytes).ok_or_else(|| {
         let what = if essence.is_empty() { "data of no declared type" } else { &essence };
         format!("`{url}` is {what}, not text; pages, text and JSON are fetched")
     })?;
-    let text = match form {
-        Form::Text => decoded(&bytes, charset.as_deref(), essence.ends_with("json")),
-        Form::Html => {
+    let text = match format {
+        PageFormat::Text => decode(&bytes, charset.as_deref(), essence.ends_with("json")),
+        PageFormat::Html => {
             let declared = charset.or_else(|| declared_charset(&bytes));
-            let html = decoded(&bytes, declared.as_deref(), false);
+            let html = decode(&bytes, declared.as_deref(), false);
             let base = Url::parse(&url).ok();
-            let converted = tokio::time::timeout(CONVERSION, html::markdown(html, base)).await;
-            let late =
-                |_| format!("`{url}` is too tangled to be converted within {} s", CONVERSION.as_secs());
-            let converted = converted.map_err(late)?;
+            let converted = tokio::time::timeout(CONVERSION_TIMEOUT, html::markdown(html, base)).await;
+            let timed_out = |_| {
+                format!("`{url}` is too tangled to be converted within {} s", CONVERSION_TIMEOUT.as_secs())
+            };
+            let converted = converted.map_err(timed_out)?;
             let converted = converted.map_err(|detail| format!("`{url}` cannot be converted: {detail}"))?;
-            if !converted.whole && rest == Rest::Nothing {
-                rest = Rest::Unknown;
+            if !converted.is_complete && unread == UnreadBody::None {
+                unread = UnreadBody::Unknown;
             }
             converted.text
         }
     };
     // Instructions can be hidden in characters that nobody sees on the page.
-    Ok(Page { text: shortened(escape_invisible(&text).into_owned(), limit, rest), url })
+    Ok(Page { text: shorten(escape_invisible(&text).into_owned(), limit, unread), url })
 }
 
 /// The type without its parameters, and its charset.
-fn taken_apart(content_type: &str) -> (String, Option<String>) {
+fn parse_content_type(content_type: &str) -> (String, Option<String>) {
     let mut parts = content_type.split(';').map(str::trim);
     let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
     let charset = parts.find_map(|part| {
@@ -72,7 +73,7 @@ fn taken_apart(content_type: &str) -> (String, Option<String>) {
     (essence, charset)
 }
 
-fn form(essence: &str, bytes: &[u8]) -> Option<Form> {
+fn page_format(essence: &str, bytes: &[u8]) -> Option<PageFormat> {
     const TEXTS: &[&str] = &[
         "application/json",
         "application/javascript",
@@ -92,12 +93,12 @@ fn form(essence: &str, bytes: &[u8]) -> Option<Form> {
         || essence.ends_with("+xml")
         || essence.ends_with("+yaml");
     match essence {
-        "text/html" | "application/xhtml+xml" => Some(Form::Html),
-        "" if looks_like_html(bytes) => Some(Form::Html),
-        "" if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0) => Some(Form::Text),
+        "text/html" | "application/xhtml+xml" => Some(PageFormat::Html),
+        "" if looks_like_html(bytes) => Some(PageFormat::Html),
+        "" if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0) => Some(PageFormat::Text),
         "image/svg+xml" => None,
         // What calls itself text and holds NULs is none, but for UTF-16, which says so at its beginning.
-        _ if is_text && (!bytes.contains(&0) || Encoding::for_bom(bytes).is_some()) => Some(Form::Text),
+        _ if is_text && (!bytes.contains(&0) || Encoding::for_bom(bytes).is_some()) => Some(PageFormat::Text),
         _ => None,
     }
 }
@@ -110,7 +111,7 @@ fn looks_like_html(bytes: &[u8]) -> bool {
 
 /// The charset that a page declares for itself, in `<meta charset=…>` or the older form of it.
 fn declared_charset(bytes: &[u8]) -> Option<String> {
-    let head = String::from_utf8_lossy(bytes.get(..PRESCAN).unwrap_or(bytes)).to_ascii_lowercase();
+    let head = String::from_utf8_lossy(bytes.get(..CHARSET_SCAN_BYTES).unwrap_or(bytes)).to_ascii_lowercase();
     head.split("<meta").skip(1).find_map(|meta| {
         let meta = meta.split('>').next()?;
         let (_, value) = meta.split_once("charset")?;
@@ -121,7 +122,7 @@ fn declared_charset(bytes: &[u8]) -> Option<String> {
 }
 
 /// A byte order mark decides, then the label, then what the bytes look like.
-fn decoded(bytes: &[u8], label: Option<&str>, json: bool) -> String {
+fn decode(bytes: &[u8], label: Option<&str>, json: bool) -> String {
     let labelled = label.and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = match labelled {
         // JSON is UTF-8 whatever its header says.
@@ -136,18 +137,18 @@ fn decoded(bytes: &[u8], label: Option<&str>, json: bool) -> String {
     encoding.decode(bytes).0.into_owned()
 }
 
-/// The first `limit` bytes, and a line about the rest.
-fn shortened(mut text: String, limit: usize, rest: Rest) -> String {
+/// The first `limit` bytes, and a note about the unread rest.
+fn shorten(mut text: String, limit: usize, unread: UnreadBody) -> String {
     let cut = text.len().saturating_sub(limit);
     if cut > 0 {
         text.truncate(text.floor_char_boundary(limit));
     }
-    let note = match (cut, rest) {
-        (0, Rest::Nothing) => return text,
-        (0, Rest::Bytes(more)) => format!("the page goes on for {more} bytes that were not read"),
-        (0, Rest::Unknown) => "the page goes on; the rest was not read".to_owned(),
-        (cut, Rest::Nothing) => format!("{cut} bytes of the text are left out"),
-        (cut, Rest::Bytes(_) | Rest::Unknown) => {
+    let note = match (cut, unread) {
+        (0, UnreadBody::None) => return text,
+        (0, UnreadBody::Bytes(more)) => format!("the page goes on for {more} bytes that were not read"),
+        (0, UnreadBody::Unknown) => "the page goes on; the rest was not read".to_owned(),
+        (cut, UnreadBody::None) => format!("{cut} bytes of the text are left out"),
+        (cut, UnreadBody::Bytes(_) | UnreadBody::Unknown) => {
             format!("{cut} bytes of the text are left out, and the rest of the page was not read")
         }
     };

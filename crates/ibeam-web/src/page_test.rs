@@ -1,26 +1,26 @@
-use super::page;
-use crate::fetch::{Fetched, Rest};
+use super::page_text;
+use crate::fetch::{FetchedPage, UnreadBody};
 
 /// The text of an answer with this type and body.
-fn text(content_type: &str, bytes: &[u8], limit: usize, rest: Rest) -> Result<String, String> {
+fn text(content_type: &str, bytes: &[u8], limit: usize, unread: UnreadBody) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let fetched = Fetched {
+    let fetched = FetchedPage {
         url: "http://a.test/".to_owned(),
         content_type: content_type.to_owned(),
         bytes: bytes.to_vec(),
-        rest,
+        unread,
     };
-    runtime.block_on(page(fetched, limit)).map(|page| page.text)
+    runtime.block_on(page_text(fetched, limit)).map(|page| page.text)
 }
 
 #[track_caller]
 fn check(content_type: &str, bytes: &[u8], expect: &str) {
-    assert_eq!(text(content_type, bytes, 1000, Rest::Nothing).as_deref(), Ok(expect), "{content_type}");
+    assert_eq!(text(content_type, bytes, 1000, UnreadBody::None).as_deref(), Ok(expect), "{content_type}");
 }
 
 #[track_caller]
 fn check_refused(content_type: &str, bytes: &[u8], detail: &str) {
-    let error = text(content_type, bytes, 1000, Rest::Nothing).unwrap_err();
+    let error = text(content_type, bytes, 1000, UnreadBody::None).unwrap_err();
     assert!(error.contains(detail), "{error}");
 }
 
@@ -70,7 +70,7 @@ fn a_charset_that_is_wrong_or_none_still_gives_text() {
     check("text/plain; charset=utf-8", b"caf\xe9", "caf\u{fffd}");
     check("text/html", b"<meta charset=><p>a", "a");
     assert!(
-        text("text/plain", b"Il \xe9tait une fois \xe0 la for\xeat", 1000, Rest::Nothing)
+        text("text/plain", b"Il \xe9tait une fois \xe0 la for\xeat", 1000, UnreadBody::None)
             .unwrap()
             .contains("for\u{ea}t")
     );
@@ -78,13 +78,19 @@ fn a_charset_that_is_wrong_or_none_still_gives_text() {
 
 #[test]
 fn what_is_left_out_is_told() {
-    let told = |limit, rest| text("text/plain", "h\u{e9}llo".as_bytes(), limit, rest).unwrap();
-    assert_eq!(told(6, Rest::Nothing), "h\u{e9}llo");
-    assert_eq!(told(2, Rest::Nothing), "h\n\n[4 bytes of the text are left out]\n");
-    assert_eq!(told(6, Rest::Bytes(7)), "h\u{e9}llo\n\n[the page goes on for 7 bytes that were not read]\n");
-    assert_eq!(told(6, Rest::Unknown), "h\u{e9}llo\n\n[the page goes on; the rest was not read]\n");
+    let shortened = |limit, unread| text("text/plain", "h\u{e9}llo".as_bytes(), limit, unread).unwrap();
+    assert_eq!(shortened(6, UnreadBody::None), "h\u{e9}llo");
+    assert_eq!(shortened(2, UnreadBody::None), "h\n\n[4 bytes of the text are left out]\n");
+    assert_eq!(
+        shortened(6, UnreadBody::Bytes(7)),
+        "h\u{e9}llo\n\n[the page goes on for 7 bytes that were not read]\n"
+    );
+    assert_eq!(
+        shortened(6, UnreadBody::Unknown),
+        "h\u{e9}llo\n\n[the page goes on; the rest was not read]\n"
+    );
     let both = "h\u{e9}\n\n[3 bytes of the text are left out, and the rest of the page was not read]\n";
-    assert_eq!(told(3, Rest::Unknown), both);
+    assert_eq!(shortened(3, UnreadBody::Unknown), both);
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl PinnedHosts {
     /// # Errors
     /// Which side cannot be read.
     pub fn insert(&mut self, name: &str, value: &str) -> Result<(), InvalidPin> {
-        let host = host::plain(name).ok_or_else(|| InvalidPin::Name { name: name.to_owned() })?;
+        let host = host::parse_canonical(name).ok_or_else(|| InvalidPin::Name { name: name.to_owned() })?;
         let pin = parse(value.trim()).ok_or_else(|| InvalidPin::Address { value: value.to_owned() })?;
         self.0.insert(host.to_string(), pin);
         Ok(())
@@ -78,10 +78,9 @@ mod tests {
     #[track_caller]
     fn check(value: &str, expect: Option<&str>) {
         let mut pins = PinnedHosts::default();
-        let pinned = pins
-            .insert("Docs.Example.test", value)
-            .ok()
-            .map(|()| pins.get(&host::plain("docs.example.test").unwrap()).unwrap().socket(443).to_string());
+        let pinned = pins.insert("Docs.Example.test", value).ok().map(|()| {
+            pins.get(&host::parse_canonical("docs.example.test").unwrap()).unwrap().socket(443).to_string()
+        });
         assert_eq!(pinned.as_deref(), expect, "{value:?}");
     }
 

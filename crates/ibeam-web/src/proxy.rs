@@ -5,7 +5,9 @@
 //! taken for hostile: heads, times and the number of connections are bounded; what goes through a tunnel is not
 //! looked at.
 
+use std::ffi::OsString;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,19 +28,18 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use url::Host;
 
-use crate::dial::{DialError, Dialer, Stream};
-use crate::grant::{Granted, Grants};
+use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
+use crate::grant::{GrantDecision, Grants};
 use crate::host;
-use crate::task::Task;
 
 /// Connections served at once; more than any installer of packages opens.
-const CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// Bytes of the head of a request.
-const HEAD: usize = 32 * 1024;
+const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// From the beginning of a request to the end of its head.
-const HEAD_TIME: Duration = Duration::from_secs(15);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 /// After a failure of `accept`, such as that of too many descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Headers that are between two neighbours only.
 const HOP_BY_HOP: [HeaderName; 8] = [
@@ -52,12 +53,18 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
+/// Variables that name the proxy.
+const PROXY_VARIABLES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+/// Variables that name the hosts to reach without the proxy.
+const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
 /// The proxy of one run.
 pub struct EgressProxy {
     dialer: Arc<Dialer>,
     grants: Grants,
-    connections: usize,
-    head_time: Duration,
+    max_connections: usize,
+    head_timeout: Duration,
 }
 
 type Body = BoxBody<Bytes, hyper::Error>;
@@ -65,7 +72,7 @@ type Body = BoxBody<Bytes, hyper::Error>;
 impl EgressProxy {
     /// A proxy that lets through what `grants` allow, by way of `dialer`.
     pub fn new(dialer: Arc<Dialer>, grants: Grants) -> Self {
-        Self { dialer, grants, connections: CONNECTIONS, head_time: HEAD_TIME }
+        Self { dialer, grants, max_connections: MAX_CONNECTIONS, head_timeout: HEAD_TIMEOUT }
     }
 
     /// Serves `listener` for as long as the future lives; dropping it ends every connection.
@@ -76,7 +83,7 @@ impl EgressProxy {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let proxy = Arc::new(self);
-        let places = Arc::new(Semaphore::new(proxy.connections));
+        let permits = Arc::new(Semaphore::new(proxy.max_connections));
         let mut served = JoinSet::new();
         loop {
             let client = tokio::select! {
@@ -84,14 +91,14 @@ impl EgressProxy {
                 Some(_) = served.join_next() => continue,
             };
             let Ok((client, _)) = client else {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             };
-            let (proxy, place) = (Arc::clone(&proxy), Arc::clone(&places).try_acquire_owned());
+            let (proxy, permit) = (Arc::clone(&proxy), Arc::clone(&permits).try_acquire_owned());
             served.spawn(async move {
-                match place {
-                    Ok(_place) => proxy.serve_one(client).await,
-                    Err(_) => turn_away(client).await,
+                match permit {
+                    Ok(_permit) => proxy.serve_one(client).await,
+                    Err(_) => reject_overload(client).await,
                 }
             });
         }
@@ -104,8 +111,8 @@ impl EgressProxy {
             service_fn(|request| async { Ok::<_, hyper::Error>(self.answer(request, &tunnel).await) });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.head_time)
-            .max_buf_size(HEAD)
+            .header_read_timeout(self.head_timeout)
+            .max_buf_size(MAX_HEAD_BYTES)
             .half_close(true)
             .serve_connection(TokioIo::new(client), service)
             .with_upgrades()
@@ -125,50 +132,50 @@ impl EgressProxy {
         } else {
             self.forward(request).await
         };
-        answered.unwrap_or_else(Refusal::into_response)
+        answered.unwrap_or_else(ErrorResponse::into_response)
     }
 
     async fn connect(
         &self,
         request: Request<Incoming>,
         tunnel: &Mutex<Option<Tunnel>>,
-    ) -> Result<Response<Body>, Refusal> {
-        let (host, port) = self.granted(request.uri(), None)?;
+    ) -> Result<Response<Body>, ErrorResponse> {
+        let (host, port) = self.granted_target(request.uri(), None)?;
         let outside = self.dialer.tunnel(&host, port).await?;
         let opened = Tunnel { inside: hyper::upgrade::on(request), outside };
         *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         Ok(Response::new(Empty::new().map_err(|never| match never {}).boxed()))
     }
 
-    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ErrorResponse> {
         if request.uri().scheme_str() != Some("http") {
-            return Err(Refusal::malformed(
+            return Err(ErrorResponse::malformed(
                 "this is a proxy: it takes `CONNECT HOST:PORT` and requests for whole `http://` addresses",
             ));
         }
-        let (host, port) = self.granted(request.uri(), Some(80))?;
-        let opened = self.dialer.plain(&host, port).await?;
-        let whole = request.uri().clone();
-        let place = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
+        let (host, port) = self.granted_target(request.uri(), Some(80))?;
+        let opened = self.dialer.connect_plain(&host, port).await?;
+        let uri = request.uri().clone();
+        let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
         drop_hop_by_hop(request.headers_mut());
         let headers = request.headers_mut();
-        headers.insert(HOST, HeaderValue::try_from(place).map_err(Refusal::broken)?);
-        match opened.via {
-            Some(via) => {
-                if let Some(authorization) = via.authorization {
+        headers.insert(HOST, HeaderValue::try_from(authority).map_err(ErrorResponse::broken)?);
+        match opened.route {
+            Some(route) => {
+                if let Some(authorization) = route.authorization {
                     headers.insert(PROXY_AUTHORIZATION, authorization);
                 }
             }
             None => {
-                let path = whole.path_and_query().map_or("/", |path| path.as_str());
-                *request.uri_mut() = path.parse().map_err(Refusal::broken)?;
+                let path = uri.path_and_query().map_or("/", |path| path.as_str());
+                *request.uri_mut() = path.parse().map_err(ErrorResponse::broken)?;
             }
         }
         let stream = TokioIo::new(opened.stream);
         let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(stream).await.map_err(Refusal::broken)?;
-        let task = Task::spawn(connection);
-        let mut response = sender.send_request(request).await.map_err(Refusal::broken)?;
+            hyper::client::conn::http1::handshake(stream).await.map_err(ErrorResponse::broken)?;
+        let task = AbortOnDrop::spawn(connection);
+        let mut response = sender.send_request(request).await.map_err(ErrorResponse::broken)?;
         drop_hop_by_hop(response.headers_mut());
         // The connection lives as long as the body that comes over it.
         Ok(response.map(|body| {
@@ -181,21 +188,23 @@ impl EgressProxy {
     }
 
     /// The host and port of a request, if they are granted.
-    fn granted(&self, uri: &Uri, default: Option<u16>) -> Result<(Host, u16), Refusal> {
-        let authority = uri.authority().ok_or_else(|| Refusal::malformed("the request names no host"))?;
+    fn granted_target(&self, uri: &Uri, default: Option<u16>) -> Result<(Host, u16), ErrorResponse> {
+        let authority =
+            uri.authority().ok_or_else(|| ErrorResponse::malformed("the request names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(Refusal::malformed("no user or password stands before the host"));
+            return Err(ErrorResponse::malformed("no user or password stands before the host"));
         }
-        let host = host::plain(authority.host())
-            .ok_or_else(|| Refusal::malformed(&format!("`{}` is no plain host name", authority.host())))?;
+        let host = host::parse_canonical(authority.host()).ok_or_else(|| {
+            ErrorResponse::malformed(&format!("`{}` is no plain host name", authority.host()))
+        })?;
         let port = authority.port_u16().or(default);
         let port = port.filter(|port| *port != 0);
         let port =
-            port.ok_or_else(|| Refusal::malformed(&format!("`{host}` is asked for without a port")))?;
-        match self.grants.judge(&host, port) {
-            Granted::Yes => Ok((host, port)),
-            Granted::No => Err(Refusal::not_granted(&host, port)),
-            Granted::Denied => Err(Refusal::denied(&host, port)),
+            port.ok_or_else(|| ErrorResponse::malformed(&format!("`{host}` is asked for without a port")))?;
+        match self.grants.decide(&host, port) {
+            GrantDecision::Allowed => Ok((host, port)),
+            GrantDecision::NotGranted => Err(ErrorResponse::not_granted(&host, port)),
+            GrantDecision::Denied => Err(ErrorResponse::denied(&host, port)),
         }
     }
 }
@@ -207,14 +216,14 @@ struct Tunnel {
 }
 
 /// An answer of the proxy's own.
-struct Refusal {
+struct ErrorResponse {
     status: StatusCode,
     /// For programs that print nothing else of a refused tunnel.
     phrase: String,
     detail: String,
 }
 
-impl Refusal {
+impl ErrorResponse {
     fn malformed(detail: &str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, phrase: "Bad Request".to_owned(), detail: detail.to_owned() }
     }
@@ -258,7 +267,7 @@ impl Refusal {
     }
 }
 
-impl From<DialError> for Refusal {
+impl From<DialError> for ErrorResponse {
     fn from(error: DialError) -> Self {
         let (status, phrase) = match &error {
             DialError::NotPublic { address, what, .. } => {
@@ -275,20 +284,20 @@ impl From<DialError> for Refusal {
 }
 
 fn drop_hop_by_hop(headers: &mut hyper::HeaderMap) {
-    let named: Vec<HeaderName> = headers
+    let listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
+    for name in listed.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
 }
 
 /// Says that there are too many, to one too many.
-async fn turn_away(mut client: TcpStream) {
+async fn reject_overload(mut client: TcpStream) {
     const ANSWER: &[u8] =
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n\
                             too many connections at once; end some of them\n";
@@ -296,7 +305,24 @@ async fn turn_away(mut client: TcpStream) {
         client.write_all(ANSWER).await?;
         client.shutdown().await
     };
-    drop(tokio::time::timeout(PAUSE, answered).await);
+    drop(tokio::time::timeout(ACCEPT_RETRY_DELAY, answered).await);
+}
+
+/// The environment of commands whose proxy listens at `port` of their own loopback.
+///
+/// Their own loopback is reached directly, but for those of its addresses that are granted by number: these are
+/// meant outside.
+pub fn proxy_environment(port: u16, grants: &Grants) -> Vec<(OsString, OsString)> {
+    let proxy = format!("http://127.0.0.1:{port}");
+    let granted = grants.addresses();
+    let outside = |own: &&str| {
+        own.parse::<IpAddr>().is_ok_and(|own| granted.iter().any(|(address, _)| *address == own))
+    };
+    let own: Vec<_> = ["localhost", "127.0.0.1", "::1"].into_iter().filter(|own| !outside(own)).collect();
+    let direct = own.join(",");
+    let set = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+    let proxies = PROXY_VARIABLES.iter().map(|name| set(name, &proxy));
+    proxies.chain(NO_PROXY_VARIABLES.iter().map(|name| set(name, &direct))).collect()
 }
 
 #[cfg(test)]

@@ -7,19 +7,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::EgressProxy;
-use crate::dial::Dialer;
-use crate::fixture::{Fickle, PATIENT, Reply, Site, dialer, resolving};
+use crate::dialer::{AbortOnDrop, Dialer};
+use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, Site, dialer, resolving};
 use crate::grant::{Grant, Grants};
-use crate::task::Task;
-use crate::upstream::UpstreamProxies;
+use crate::upstream_proxy::UpstreamProxies;
 
 /// A proxy that is served as long as it is held.
-struct Served {
+struct RunningProxy {
     address: SocketAddr,
-    _task: Task,
+    _task: AbortOnDrop,
 }
 
-impl Served {
+impl RunningProxy {
     fn new(dialer: Arc<Dialer>, grants: &[&str]) -> Self {
         Self::changed(dialer, grants, |_| {})
     }
@@ -30,7 +29,7 @@ impl Served {
         let allow = grants.iter().map(|grant| grant.parse().unwrap()).collect();
         let mut proxy = EgressProxy::new(dialer, Grants { allow, deny: Vec::new() });
         change(&mut proxy);
-        Self { address, _task: Task::spawn(proxy.serve(listener)) }
+        Self { address, _task: AbortOnDrop::spawn(proxy.serve(listener)) }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -58,16 +57,16 @@ async fn head(client: &mut TcpStream) -> String {
 }
 
 /// A server that says back what it hears, and ends when the other side does.
-async fn echo() -> (SocketAddr, Task) {
+async fn echo() -> (SocketAddr, AbortOnDrop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let task = Task::spawn(async move {
+    let task = AbortOnDrop::spawn(async move {
         loop {
             let (mut client, _) = listener.accept().await.unwrap();
             tokio::spawn(async move {
-                let mut heard = Vec::new();
-                client.read_to_end(&mut heard).await.unwrap();
-                client.write_all(&heard).await.unwrap();
+                let mut received = Vec::new();
+                client.read_to_end(&mut received).await.unwrap();
+                client.write_all(&received).await.unwrap();
             });
         }
     });
@@ -77,7 +76,7 @@ async fn echo() -> (SocketAddr, Task) {
 #[tokio::test]
 async fn a_tunnel_carries_bytes_both_ways_and_each_half_ends_for_itself() {
     let (address, _echo) = echo().await;
-    let proxy = Served::new(dialer(&[("a.test", address)]), &["a.test:443"]);
+    let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let mut client = proxy.connect().await;
     client.write_all(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n").await.unwrap();
     assert!(head(&mut client).await.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -85,16 +84,16 @@ async fn a_tunnel_carries_bytes_both_ways_and_each_half_ends_for_itself() {
     let sent: Vec<u8> = (0..1_000_000u32).flat_map(u32::to_le_bytes).collect();
     client.write_all(&sent).await.unwrap();
     client.shutdown().await.unwrap();
-    let mut heard = Vec::new();
-    client.read_to_end(&mut heard).await.unwrap();
-    assert!(heard == sent, "{} of {} bytes", heard.len(), sent.len());
+    let mut received = Vec::new();
+    client.read_to_end(&mut received).await.unwrap();
+    assert!(received == sent, "{} of {} bytes", received.len(), sent.len());
 }
 
 /// Some programs do not wait for the answer to `CONNECT`.
 #[tokio::test]
 async fn what_is_sent_before_the_tunnel_stands_arrives() {
     let (address, _echo) = echo().await;
-    let proxy = Served::new(dialer(&[("a.test", address)]), &["a.test:443"]);
+    let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let answer = proxy.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\nhello").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
 }
@@ -103,7 +102,7 @@ async fn what_is_sent_before_the_tunnel_stands_arrives() {
 async fn what_is_not_granted_is_refused_with_the_flag_that_would_allow_it() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
-    let proxy = Served::new(dialer(&names), &["a.test:443", "*.good.test:443"]);
+    let proxy = RunningProxy::new(dialer(&names), &["a.test:443", "*.good.test:443"]);
     for (request, flag) in [
         ("CONNECT b.test:443 HTTP/1.1\r\n\r\n", "b.test:443"),
         ("CONNECT a.test:22 HTTP/1.1\r\n\r\n", "a.test:22"),
@@ -125,7 +124,7 @@ async fn what_is_not_granted_is_refused_with_the_flag_that_would_allow_it() {
 async fn what_is_denied_is_refused_whatever_is_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.evil.test"].map(|name| (name, site.address));
-    let proxy = Served::changed(dialer(&names), &["*:80"], |proxy| {
+    let proxy = RunningProxy::changed(dialer(&names), &["*:80"], |proxy| {
         proxy.grants.deny.push(Grant::for_every_port("*.evil.test").unwrap());
     });
     assert!(proxy.answer("GET http://a.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 200"));
@@ -143,8 +142,10 @@ async fn a_granted_name_that_leads_to_a_private_address_is_refused() {
     let port = site.address.port();
     for address in ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
         let names = Fickle::new(&[address, address]);
-        let proxy =
-            Served::new(Arc::new(resolving(names, UpstreamProxies::none())), &["*:80", &format!("*:{port}")]);
+        let proxy = RunningProxy::new(
+            Arc::new(resolving(names, UpstreamProxies::none())),
+            &["*:80", &format!("*:{port}")],
+        );
         for request in [
             format!("CONNECT a.test:{port} HTTP/1.1\r\n\r\n"),
             format!("GET http://a.test:{port}/ HTTP/1.1\r\n\r\n"),
@@ -154,7 +155,7 @@ async fn a_granted_name_that_leads_to_a_private_address_is_refused() {
             assert!(answer.contains("only public addresses are reached"), "{answer}");
         }
     }
-    let proxy = Served::new(dialer(&[]), &["*:80", &format!("*:{port}")]);
+    let proxy = RunningProxy::new(dialer(&[]), &["*:80", &format!("*:{port}")]);
     let answer = proxy.answer(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n")).await;
     assert!(answer.contains("`127.0.0.1` is a loopback address"), "{answer}");
     assert!(site.requests().is_empty());
@@ -166,8 +167,9 @@ async fn an_address_granted_by_number_is_reached() {
     let grant = site.address.to_string();
     let granted = vec![(site.address.ip(), site.address.port())];
     let pins = crate::pin::PinnedHosts::default();
-    let dialer = Arc::new(Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), PATIENT));
-    let proxy = Served::new(dialer, &[&grant]);
+    let dialer =
+        Arc::new(Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), LONG_TIMEOUT));
+    let proxy = RunningProxy::new(dialer, &[&grant]);
     let answer = proxy.answer(&format!("GET http://{grant}/ HTTP/1.1\r\n\r\n")).await;
     assert!(answer.ends_with("\r\n\r\nown"), "{answer}");
 }
@@ -180,7 +182,7 @@ async fn a_plain_request_is_passed_on_without_what_is_for_the_proxy() {
         Reply::Bytes(format!("HTTP/1.1 201 Created\r\n{connection}\r\nContent-Length: 2\r\n\r\nok").into())
     })
     .await;
-    let proxy = Served::new(dialer(&[("a.test", site.address)]), &["a.test:80"]);
+    let proxy = RunningProxy::new(dialer(&[("a.test", site.address)]), &["a.test:80"]);
     let answer = proxy
         .answer(
             "POST http://a.test/path?q=1 HTTP/1.1\r\nHost: other.test\r\nProxy-Authorization: Basic eA==\r\n\
@@ -208,21 +210,23 @@ async fn bodies_in_chunks_are_passed_on() {
     let chunks = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7\r\n there!\r\n0\r\n\r\n";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let names = [("a.test", listener.local_addr().unwrap())];
-    let proxy = Served::new(dialer(&names), &["a.test:80"]);
+    let proxy = RunningProxy::new(dialer(&names), &["a.test:80"]);
     let request = format!("PUT http://a.test/x HTTP/1.1\r\n{chunks}");
     let server = async {
         let (mut client, _) = listener.accept().await.unwrap();
-        let mut heard = String::new();
-        while !heard.ends_with("0\r\n\r\n") {
-            heard.push(client.read_u8().await.unwrap().into());
+        let mut received = String::new();
+        while !received.ends_with("0\r\n\r\n") {
+            received.push(client.read_u8().await.unwrap().into());
         }
         client.write_all(format!("HTTP/1.1 200 OK\r\n{chunks}").as_bytes()).await.unwrap();
-        heard
+        received
     };
-    let (heard, answer) = tokio::join!(server, proxy.answer(&request));
+    let (received, answer) = tokio::join!(server, proxy.answer(&request));
     assert!(
-        heard.starts_with("PUT /x HTTP/1.1\r\n") && heard.contains("hello") && heard.contains(" there!"),
-        "{heard}"
+        received.starts_with("PUT /x HTTP/1.1\r\n")
+            && received.contains("hello")
+            && received.contains(" there!"),
+        "{received}"
     );
     assert!(
         answer.contains("hello") && answer.contains(" there!") && answer.ends_with("0\r\n\r\n"),
@@ -235,7 +239,7 @@ async fn bodies_in_chunks_are_passed_on() {
 async fn every_request_of_a_connection_is_judged() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
-    let proxy = Served::new(dialer(&names), &["a.test:80"]);
+    let proxy = RunningProxy::new(dialer(&names), &["a.test:80"]);
     let get = |host: &str| format!("GET http://{host}/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
     let answer = proxy.answer(&[get("a.test"), get("b.test"), get("a.test")].concat()).await;
     let lines: Vec<_> = answer.lines().filter(|line| line.contains("HTTP/1.1 ")).collect();
@@ -246,7 +250,7 @@ async fn every_request_of_a_connection_is_judged() {
 
 #[tokio::test]
 async fn what_is_no_request_for_a_proxy_is_told_so() {
-    let proxy = Served::new(dialer(&[]), &["*:443", "*:80"]);
+    let proxy = RunningProxy::new(dialer(&[]), &["*:443", "*:80"]);
     for (request, detail) in [
         ("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", "this is a proxy"),
         ("GET https://a.test/ HTTP/1.1\r\n\r\n", "this is a proxy"),
@@ -271,7 +275,7 @@ async fn what_is_no_request_for_a_proxy_is_told_so() {
 #[tokio::test]
 async fn hosts_that_cannot_be_reached_are_told() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let proxy = Served::new(dialer(&[("closed.test", closed)]), &["*:443"]);
+    let proxy = RunningProxy::new(dialer(&[("closed.test", closed)]), &["*:443"]);
     let answer = proxy.answer("CONNECT closed.test:443 HTTP/1.1\r\n\r\n").await;
     assert!(
         answer.starts_with("HTTP/1.1 502 ") && answer.contains("`closed.test` cannot be reached"),
@@ -283,10 +287,10 @@ async fn hosts_that_cannot_be_reached_are_told() {
 
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
-    let proxy = Served::new(dialer(&[]), &["*:443"]);
+    let proxy = RunningProxy::new(dialer(&[]), &["*:443"]);
     let mut client = proxy.connect().await;
-    let long = format!("CONNECT a.test:443 HTTP/1.1\r\nX: {}", "x".repeat(4 * super::HEAD));
-    // The proxy may end the connection before it has heard everything.
+    let long = format!("CONNECT a.test:443 HTTP/1.1\r\nX: {}", "x".repeat(4 * super::MAX_HEAD_BYTES));
+    // The proxy may end the connection before it has received everything.
     drop(client.write_all(long.as_bytes()).await);
     let mut answer = Vec::new();
     drop(client.read_to_end(&mut answer).await);
@@ -297,12 +301,12 @@ async fn a_head_that_is_too_large_is_refused() {
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
     let brief = Duration::from_millis(50);
-    let proxy = Served::changed(dialer(&[]), &["*:443"], |proxy| proxy.head_time = brief);
+    let proxy = RunningProxy::changed(dialer(&[]), &["*:443"], |proxy| proxy.head_timeout = brief);
     for begun in ["", "CONNECT a.test:443 HTTP/1.1\r\n"] {
         let mut client = proxy.connect().await;
         client.write_all(begun.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        let ended = tokio::time::timeout(PATIENT, client.read_to_end(&mut answer)).await;
+        let ended = tokio::time::timeout(LONG_TIMEOUT, client.read_to_end(&mut answer)).await;
         assert!(ended.is_ok(), "the proxy still waits after {begun:?}");
     }
 }
@@ -310,8 +314,9 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 #[tokio::test]
 async fn one_connection_too_many_is_turned_away_and_a_place_comes_free() {
     let (address, _echo) = echo().await;
-    let proxy =
-        Served::changed(dialer(&[("a.test", address)]), &["a.test:443"], |proxy| proxy.connections = 1);
+    let proxy = RunningProxy::changed(dialer(&[("a.test", address)]), &["a.test:443"], |proxy| {
+        proxy.max_connections = 1
+    });
     let request = "CONNECT a.test:443 HTTP/1.1\r\n\r\n";
     let mut first = proxy.connect().await;
     first.write_all(request.as_bytes()).await.unwrap();
@@ -333,13 +338,13 @@ async fn one_connection_too_many_is_turned_away_and_a_place_comes_free() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENT, freed).await.unwrap();
+    tokio::time::timeout(LONG_TIMEOUT, freed).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_end_of_the_proxy_ends_its_tunnels() {
     let (address, _echo) = echo().await;
-    let proxy = Served::new(dialer(&[("a.test", address)]), &["a.test:443"]);
+    let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let mut client = proxy.connect().await;
     client.write_all(b"CONNECT a.test:443 HTTP/1.1\r\n\r\n").await.unwrap();
     head(&mut client).await;
@@ -359,7 +364,8 @@ async fn the_proxy_of_the_environment_stands_behind_ours() {
     let upstream = UpstreamProxies::new(|name| {
         (name == "ALL_PROXY").then(|| format!("http://me:secret@{}", site.address))
     });
-    let proxy = Served::new(Arc::new(resolving(Fickle::new(&[]), upstream)), &["a.test:443", "a.test:80"]);
+    let proxy =
+        RunningProxy::new(Arc::new(resolving(Fickle::new(&[]), upstream)), &["a.test:443", "a.test:80"]);
     assert!(proxy.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\nhello"));
     assert!(proxy.answer("GET http://a.test/x HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\npage"));
     let requests = site.requests();
@@ -378,7 +384,7 @@ async fn the_proxy_of_the_environment_stands_behind_ours() {
 async fn curl_finds_the_proxy_and_gets_what_is_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "by curl")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
-    let proxy = Served::new(dialer(&names), &["a.test:80"]);
+    let proxy = RunningProxy::new(dialer(&names), &["a.test:80"]);
     let environment = crate::proxy_environment(proxy.address.port(), &Grants::default());
     let curl = |url: &'static str| {
         let mut command = tokio::process::Command::new("curl");
@@ -400,4 +406,29 @@ async fn curl_finds_the_proxy_and_gets_what_is_granted() {
         !tunnel.status.success() && String::from_utf8_lossy(&tunnel.stderr).contains("403"),
         "{tunnel:?}"
     );
+}
+
+#[track_caller]
+fn check_environment(grants: &[&str], direct: &str) {
+    let allow = grants.iter().map(|grant| grant.parse().unwrap()).collect();
+    let environment = super::proxy_environment(4567, &Grants { allow, deny: Vec::new() });
+    let value = |name: &str| {
+        let (_, value) = environment.iter().find(|(found, _)| found == name).unwrap();
+        value.to_str().unwrap().to_owned()
+    };
+    for name in super::PROXY_VARIABLES {
+        assert_eq!(value(name), "http://127.0.0.1:4567", "{name}");
+    }
+    assert_eq!((value("NO_PROXY").as_str(), value("no_proxy").as_str()), (direct, direct));
+    assert_eq!(environment.len(), 8);
+}
+
+#[test]
+fn the_own_loopback_is_reached_directly() {
+    check_environment(&["example.org:443"], "localhost,127.0.0.1,::1");
+}
+
+#[test]
+fn a_loopback_address_that_is_granted_is_that_of_the_host() {
+    check_environment(&["127.0.0.1:8080"], "localhost,::1");
 }

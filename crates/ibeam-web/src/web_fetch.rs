@@ -7,15 +7,15 @@ use ibeam_protocol::tool_output::WebFetchOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::dial::Dialer;
+use crate::dialer::Dialer;
 use crate::fetch::{FetchLimits, Fetcher, TlsConfigFactory, UrlPolicy};
-use crate::page::page;
-use crate::target::Target;
+use crate::fetch_url::FetchUrl;
+use crate::page::page_text;
 
 /// The tool's name.
 pub const WEB_FETCH_NAME: &str = "web_fetch";
 /// What other programs call the address.
-const ALIASES: [&str; 5] = ["url", "uri", "address", "link", "href"];
+const URL_ARGUMENT_NAMES: [&str; 5] = ["url", "uri", "address", "link", "href"];
 
 /// Fetches a page.
 pub struct WebFetch {
@@ -34,7 +34,7 @@ impl WebFetch {
     }
 }
 
-async fn fetch(fetcher: &Fetcher, target: Result<Target, String>) -> ToolOutcome {
+async fn fetch(fetcher: &Fetcher, target: Result<FetchUrl, String>) -> ToolOutcome {
     let target = match target {
         Ok(target) => target,
         Err(reason) => return ToolOutcome::Rejected { reason },
@@ -44,7 +44,7 @@ async fn fetch(fetcher: &Fetcher, target: Result<Target, String>) -> ToolOutcome
         Err(error) if error.is_refusal() => return ToolOutcome::Rejected { reason: error.to_string() },
         Err(error) => return ToolOutcome::error(error.to_string()),
     };
-    match page(fetched, fetcher.limits.text_bytes).await {
+    match page_text(fetched, fetcher.limits.text_bytes).await {
         Ok(page) => {
             let from = if page.url == target.url.as_str() { "" } else { page.url.as_str() };
             let from = if from.is_empty() { String::new() } else { format!("(from {from})\n\n") };
@@ -57,16 +57,16 @@ async fn fetch(fetcher: &Fetcher, target: Result<Target, String>) -> ToolOutcome
 }
 
 /// Returns the address that a call asks for.
-fn url(arguments: &Value) -> Result<&str, ToolInputError> {
-    let given = ALIASES.iter().find_map(|name| arguments.get(name));
+fn url_argument(arguments: &Value) -> Result<&str, ToolInputError> {
+    let given = URL_ARGUMENT_NAMES.iter().find_map(|name| arguments.get(name));
     given.and_then(Value::as_str).map(str::trim).filter(|url| !url.is_empty()).ok_or_else(|| {
-        let wrong = if arguments.is_object() {
+        let problem = if arguments.is_object() {
             "`url` is missing or no text"
         } else {
             "the arguments are no JSON object"
         };
         ToolInputError(format!(
-            r#"`{WEB_FETCH_NAME}`: {wrong}; a call looks like {{"url": "https://docs.example.org/page"}}"#
+            r#"`{WEB_FETCH_NAME}`: {problem}; a call looks like {{"url": "https://docs.example.org/page"}}"#
         ))
     })
 }
@@ -85,9 +85,9 @@ impl Tool for WebFetch {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let url = url(arguments)?;
+        let url = url_argument(arguments)?;
         let access = Access::Fetch { url: url.to_owned() };
-        let (fetcher, target) = (Arc::clone(&self.fetcher), Target::parse(url));
+        let (fetcher, target) = (Arc::clone(&self.fetcher), FetchUrl::parse(url));
         Ok(PreparedCall::new(json!({ "url": url }), access, async move |context: ToolContext| {
             tokio::select! {
                 biased;

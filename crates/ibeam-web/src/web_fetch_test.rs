@@ -10,11 +10,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::WebFetch;
-use crate::dial::Dialer;
+use crate::dialer::{AbortOnDrop, Dialer};
 use crate::fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
-use crate::fixture::{Fickle, Reply, STAND_IN, Site, converse, dialer, resolving};
-use crate::task::Task;
-use crate::upstream::UpstreamProxies;
+use crate::fixture::{Fickle, Reply, STAND_IN, Site, dialer, resolving, serve_client};
+use crate::upstream_proxy::UpstreamProxies;
 
 fn no_tls() -> TlsConfigFactory {
     Arc::new(|| Err("no secure connections here".to_owned()))
@@ -175,7 +174,7 @@ async fn a_name_is_asked_for_once_a_connection() {
     let tool = tool(Arc::new(resolving(names.clone(), UpstreamProxies::none())));
     let url = format!("http://a.test:{}/", site.address.port());
     assert_eq!(page(run(&tool, &url).await).1, "public");
-    assert_eq!(names.asked().len(), 1);
+    assert_eq!(names.queried_names().len(), 1);
     let reason = refusal(run(&tool, &url).await);
     assert!(reason.contains("`a.test` leads to 127.0.0.1, a loopback address"), "{reason}");
     assert!(private.requests().is_empty());
@@ -271,13 +270,13 @@ async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
     let request = site.requests().concat().to_ascii_lowercase();
     assert!(request.starts_with("get http://docs.example.test/a http/1.1\r\n"), "{request}");
     assert!(request.contains("\r\nproxy-authorization: basic bwu6c2vjcmv0\r\n"), "{request}");
-    assert!(names.asked().is_empty());
+    assert!(names.queried_names().is_empty());
     let reason = refusal(run(&tool, "http://169.254.169.254/").await);
     assert!(reason.contains("cloud metadata"), "{reason}");
 }
 
 /// A server that is `name` to those who trust its certificate.
-async fn secure(name: &str) -> (SocketAddr, Task, TlsConfigFactory) {
+async fn secure(name: &str) -> (SocketAddr, AbortOnDrop, TlsConfigFactory) {
     let own = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let provider = || Arc::new(rustls::crypto::ring::default_provider());
     let certificate = own.cert.der().clone();
@@ -288,12 +287,12 @@ async fn secure(name: &str) -> (SocketAddr, Task, TlsConfigFactory) {
     let acceptor = TlsAcceptor::from(Arc::new(server));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let task = Task::spawn(async move {
+    let task = AbortOnDrop::spawn(async move {
         loop {
             let (client, _) = listener.accept().await.unwrap();
             if let Ok(client) = acceptor.accept(client).await {
                 let page = |_: &str| Reply::page("text/plain", "secure");
-                drop(converse(client, &Mutex::default(), &page).await);
+                drop(serve_client(client, &Mutex::default(), &page).await);
             }
         }
     });

@@ -123,5 +123,5 @@ fn embedded(address: Ipv6Addr) -> Embedded {
 }
 
 #[cfg(test)]
-#[path = "address_test.rs"]
+#[path = "public_address_test.rs"]
 mod tests;

@@ -5,16 +5,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::Dialer;
-use crate::fixture::{Fickle, PATIENT, Reply, STAND_IN, Site, pins, resolving};
+use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, STAND_IN, Site, pins, resolving};
 use crate::host;
 use crate::pin::PinnedHosts;
-use crate::upstream::UpstreamProxies;
+use crate::upstream_proxy::UpstreamProxies;
 
 /// What becomes of a connection to `name` when it leads there.
 #[track_caller]
 fn check_refused(dialer: &Dialer, name: &str, detail: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let error = runtime.block_on(dialer.tunnel(&host::plain(name).unwrap(), 80)).err().unwrap();
+    let error = runtime.block_on(dialer.tunnel(&host::parse_canonical(name).unwrap(), 80)).err().unwrap();
     assert!(error.is_refusal(), "{error}");
     assert!(error.to_string().contains(detail), "{error}");
 }
@@ -32,7 +32,7 @@ fn a_name_that_leads_to_no_public_address_is_refused() {
     ] {
         let names = Fickle::new(&[addresses]);
         check_refused(&resolving(names.clone(), UpstreamProxies::none()), "a.test", detail);
-        assert_eq!(names.asked(), ["a.test"]);
+        assert_eq!(names.queried_names(), ["a.test"]);
     }
 }
 
@@ -43,7 +43,7 @@ fn an_address_instead_of_a_name_is_checked_the_same() {
     check_refused(&dialer, "127.0.0.1", "`127.0.0.1` is a loopback address");
     check_refused(&dialer, "[::1]", "`[::1]` is a loopback address");
     check_refused(&dialer, "169.254.169.254", "--allow-net 169.254.169.254:80");
-    assert!(names.asked().is_empty());
+    assert!(names.queried_names().is_empty());
 }
 
 /// Rebinding: public when it is checked, our own when it is used.
@@ -54,17 +54,17 @@ async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() 
     let private = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
     let dialer = resolving(names.clone(), UpstreamProxies::none());
-    let host = host::plain("a.test").unwrap();
+    let host = host::parse_canonical("a.test").unwrap();
     let mut stream = dialer.tunnel(&host, port).await.unwrap();
     let (mut server, _) = public.accept().await.unwrap();
     server.write_all(b"here").await.unwrap();
-    let mut heard = [0; 4];
-    stream.read_exact(&mut heard).await.unwrap();
-    assert_eq!((&heard, names.asked().len()), (b"here", 1));
+    let mut received = [0; 4];
+    stream.read_exact(&mut received).await.unwrap();
+    assert_eq!((&received, names.queried_names().len()), (b"here", 1));
 
     // The next connection asks again, and is refused: nobody has called at the private one.
     assert!(dialer.tunnel(&host, port).await.err().unwrap().is_refusal());
-    assert_eq!(names.asked().len(), 2);
+    assert_eq!(names.queried_names().len(), 2);
     let mut calls = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(private.poll_accept(&mut calls).is_pending());
 }
@@ -75,7 +75,7 @@ async fn an_address_that_does_not_answer_leaves_the_next_one() {
     let port = listener.local_addr().unwrap().port();
     let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), UpstreamProxies::none());
     dialer.check = |_| Ok(());
-    assert!(dialer.tunnel(&host::plain("a.test").unwrap(), port).await.is_ok());
+    assert!(dialer.tunnel(&host::parse_canonical("a.test").unwrap(), port).await.is_ok());
 }
 
 #[tokio::test]
@@ -84,8 +84,9 @@ async fn private_addresses_are_reached_by_a_persons_word() {
     let address = listener.local_addr().unwrap();
     let granted = vec![(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())];
     let pins = pins(&[("docs.example.test", address)]);
-    let dialer = Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), PATIENT);
-    let reach = async |name: &str, port| dialer.tunnel(&host::plain(name).unwrap(), port).await.is_ok();
+    let dialer = Dialer::new(Fickle::new(&[]), pins, granted, UpstreamProxies::none(), LONG_TIMEOUT);
+    let reach =
+        async |name: &str, port| dialer.tunnel(&host::parse_canonical(name).unwrap(), port).await.is_ok();
     assert!(reach("127.0.0.1", address.port()).await);
     assert!(!reach("127.0.0.1", address.port() ^ 1).await);
     // The pin's port stands for the one asked for.
@@ -104,17 +105,17 @@ async fn a_name_that_is_not_answered_for_is_given_up() {
             Box::pin(std::future::pending())
         }
     }
-    let bound = std::time::Duration::from_millis(20);
+    let timeout = std::time::Duration::from_millis(20);
     let dialer =
-        Dialer::new(Arc::new(Silent), PinnedHosts::default(), Vec::new(), UpstreamProxies::none(), bound);
-    let error = dialer.tunnel(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
+        Dialer::new(Arc::new(Silent), PinnedHosts::default(), Vec::new(), UpstreamProxies::none(), timeout);
+    let error = dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 80).await.err().unwrap();
     assert_eq!(error.to_string(), "`a.test` cannot be reached: nothing answered within 0.02 s");
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_has_is_told() {
     let dialer = resolving(Fickle::new(&[]), UpstreamProxies::none());
-    let error = dialer.plain(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
+    let error = dialer.connect_plain(&host::parse_canonical("a.test").unwrap(), 80).await.err().unwrap();
     assert_eq!(error.to_string(), "`a.test` has no address: no such name here");
     assert!(!error.is_refusal());
 }
@@ -128,14 +129,14 @@ async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
     let names = Fickle::new(&[]);
     let dialer =
         resolving(names.clone(), UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())));
-    let mut heard = String::new();
-    let mut stream = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.unwrap();
-    stream.read_to_string(&mut heard).await.unwrap();
-    assert_eq!(heard, "hello");
+    let mut received = String::new();
+    let mut stream = dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 443).await.unwrap();
+    stream.read_to_string(&mut received).await.unwrap();
+    assert_eq!(received, "hello");
     let request = site.requests().concat().to_ascii_lowercase();
     assert!(request.starts_with("connect a.test:443 http/1.1\r\n"), "{request}");
     assert!(request.contains("\r\nproxy-authorization: basic bwu6c2vjcmv0\r\n"), "{request}");
-    assert!(names.asked().is_empty());
+    assert!(names.queried_names().is_empty());
 }
 
 #[test]
@@ -157,7 +158,8 @@ async fn a_proxy_that_refuses_or_is_not_there_is_named_without_its_password() {
         let proxy = format!("http://me:secret@{address}");
         let upstream = UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
         let dialer = resolving(Fickle::new(&[]), upstream);
-        let error = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.err().unwrap().to_string();
+        let error =
+            dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 443).await.err().unwrap().to_string();
         assert!(
             error.starts_with(&format!("the proxy `http://{address}` that the environment names {detail}")),
             "{error}"

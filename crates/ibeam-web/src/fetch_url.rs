@@ -8,38 +8,38 @@ use crate::host;
 
 /// A plain `http://` or `https://` address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct FetchUrl {
     pub(crate) url: Url,
     pub(crate) host: Host,
     pub(crate) port: u16,
-    pub(crate) secure: bool,
+    pub(crate) is_secure: bool,
 }
 
-impl Target {
+impl FetchUrl {
     /// Reads what a model wrote.
     ///
     /// # Errors
     /// One sentence that says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = |detail: &str| format!("`{text}` is {detail}");
+        let invalid = |detail: &str| format!("`{text}` is {detail}");
         let (_, rest) = text.split_once("://").ok_or_else(|| {
-            wrong("no whole address: it begins with `http://` or `https://`, as in `https://docs.example.org/page`")
+            invalid("no whole address: it begins with `http://` or `https://`, as in `https://docs.example.org/page`")
         })?;
-        let url = Url::parse(text).map_err(|error| wrong(&format!("no address: {error}")))?;
+        let url = Url::parse(text).map_err(|error| invalid(&format!("no address: {error}")))?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains(['\\', '%', '@']) {
-            return Err(wrong(
+            return Err(invalid(
                 "ambiguous: no user, password, backslash or percent sign stands before the path",
             ));
         }
-        let target = Self::of(url)?;
+        let target = Self::from_url(url)?;
         // The parser understands more spellings of a host than are good for anybody.
         let written = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => host,
             Some(_) | None => authority,
         };
-        if host::plain(written).as_ref() != Some(&target.host) {
+        if host::parse_canonical(written).as_ref() != Some(&target.host) {
             return Err(format!("`{text}` does not name its host plainly; write it as `{}`", target.host));
         }
         Ok(target)
@@ -49,10 +49,10 @@ impl Target {
     ///
     /// # Errors
     /// One sentence that says what is wrong.
-    pub(crate) fn redirected(&self, location: &str) -> Result<Self, String> {
+    pub(crate) fn resolve_redirect(&self, location: &str) -> Result<Self, String> {
         let url = self.url.join(location).map_err(|error| format!("`{location}` is no address: {error}"))?;
-        let target = Self::of(url)?;
-        if self.secure && !target.secure {
+        let target = Self::from_url(url)?;
+        if self.is_secure && !target.is_secure {
             return Err(format!("`{}` is not secure, as the page that leads there is", target.url));
         }
         Ok(target)
@@ -60,14 +60,15 @@ impl Target {
 
     /// Whether leave to fetch `asked` is leave to fetch this one too: the same host, at the same port or both at ports
     /// of web pages, as from `http://` to `https://`.
-    pub(crate) fn is_beside(&self, asked: &Self) -> bool {
-        let is_of_pages = |port: u16| port == 80 || port == 443;
-        let same_ports = self.port == asked.port || (is_of_pages(self.port) && is_of_pages(asked.port));
-        self.host == asked.host && same_ports
+    pub(crate) fn shares_permission_with(&self, permitted: &Self) -> bool {
+        let is_web_port = |port: u16| port == 80 || port == 443;
+        let same_ports =
+            self.port == permitted.port || (is_web_port(self.port) && is_web_port(permitted.port));
+        self.host == permitted.host && same_ports
     }
 
-    fn of(mut url: Url) -> Result<Self, String> {
-        let secure = match url.scheme() {
+    fn from_url(mut url: Url) -> Result<Self, String> {
+        let is_secure = match url.scheme() {
             "http" => false,
             "https" => true,
             scheme => {
@@ -77,11 +78,11 @@ impl Target {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("no user or password stands in an address that is fetched".to_owned());
         }
-        let host = url.host_str().and_then(host::plain);
+        let host = url.host_str().and_then(host::parse_canonical);
         let host = host.ok_or_else(|| format!("`{url}` has no plain host name"))?;
-        let port = url.port_or_known_default().unwrap_or(if secure { 443 } else { 80 });
+        let port = url.port_or_known_default().unwrap_or(if is_secure { 443 } else { 80 });
         url.set_fragment(None);
-        Ok(Self { url, host, port, secure })
+        Ok(Self { url, host, port, is_secure })
     }
 
     /// `host:port` for the header `Host`, without the port that goes without saying.
@@ -93,7 +94,7 @@ impl Target {
     }
 
     /// The path and the query.
-    pub(crate) fn path(&self) -> String {
+    pub(crate) fn path_and_query(&self) -> String {
         match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),
             None => self.url.path().to_owned(),
@@ -107,7 +108,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Result<(&str, u16, &str), &str>) {
-        let found = Target::parse(text).map(|target| (target.authority(), target.port, target.path()));
+        let found =
+            FetchUrl::parse(text).map(|target| (target.authority(), target.port, target.path_and_query()));
         match (&found, expect) {
             (Ok((authority, port, path)), Ok(expect)) => {
                 assert_eq!((authority.as_str(), *port, path.as_str()), expect, "{text}");
@@ -162,15 +164,15 @@ mod tests {
             ("http://a.test:8080/", "http://a.test:8081/", false),
             ("http://a.test/", "http://b.test/", false),
         ] {
-            let [asked, next] = [asked, next].map(|url| Target::parse(url).unwrap());
-            assert_eq!(next.is_beside(&asked), expect, "{} {}", asked.url, next.url);
+            let [asked, next] = [asked, next].map(|url| FetchUrl::parse(url).unwrap());
+            assert_eq!(next.shares_permission_with(&asked), expect, "{} {}", asked.url, next.url);
         }
     }
 
     #[test]
     fn a_redirect_is_read_from_where_it_stands() {
-        let target = Target::parse("https://a.test/one/two").unwrap();
-        let to = |location: &str| target.redirected(location).map(|target| target.url.to_string());
+        let target = FetchUrl::parse("https://a.test/one/two").unwrap();
+        let to = |location: &str| target.resolve_redirect(location).map(|target| target.url.to_string());
         assert_eq!(to("three").unwrap(), "https://a.test/one/three");
         assert_eq!(to("//b.test/").unwrap(), "https://b.test/");
         assert_eq!(to("https://2130706433/").unwrap(), "https://127.0.0.1/");

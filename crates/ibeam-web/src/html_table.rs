@@ -10,9 +10,9 @@ use htmd::element_handler::{HandlerResult, Handlers};
 use markup5ever_rcdom::{Node, NodeData};
 
 /// The handler of `table`.
-pub(crate) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
-    let parts = Parts::of(element.node);
-    if !parts.headed || is_in_cell(element.node) {
+pub(crate) fn table_handler(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+    let parts = TableParts::from_node(element.node);
+    if !parts.has_header || is_in_cell(element.node) {
         let content = handlers.walk_children(element.node).content;
         return Some(format!("\n\n{}\n\n", content.trim_matches('\n')).into());
     }
@@ -37,21 +37,21 @@ pub(crate) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<Han
 
 /// What a table is made of.
 #[derive(Default)]
-struct Parts {
+struct TableParts {
     captions: Vec<Rc<Node>>,
     /// Rows that have cells.
     rows: Vec<Vec<Rc<Node>>>,
-    headed: bool,
+    has_header: bool,
 }
 
-impl Parts {
-    fn of(table: &Rc<Node>) -> Self {
+impl TableParts {
+    fn from_node(table: &Rc<Node>) -> Self {
         let mut parts = Self::default();
         for child in table.children.borrow().iter() {
-            match name(child) {
+            match element_name(child) {
                 "caption" => parts.captions.push(Rc::clone(child)),
                 "thead" => {
-                    parts.headed = true;
+                    parts.has_header = true;
                     parts.take_rows(child);
                 }
                 "tbody" | "tfoot" => parts.take_rows(child),
@@ -62,10 +62,10 @@ impl Parts {
     }
 
     fn take_rows(&mut self, group: &Rc<Node>) {
-        for row in group.children.borrow().iter().filter(|child| name(child) == "tr") {
-            let is_cell = |child: &&Rc<Node>| matches!(name(child), "td" | "th");
+        for row in group.children.borrow().iter().filter(|child| element_name(child) == "tr") {
+            let is_cell = |child: &&Rc<Node>| matches!(element_name(child), "td" | "th");
             let cells: Vec<_> = row.children.borrow().iter().filter(is_cell).cloned().collect();
-            self.headed |= cells.iter().any(|cell| name(cell) == "th");
+            self.has_header |= cells.iter().any(|cell| element_name(cell) == "th");
             if !cells.is_empty() {
                 self.rows.push(cells);
             }
@@ -78,19 +78,19 @@ fn on_one_line(handlers: &dyn Handlers, node: &Rc<Node>) -> String {
 }
 
 fn is_in_cell(table: &Rc<Node>) -> bool {
-    std::iter::successors(parent(table), parent).any(|above| matches!(name(&above), "td" | "th"))
+    std::iter::successors(parent(table), parent).any(|above| matches!(element_name(&above), "td" | "th"))
 }
 
 /// The parent stands in a cell, from which it has to be taken to be looked at.
 fn parent(node: &Rc<Node>) -> Option<Rc<Node>> {
-    let held = node.parent.take();
-    let parent = held.as_ref().and_then(|parent| parent.upgrade());
-    node.parent.set(held);
+    let weak_parent = node.parent.take();
+    let parent = weak_parent.as_ref().and_then(|parent| parent.upgrade());
+    node.parent.set(weak_parent);
     parent
 }
 
 /// The name of an element; empty for what is none.
-pub(crate) fn name(node: &Rc<Node>) -> &str {
+pub(crate) fn element_name(node: &Rc<Node>) -> &str {
     match &node.data {
         NodeData::Element { name, .. } => &name.local,
         NodeData::Document

@@ -16,15 +16,15 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Host;
 
-use crate::address::{NonPublicAddress, check_public};
 use crate::host;
 use crate::pin::PinnedHosts;
+use crate::public_address::{NonPublicAddress, check_public};
 use crate::resolver::Resolver;
-use crate::task::Task;
-use crate::upstream::{UpstreamProxies, Via};
+use crate::upstream_proxy::{ProxyRoute, UpstreamProxies};
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +64,12 @@ pub enum DialError {
         detail: String,
     },
     /// Nothing came of it in time.
-    #[error("`{host}` cannot be reached: nothing answered within {} s", bound.as_secs_f32())]
+    #[error("`{host}` cannot be reached: nothing answered within {} s", timeout.as_secs_f32())]
     TimedOut {
         /// As asked for.
         host: String,
         /// The time it had.
-        bound: Duration,
+        timeout: Duration,
     },
     /// The environment's proxy does not do its part.
     #[error("the proxy `{proxy}` that the environment names {detail}")]
@@ -95,14 +95,14 @@ impl DialError {
 }
 
 fn not_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -> String {
-    let place = SocketAddr::new(address, port);
+    let authority = SocketAddr::new(address, port);
     let subject = if host.trim_matches(['[', ']']) == address.to_string() {
         format!("`{host}` is {what}")
     } else {
         format!("`{host}` leads to {address}, {what}")
     };
     format!(
-        "{subject}; only public addresses are reached, unless a person grants it with `--allow-net {place}` or \
+        "{subject}; only public addresses are reached, unless a person grants it with `--allow-net {authority}` or \
          pins the name in the configuration (`network.resolve`)"
     )
 }
@@ -112,10 +112,10 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A connection for one request in plain HTTP.
-pub(crate) struct Opened {
+pub(crate) struct PlainConnection {
     pub(crate) stream: Box<dyn Stream>,
     /// It ends at a proxy, which wants to be told the whole address and perhaps who asks.
-    pub(crate) via: Option<Via>,
+    pub(crate) route: Option<ProxyRoute>,
 }
 
 /// Makes connections within the rules.
@@ -124,7 +124,7 @@ pub struct Dialer {
     pins: PinnedHosts,
     granted: Vec<(IpAddr, u16)>,
     upstream: UpstreamProxies,
-    bound: Duration,
+    timeout: Duration,
     /// Which addresses anybody may mean; tests have a loopback address stand for one.
     pub(crate) check: fn(IpAddr) -> Result<(), NonPublicAddress>,
 }
@@ -137,74 +137,74 @@ impl Dialer {
         pins: PinnedHosts,
         granted: Vec<(IpAddr, u16)>,
         upstream: UpstreamProxies,
-        bound: Duration,
+        timeout: Duration,
     ) -> Self {
-        Self { resolver, pins, granted, upstream, bound, check: check_public }
+        Self { resolver, pins, granted, upstream, timeout, check: check_public }
     }
 
     /// A connection over which bytes go to `host` and back as they are.
     pub(crate) async fn tunnel(&self, host: &Host, port: u16) -> Result<Box<dyn Stream>, DialError> {
-        self.bounded(host, async {
-            match self.via(host, port, true)? {
-                Some(via) => self.through(&via, host, port).await,
-                None => Ok(Box::new(self.direct(host, port).await?) as Box<dyn Stream>),
+        self.with_timeout(host, async {
+            match self.proxy_for(host, port, true)? {
+                Some(route) => self.tunnel_through(&route, host, port).await,
+                None => Ok(Box::new(self.connect_direct(host, port).await?) as Box<dyn Stream>),
             }
         })
         .await
     }
 
     /// A connection for one request in plain HTTP to `host`.
-    pub(crate) async fn plain(&self, host: &Host, port: u16) -> Result<Opened, DialError> {
-        self.bounded(host, async {
-            let via = self.via(host, port, false)?;
-            let stream = match &via {
-                Some(via) => self.to_proxy(via).await?,
-                None => self.direct(host, port).await?,
+    pub(crate) async fn connect_plain(&self, host: &Host, port: u16) -> Result<PlainConnection, DialError> {
+        self.with_timeout(host, async {
+            let route = self.proxy_for(host, port, false)?;
+            let stream = match &route {
+                Some(route) => self.connect_to_proxy(route).await?,
+                None => self.connect_direct(host, port).await?,
             };
-            Ok(Opened { stream: Box::new(stream), via })
+            Ok(PlainConnection { stream: Box::new(stream), route })
         })
         .await
     }
 
-    async fn bounded<T>(
+    async fn with_timeout<T>(
         &self,
         host: &Host,
         connecting: impl Future<Output = Result<T, DialError>>,
     ) -> Result<T, DialError> {
-        let late = |_| DialError::TimedOut { host: host.to_string(), bound: self.bound };
-        timeout(self.bound, connecting).await.map_err(late)?
+        let timed_out = |_| DialError::TimedOut { host: host.to_string(), timeout: self.timeout };
+        timeout(self.timeout, connecting).await.map_err(timed_out)?
     }
 
     /// The environment's proxy, where that one is to be asked for `host`.
-    fn via(&self, host: &Host, port: u16, tunnel: bool) -> Result<Option<Via>, DialError> {
+    fn proxy_for(&self, host: &Host, port: u16, tunnel: bool) -> Result<Option<ProxyRoute>, DialError> {
         if self.pins.get(host).is_some() {
             return Ok(None);
         }
-        let via = self.upstream.via(host, port, tunnel).map_err(|proxy| DialError::Proxy {
+        let route = self.upstream.route(host, port, tunnel).map_err(|proxy| DialError::Proxy {
             proxy,
             detail: "is none for plain HTTP (`http://HOST:PORT`), the only kind that is supported here"
                 .to_owned(),
         })?;
-        match (host::literal(host), host) {
-            _ if via.is_none() => Ok(None),
+        match (host::ip_address(host), host) {
+            _ if route.is_none() => Ok(None),
             (Some(address), _) if self.granted.contains(&(address, port)) => Ok(None),
-            (Some(address), _) => self.check(host, port, address).map(|()| via),
+            (Some(address), _) => self.check(host, port, address).map(|()| route),
             (None, Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => {
                 Err(DialError::LocalName { host: host.to_string() })
             }
-            (None, _) => Ok(via),
+            (None, _) => Ok(route),
         }
     }
 
-    async fn direct(&self, host: &Host, port: u16) -> Result<TcpStream, DialError> {
-        let sockets = self.sockets(host, port).await?;
+    async fn connect_direct(&self, host: &Host, port: u16) -> Result<TcpStream, DialError> {
+        let sockets = self.checked_sockets(host, port).await?;
         let unreachable =
             |error: io::Error| DialError::Unreachable { host: host.to_string(), detail: error.to_string() };
         self.connect(&sockets).await.map_err(unreachable)
     }
 
     /// Where `host` may be connected to: its pin, or its addresses if all of them are public.
-    async fn sockets(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
+    async fn checked_sockets(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         if let Some(pin) = self.pins.get(host) {
             return Ok(vec![pin.socket(port)]);
         }
@@ -247,11 +247,11 @@ impl Dialer {
     /// The first of `sockets` that answers; one that is silent has a quarter of the time, unless it is the last.
     async fn connect(&self, sockets: &[SocketAddr]) -> io::Result<TcpStream> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        let mut left = sockets.len();
+        let mut remaining = sockets.len();
         for socket in sockets {
-            left -= 1;
-            let bound = if left == 0 { self.bound } else { self.bound / 4 };
-            match timeout(bound, TcpStream::connect(socket)).await {
+            remaining -= 1;
+            let limit = if remaining == 0 { self.timeout } else { self.timeout / 4 };
+            match timeout(limit, TcpStream::connect(socket)).await {
                 Ok(Ok(stream)) => {
                     stream.set_nodelay(true)?;
                     return Ok(stream);
@@ -264,43 +264,77 @@ impl Dialer {
     }
 
     /// A connection to the environment's proxy, wherever that is: the user named it.
-    async fn to_proxy(&self, via: &Via) -> Result<TcpStream, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: via.name.clone(), detail };
-        let addresses = match via.host.parse() {
+    async fn connect_to_proxy(&self, route: &ProxyRoute) -> Result<TcpStream, DialError> {
+        let failed = |detail: String| DialError::Proxy { proxy: route.name.clone(), detail };
+        let addresses = match route.host.parse() {
             Ok(address) => vec![address],
             Err(_) => {
-                let found = self.resolver.resolve(&via.host).await;
+                let found = self.resolver.resolve(&route.host).await;
                 found.map_err(|error| failed(format!("has no address: {error}")))?
             }
         };
         let sockets: Vec<_> =
-            addresses.into_iter().map(|address| SocketAddr::new(address, via.port)).collect();
+            addresses.into_iter().map(|address| SocketAddr::new(address, route.port)).collect();
         self.connect(&sockets).await.map_err(|error| failed(format!("cannot be reached: {error}")))
     }
 
     /// A tunnel through the environment's proxy.
-    async fn through(&self, via: &Via, host: &Host, port: u16) -> Result<Box<dyn Stream>, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: via.name.clone(), detail };
+    async fn tunnel_through(
+        &self,
+        route: &ProxyRoute,
+        host: &Host,
+        port: u16,
+    ) -> Result<Box<dyn Stream>, DialError> {
+        let failed = |detail: String| DialError::Proxy { proxy: route.name.clone(), detail };
         let broke = |error: hyper::Error| failed(format!("broke off: {error}"));
-        let place = format!("{host}:{port}");
-        let stream = TokioIo::new(self.to_proxy(via).await?);
+        let authority = format!("{host}:{port}");
+        let stream = TokioIo::new(self.connect_to_proxy(route).await?);
         let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.map_err(broke)?;
-        let task = Task::spawn(connection.with_upgrades());
-        let mut request = Request::builder().method(Method::CONNECT).uri(&place).header(HOST, &place);
-        if let Some(authorization) = &via.authorization {
+        let task = AbortOnDrop::spawn(connection.with_upgrades());
+        let mut request = Request::builder().method(Method::CONNECT).uri(&authority).header(HOST, &authority);
+        if let Some(authorization) = &route.authorization {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
         let request = request.body(Empty::<Bytes>::new()).map_err(|error| failed(error.to_string()))?;
         let answer = sender.send_request(request).await.map_err(broke)?;
         if !answer.status().is_success() {
-            return Err(failed(format!("refused `{place}`: {}", answer.status())));
+            return Err(failed(format!("refused `{authority}`: {}", answer.status())));
         }
         let upgraded = hyper::upgrade::on(answer).await.map_err(broke)?;
-        task.end_by_itself();
+        task.detach();
         Ok(Box::new(TokioIo::new(upgraded)))
     }
 }
 
+/// A spawned task; dropping it aborts the task.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
+
+impl AbortOnDrop {
+    /// Starts `work`; what it gives is nobody's concern.
+    pub(crate) fn spawn<W>(work: W) -> Self
+    where
+        W: Future<Output: Send + 'static> + Send + 'static,
+    {
+        Self(Some(tokio::spawn(async move {
+            drop(work.await);
+        })))
+    }
+
+    /// Leaves the task to its own end.
+    pub(crate) fn detach(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
 #[cfg(test)]
-#[path = "dial_test.rs"]
+#[path = "dialer_test.rs"]
 mod tests;

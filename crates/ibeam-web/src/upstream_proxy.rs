@@ -13,7 +13,7 @@ pub struct UpstreamProxies(Matcher);
 
 /// A proxy that a connection goes through.
 #[derive(Clone, Debug)]
-pub(crate) struct Via {
+pub(crate) struct ProxyRoute {
     /// For people; without user and password.
     pub(crate) name: String,
     pub(crate) host: String,
@@ -25,8 +25,8 @@ impl UpstreamProxies {
     /// Reads the variables, each in upper case before lower case; an empty one is none.
     pub fn new(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| {
-            let of = |name: &str| variable(name).filter(|value| !value.is_empty());
-            of(name).or_else(|| of(&name.to_ascii_lowercase())).unwrap_or_default()
+            let non_empty = |name: &str| variable(name).filter(|value| !value.is_empty());
+            non_empty(name).or_else(|| non_empty(&name.to_ascii_lowercase())).unwrap_or_default()
         };
         let matcher = Matcher::builder()
             .all(value("ALL_PROXY"))
@@ -45,10 +45,10 @@ impl UpstreamProxies {
     ///
     /// # Errors
     /// The name of a proxy that is not spoken to in plain HTTP.
-    pub(crate) fn via(&self, host: &Host, port: u16, secure: bool) -> Result<Option<Via>, String> {
+    pub(crate) fn route(&self, host: &Host, port: u16, secure: bool) -> Result<Option<ProxyRoute>, String> {
         let scheme = if secure { "https" } else { "http" };
-        let Ok(there) = format!("{scheme}://{host}:{port}/").parse::<Uri>() else { return Ok(None) };
-        let Some(proxy) = self.0.intercept(&there) else { return Ok(None) };
+        let Ok(url) = format!("{scheme}://{host}:{port}/").parse::<Uri>() else { return Ok(None) };
+        let Some(proxy) = self.0.intercept(&url) else { return Ok(None) };
         let uri = proxy.uri();
         let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
         let port = uri.port_u16().unwrap_or(80);
@@ -61,7 +61,7 @@ impl UpstreamProxies {
             value.set_sensitive(true);
             value
         });
-        Ok(Some(Via { name, host, port, authorization }))
+        Ok(Some(ProxyRoute { name, host, port, authorization }))
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
         let upstream = UpstreamProxies::new(|name| {
             variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
         });
-        let via = upstream.via(&host::plain(host).unwrap(), 443, secure);
-        let via = via.map(|via| via.map(|via| format!("{}:{}", via.host, via.port)));
+        let route = upstream.route(&host::parse_canonical(host).unwrap(), 443, secure);
+        let route = route.map(|route| route.map(|route| format!("{}:{}", route.host, route.port)));
         assert_eq!(
-            via.as_ref().map(Option::as_deref).map_err(String::as_str),
+            route.as_ref().map(Option::as_deref).map_err(String::as_str),
             expect,
             "{variables:?} {host}"
         );
@@ -104,8 +104,8 @@ mod tests {
     #[test]
     fn the_password_of_a_proxy_is_not_in_its_name() {
         let upstream = UpstreamProxies::new(|_| Some("http://me:secret@proxy:3128".to_owned()));
-        let via = upstream.via(&host::plain("a.test").unwrap(), 443, true).unwrap().unwrap();
-        assert_eq!(via.name, "http://proxy:3128");
-        assert!(via.authorization.unwrap().is_sensitive());
+        let route = upstream.route(&host::parse_canonical("a.test").unwrap(), 443, true).unwrap().unwrap();
+        assert_eq!(route.name, "http://proxy:3128");
+        assert!(route.authorization.unwrap().is_sensitive());
     }
 }
