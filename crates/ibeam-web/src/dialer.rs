@@ -1,8 +1,8 @@
-//! Connections to the outside: a name is resolved once, every address of it is checked, and one of the checked
-//! addresses is connected to. There is no second look-up that could say something else.
+//! Connections to hosts on the Internet.
 //!
-//! A private address is reached only by a person's word: a pin, or a grant of that address and port. Where the
-//! environment names a proxy, that one resolves, so nothing but a name goes through it.
+//! A name is resolved once, every address is checked, and a checked address is connected to. There is no second lookup,
+//! which could give another address. A private address is reached only if a person has pinned the name or granted the
+//! address and port. A proxy of the environment resolves names itself, so it receives only names and public addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,63 +26,63 @@ use crate::public_address::{NonPublicAddress, check_public};
 use crate::resolver::Resolver;
 use crate::upstream_proxy::{ProxyRoute, UpstreamProxies};
 
-/// Why there is no connection.
+/// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// The address is nobody's public one. Nothing was connected to.
+    /// The address is not public. No connection was made.
     #[error("{}", not_public(host, *port, *address, what))]
     NotPublic {
-        /// As asked for.
+        /// The requested host.
         host: String,
-        /// As asked for.
+        /// The requested port.
         port: u16,
-        /// Where it leads.
+        /// The address of the host.
         address: IpAddr,
-        /// What that is.
+        /// The class of the address.
         what: NonPublicAddress,
     },
-    /// The name is one of this machine's own, and a proxy would resolve it.
-    #[error("`{host}` is a name of the machine itself, which is not reached through a proxy")]
+    /// The name is one of this machine, and a proxy would resolve it to its own machine.
+    #[error("`{host}` is a name of this machine, which a proxy cannot reach")]
     LocalName {
-        /// As asked for.
+        /// The requested host.
         host: String,
     },
     /// The name has no address.
     #[error("`{host}` has no address: {detail}")]
     Unresolved {
-        /// As asked for.
+        /// The requested host.
         host: String,
-        /// The system's words.
+        /// The error of the system.
         detail: String,
     },
-    /// No address of it can be connected to.
+    /// No address of the host accepts a connection.
     #[error("`{host}` cannot be reached: {detail}")]
     Unreachable {
-        /// As asked for.
+        /// The requested host.
         host: String,
-        /// The system's words.
+        /// The error of the system.
         detail: String,
     },
-    /// Nothing came of it in time.
+    /// The connection took too long.
     #[error("`{host}` cannot be reached: nothing answered within {} s", timeout.as_secs_f32())]
     TimedOut {
-        /// As asked for.
+        /// The requested host.
         host: String,
-        /// The time it had.
+        /// The limit for a connection.
         timeout: Duration,
     },
-    /// The environment's proxy does not do its part.
+    /// The proxy of the environment failed.
     #[error("the proxy `{proxy}` that the environment names {detail}")]
     Proxy {
-        /// Its address, without password.
+        /// Its URL without user and password.
         proxy: String,
-        /// What it does instead.
+        /// The failure, as the end of the sentence.
         detail: String,
     },
 }
 
 impl DialError {
-    /// True where it was refused here, not there.
+    /// Whether this program refused the connection, not the other side.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::NotPublic { .. } | Self::LocalName { .. } => true,
@@ -102,36 +102,36 @@ fn not_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -
         format!("`{host}` leads to {address}, {what}")
     };
     format!(
-        "{subject}; only public addresses are reached, unless a person grants it with `--allow-net {authority}` or \
-         pins the name in the configuration (`network.resolve`)"
+        "{subject}; only public addresses are reached; a person may grant it with `--allow-net {authority}` or pin \
+         the name in the configuration (`network.resolve`)"
     )
 }
 
-/// What bytes go over.
+/// A connection for bytes in both directions.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A connection for one request in plain HTTP.
 pub(crate) struct PlainConnection {
     pub(crate) stream: Box<dyn Stream>,
-    /// It ends at a proxy, which wants to be told the whole address and perhaps who asks.
+    /// The proxy at its other end, if any. It needs the absolute URL and perhaps credentials.
     pub(crate) route: Option<ProxyRoute>,
 }
 
-/// Makes connections within the rules.
+/// Opens checked connections.
 pub struct Dialer {
     resolver: Arc<dyn Resolver>,
     pins: PinnedHosts,
     granted: Vec<(IpAddr, u16)>,
     upstream: UpstreamProxies,
     timeout: Duration,
-    /// Which addresses anybody may mean; tests have a loopback address stand for one.
+    /// The check of an address. Tests replace it to treat a loopback address as public.
     pub(crate) check: fn(IpAddr) -> Result<(), NonPublicAddress>,
 }
 
 impl Dialer {
-    /// A dialer that asks `resolver` for what is not pinned; of the private addresses it reaches those of `pins`
-    /// and those `granted` by number and port. A connection has `bound` to come about.
+    /// Creates a dialer that resolves names with `resolver` unless they are in `pins`. Of the private addresses it
+    /// reaches those of `pins`, and those `granted` by address and port. A connection may take up to `timeout`.
     pub fn new(
         resolver: Arc<dyn Resolver>,
         pins: PinnedHosts,
@@ -142,7 +142,7 @@ impl Dialer {
         Self { resolver, pins, granted, upstream, timeout, check: check_public }
     }
 
-    /// A connection over which bytes go to `host` and back as they are.
+    /// Opens a connection to `host` that carries bytes unchanged.
     pub(crate) async fn tunnel(&self, host: &Host, port: u16) -> Result<Box<dyn Stream>, DialError> {
         self.with_timeout(host, async {
             match self.proxy_for(host, port, true)? {
@@ -153,7 +153,7 @@ impl Dialer {
         .await
     }
 
-    /// A connection for one request in plain HTTP to `host`.
+    /// Opens a connection to `host` for one request in plain HTTP.
     pub(crate) async fn connect_plain(&self, host: &Host, port: u16) -> Result<PlainConnection, DialError> {
         self.with_timeout(host, async {
             let route = self.proxy_for(host, port, false)?;
@@ -175,15 +175,14 @@ impl Dialer {
         timeout(self.timeout, connecting).await.map_err(timed_out)?
     }
 
-    /// The environment's proxy, where that one is to be asked for `host`.
+    /// Returns the proxy of the environment that leads to `host`, if there is one.
     fn proxy_for(&self, host: &Host, port: u16, tunnel: bool) -> Result<Option<ProxyRoute>, DialError> {
         if self.pins.get(host).is_some() {
             return Ok(None);
         }
         let route = self.upstream.route(host, port, tunnel).map_err(|proxy| DialError::Proxy {
             proxy,
-            detail: "is none for plain HTTP (`http://HOST:PORT`), the only kind that is supported here"
-                .to_owned(),
+            detail: "is not supported; a proxy is written as `http://HOST:PORT`".to_owned(),
         })?;
         match (host::ip_address(host), host) {
             _ if route.is_none() => Ok(None),
@@ -203,7 +202,7 @@ impl Dialer {
         self.connect(&sockets).await.map_err(unreachable)
     }
 
-    /// Where `host` may be connected to: its pin, or its addresses if all of them are public.
+    /// Returns the addresses of `host` to connect to: its pin, or its addresses if all of them are public.
     async fn checked_sockets(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         if let Some(pin) = self.pins.get(host) {
             return Ok(vec![pin.socket(port)]);
@@ -244,7 +243,7 @@ impl Dialer {
         })
     }
 
-    /// The first of `sockets` that answers; one that is silent has a quarter of the time, unless it is the last.
+    /// Connects to the first of `sockets` that accepts. Each but the last may take a quarter of the time.
     async fn connect(&self, sockets: &[SocketAddr]) -> io::Result<TcpStream> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut remaining = sockets.len();
@@ -263,7 +262,7 @@ impl Dialer {
         Err(failed)
     }
 
-    /// A connection to the environment's proxy, wherever that is: the user named it.
+    /// Connects to the proxy of the environment. Its address is not checked, because the user named it.
     async fn connect_to_proxy(&self, route: &ProxyRoute) -> Result<TcpStream, DialError> {
         let failed = |detail: String| DialError::Proxy { proxy: route.name.clone(), detail };
         let addresses = match route.host.parse() {
@@ -278,7 +277,7 @@ impl Dialer {
         self.connect(&sockets).await.map_err(|error| failed(format!("cannot be reached: {error}")))
     }
 
-    /// A tunnel through the environment's proxy.
+    /// Opens a tunnel through the proxy of the environment.
     async fn tunnel_through(
         &self,
         route: &ProxyRoute,
@@ -306,12 +305,12 @@ impl Dialer {
     }
 }
 
-/// A spawned task; dropping it aborts the task.
+/// A spawned task that is aborted when this handle is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
 
 impl AbortOnDrop {
-    /// Starts `work`; what it gives is nobody's concern.
+    /// Spawns `work` and discards its result.
     pub(crate) fn spawn<W>(work: W) -> Self
     where
         W: Future<Output: Send + 'static> + Send + 'static,
@@ -321,7 +320,7 @@ impl AbortOnDrop {
         })))
     }
 
-    /// Leaves the task to its own end.
+    /// Lets the task run to its end.
     pub(crate) fn detach(mut self) {
         self.0 = None;
     }

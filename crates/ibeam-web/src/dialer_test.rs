@@ -5,12 +5,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::Dialer;
-use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, STAND_IN, Site, pins, resolving};
+use crate::fixture::{Fickle, LONG_TIMEOUT, PUBLIC_ADDRESS, Reply, Site, pins, resolving};
 use crate::host;
 use crate::pin::PinnedHosts;
 use crate::upstream_proxy::UpstreamProxies;
 
-/// What becomes of a connection to `name` when it leads there.
+/// Checks that a connection to `name` is refused with `detail`.
 #[track_caller]
 fn check_refused(dialer: &Dialer, name: &str, detail: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -20,14 +20,14 @@ fn check_refused(dialer: &Dialer, name: &str, detail: &str) {
 }
 
 #[test]
-fn a_name_that_leads_to_no_public_address_is_refused() {
+fn a_name_with_an_address_that_is_not_public_is_refused() {
     for (addresses, detail) in [
         ("127.0.0.1", "`a.test` leads to 127.0.0.1, a loopback address"),
         ("10.0.0.1", "a private address"),
         ("::ffff:169.254.169.254", "an address of cloud metadata"),
         ("fd00::1", "a private address"),
-        ("0.0.0.0", "leads nowhere"),
-        // One wrong address spoils the others: an honest name has none.
+        ("0.0.0.0", "an unspecified address"),
+        // One private address is enough for a refusal: no ordinary name has one.
         ("127.0.0.2 192.168.0.1", "192.168.0.1, a private address"),
     ] {
         let names = Fickle::new(&[addresses]);
@@ -37,7 +37,7 @@ fn a_name_that_leads_to_no_public_address_is_refused() {
 }
 
 #[test]
-fn an_address_instead_of_a_name_is_checked_the_same() {
+fn an_address_instead_of_a_name_is_checked_too() {
     let names = Fickle::new(&[]);
     let dialer = resolving(names.clone(), UpstreamProxies::none());
     check_refused(&dialer, "127.0.0.1", "`127.0.0.1` is a loopback address");
@@ -46,10 +46,10 @@ fn an_address_instead_of_a_name_is_checked_the_same() {
     assert!(names.queried_names().is_empty());
 }
 
-/// Rebinding: public when it is checked, our own when it is used.
+/// DNS rebinding: the first answer is public, and the second answer is loopback.
 #[tokio::test]
-async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() {
-    let public = TcpListener::bind((STAND_IN, 0)).await.unwrap();
+async fn the_checked_address_is_connected_to_and_the_name_is_resolved_once() {
+    let public = TcpListener::bind((PUBLIC_ADDRESS, 0)).await.unwrap();
     let port = public.local_addr().unwrap().port();
     let private = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
@@ -62,7 +62,7 @@ async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() 
     stream.read_exact(&mut received).await.unwrap();
     assert_eq!((&received, names.queried_names().len()), (b"here", 1));
 
-    // The next connection asks again, and is refused: nobody has called at the private one.
+    // The next connection resolves the name again and is refused, without a connection to the private address.
     assert!(dialer.tunnel(&host, port).await.err().unwrap().is_refusal());
     assert_eq!(names.queried_names().len(), 2);
     let mut calls = std::task::Context::from_waker(std::task::Waker::noop());
@@ -70,8 +70,8 @@ async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() 
 }
 
 #[tokio::test]
-async fn an_address_that_does_not_answer_leaves_the_next_one() {
-    let listener = TcpListener::bind((STAND_IN, 0)).await.unwrap();
+async fn after_an_address_that_does_not_answer_the_next_one_is_tried() {
+    let listener = TcpListener::bind((PUBLIC_ADDRESS, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), UpstreamProxies::none());
     dialer.check = |_| Ok(());
@@ -79,7 +79,7 @@ async fn an_address_that_does_not_answer_leaves_the_next_one() {
 }
 
 #[tokio::test]
-async fn private_addresses_are_reached_by_a_persons_word() {
+async fn private_addresses_are_reached_if_pinned_or_granted() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let granted = vec![(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())];
@@ -89,13 +89,13 @@ async fn private_addresses_are_reached_by_a_persons_word() {
         async |name: &str, port| dialer.tunnel(&host::parse_canonical(name).unwrap(), port).await.is_ok();
     assert!(reach("127.0.0.1", address.port()).await);
     assert!(!reach("127.0.0.1", address.port() ^ 1).await);
-    // The pin's port stands for the one asked for.
+    // The port of the pin replaces the requested one.
     assert!(reach("docs.example.test", 443).await);
     assert!(!reach("a.docs.example.test", 443).await);
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_answered_for_is_given_up() {
+async fn a_name_server_that_does_not_answer_ends_in_a_timeout() {
     struct Silent;
     impl crate::resolver::Resolver for Silent {
         fn resolve<'a>(
@@ -113,16 +113,16 @@ async fn a_name_that_is_not_answered_for_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_has_is_told() {
+async fn a_name_that_does_not_exist_is_an_error() {
     let dialer = resolving(Fickle::new(&[]), UpstreamProxies::none());
     let error = dialer.connect_plain(&host::parse_canonical("a.test").unwrap(), 80).await.err().unwrap();
-    assert_eq!(error.to_string(), "`a.test` has no address: no such name here");
+    assert_eq!(error.to_string(), "`a.test` has no address: no such name");
     assert!(!error.is_refusal());
 }
 
-/// The proxy of a company resolves names itself.
+/// A proxy of the environment resolves names itself.
 #[tokio::test]
-async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
+async fn a_tunnel_uses_the_proxy_of_the_environment() {
     let tunnelled = || Reply::Bytes(b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec());
     let site = Site::start(move |_| tunnelled()).await;
     let proxy = format!("http://me:secret@{}", site.address);
@@ -140,18 +140,18 @@ async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
 }
 
 #[test]
-fn a_proxy_gets_no_private_address_and_no_name_of_this_machine() {
+fn a_proxy_receives_no_private_address_and_no_name_of_this_machine() {
     let upstream =
         || UpstreamProxies::new(|name| (name == "ALL_PROXY").then(|| "http://127.0.0.1:9".to_owned()));
     let dialer = resolving(Fickle::new(&[]), upstream());
     check_refused(&dialer, "169.254.169.254", "an address of cloud metadata");
     check_refused(&dialer, "10.0.0.1", "a private address");
-    check_refused(&dialer, "localhost", "name of the machine itself");
-    check_refused(&dialer, "a.localhost", "name of the machine itself");
+    check_refused(&dialer, "localhost", "is a name of this machine");
+    check_refused(&dialer, "a.localhost", "is a name of this machine");
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_or_is_not_there_is_named_without_its_password() {
+async fn a_proxy_that_refuses_or_does_not_answer_is_named_without_its_password() {
     let site = Site::start(|_| Reply::Bytes(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n".to_vec())).await;
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
     for (address, detail) in [(site.address, "refused `a.test:443`: 407"), (free, "cannot be reached")] {

@@ -1,7 +1,7 @@
-//! One page: request, redirects, body.
+//! Fetching a page: request, redirects, body.
 //!
-//! Redirects are followed by hand, each judged again. A request carries nothing of the user's: no cookie, no key, no
-//! referrer. The body is read as far as the bound allows and no further.
+//! Each redirect is checked before it is followed. A request carries nothing that identifies the user: no cookie, no
+//! key, no referrer. At most the limit of bytes is read from a body.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,28 +23,28 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
 use crate::fetch_url::FetchUrl;
 
-/// Redirects that are followed.
+/// Number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
-/// What is preferred: text that needs no conversion.
+/// The accepted types. Text that needs no conversion is preferred.
 const ACCEPT_HEADER: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
 
-/// Whether the policy lets an address be fetched without asking anybody.
+/// The policy for URLs: returns whether a URL may be fetched without approval.
 pub type UrlPolicy = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-/// Makes the settings of secure connections, when the first one is needed.
+/// A function that creates the TLS configuration, called for the first secure connection.
 pub type TlsConfigFactory = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
 
-/// How long and how much.
+/// Limits of time and size for one fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchLimits {
-    /// From a request to the head of its answer, with the connection.
+    /// From the start of the connection to the head of the response.
     pub response_timeout: Duration,
-    /// The longest silence within a body.
+    /// The longest time without data in a body.
     pub idle_timeout: Duration,
-    /// All of it, with redirects.
+    /// The entire fetch, with redirects.
     pub total_timeout: Duration,
-    /// Bytes that are read of a body.
+    /// Bytes that are read from a body.
     pub body_bytes: usize,
-    /// Bytes of text that the model is given.
+    /// Bytes of text that the model receives.
     pub text_bytes: usize,
 }
 
@@ -60,7 +60,7 @@ impl Default for FetchLimits {
     }
 }
 
-/// Why there is no page.
+/// The reason why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error(transparent)]
@@ -69,9 +69,9 @@ pub(crate) enum FetchError {
     Tls { host: String, detail: String },
     #[error("`{host}` broke off: {detail}")]
     Broken { host: String, detail: String },
-    #[error("`{url}` redirects further than {MAX_REDIRECTS} times")]
+    #[error("`{url}` redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects { url: String },
-    #[error("`{from}` redirects to an address that is not fetched: {detail}")]
+    #[error("`{from}` redirects to a URL that is not fetched: {detail}")]
     BadRedirect { from: String, detail: String },
     #[error(
         "`{from}` redirects to `{to}`, which no rule allows; call `web_fetch` with that address to ask for it"
@@ -79,14 +79,14 @@ pub(crate) enum FetchError {
     RefusedRedirect { from: String, to: String },
     #[error("`{url}` answered {status}")]
     Status { url: String, status: StatusCode },
-    #[error("`{url}` is encoded as `{encoding}`, which was not asked for")]
+    #[error("`{url}` is encoded as `{encoding}`, which was not requested")]
     Encoding { url: String, encoding: String },
     #[error("`{url}` took longer than {} s", timeout.as_secs_f32())]
     TimedOut { url: String, timeout: Duration },
 }
 
 impl FetchError {
-    /// True where it was refused here, not there.
+    /// Whether this program refused the request, not the server.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Self::Dial(error) => error.is_refusal(),
@@ -101,10 +101,10 @@ impl FetchError {
     }
 }
 
-/// A page as it came.
+/// A fetched page, before its conversion.
 #[derive(Debug)]
 pub(crate) struct FetchedPage {
-    /// Where it came from, after redirects.
+    /// The URL after redirects.
     pub(crate) url: String,
     /// The header `Content-Type`; empty without one.
     pub(crate) content_type: String,
@@ -112,7 +112,7 @@ pub(crate) struct FetchedPage {
     pub(crate) unread: UnreadBody,
 }
 
-/// What was not read of a body.
+/// The part of a body that was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnreadBody {
     None,
@@ -120,7 +120,7 @@ pub(crate) enum UnreadBody {
     Unknown,
 }
 
-/// Gets pages.
+/// Fetches pages.
 pub(crate) struct Fetcher {
     dialer: Arc<Dialer>,
     url_policy: UrlPolicy,
@@ -139,7 +139,7 @@ impl Fetcher {
         Self { dialer, url_policy, tls_factory, tls_config: OnceLock::new(), limits }
     }
 
-    /// Gets `target`, which the gate has let through. Dropping the future ends the connection.
+    /// Fetches `target`, which the gate has permitted. Dropping the future closes the connection.
     pub(crate) async fn fetch(&self, target: &FetchUrl) -> Result<FetchedPage, FetchError> {
         let timed_out =
             |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.total_timeout };
@@ -157,7 +157,7 @@ impl Fetcher {
                 let next = target
                     .resolve_redirect(&location)
                     .map_err(|detail| FetchError::BadRedirect { from: from.clone(), detail })?;
-                // The rule that covers the first host and port covers them to the end.
+                // The permission for the first URL covers all redirects to the same host and port.
                 if !next.shares_permission_with(&requested) && !(self.url_policy)(next.url.as_str()) {
                     return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
                 }
@@ -268,7 +268,7 @@ impl Fetcher {
     }
 }
 
-/// The head of an answer; its body comes as long as the task lives.
+/// A response whose body can be read while the task runs.
 struct OpenResponse {
     response: Response<Incoming>,
     _task: AbortOnDrop,

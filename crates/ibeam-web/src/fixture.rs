@@ -1,4 +1,4 @@
-//! What tests of this crate have in common: sites on loopback, name servers that lie, dialers.
+//! Helpers for the tests of this crate: sites on loopback, a name server with changing answers, dialers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,18 +18,18 @@ use crate::upstream_proxy::UpstreamProxies;
 
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a site does with a request.
+/// The reply of a site to a request.
 pub(crate) enum Reply {
     /// These bytes, then the end.
     Bytes(Vec<u8>),
-    /// These bytes, then nothing for ever.
+    /// These bytes, then no more data.
     Silence(Vec<u8>),
-    /// These bytes, then the same piece again and again.
+    /// These bytes, then an endless stream of data.
     Endless(Vec<u8>),
 }
 
 impl Reply {
-    /// A whole answer of this type.
+    /// Returns a complete response of this type.
     pub(crate) fn page(content_type: &str, body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = body.len();
@@ -43,7 +43,7 @@ impl Reply {
     }
 }
 
-/// A server on loopback, one request a connection.
+/// A server on loopback that answers one request per connection.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -74,13 +74,13 @@ impl Site {
         Self { address, requests, _task: task }
     }
 
-    /// The heads of the requests so far.
+    /// Returns the heads of the requests so far.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-/// Reads a head, then replies.
+/// Reads the head of a request and replies.
 pub(crate) async fn serve_client<S: AsyncRead + AsyncWrite + Unpin>(
     mut client: S,
     seen: &Mutex<Vec<String>>,
@@ -111,7 +111,7 @@ pub(crate) async fn serve_client<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// A name server that says something else each time, and counts.
+/// A name server with a different answer each time, which records the queried names.
 #[derive(Default)]
 pub(crate) struct Fickle {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
@@ -119,7 +119,7 @@ pub(crate) struct Fickle {
 }
 
 impl Fickle {
-    /// One answer after the other, each a list of addresses with spaces between them.
+    /// Creates a server with these answers, each a list of addresses separated by spaces.
     pub(crate) fn new(answers: &[&str]) -> Arc<Self> {
         let answer = |text: &&str| text.split(' ').map(|address| address.parse().unwrap()).collect();
         let answers = Mutex::new(answers.iter().map(answer).collect());
@@ -135,11 +135,11 @@ impl Resolver for Fickle {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         self.queried.lock().unwrap().push(name.to_owned());
         let answer = self.answers.lock().unwrap().pop_front();
-        Box::pin(async move { answer.ok_or_else(|| io::Error::other("no such name here")) })
+        Box::pin(async move { answer.ok_or_else(|| io::Error::other("no such name")) })
     }
 }
 
-/// The pins of these names.
+/// Returns pins of these names.
 pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> PinnedHosts {
     let mut pins = PinnedHosts::default();
     for (name, address) in pinned {
@@ -148,17 +148,17 @@ pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> PinnedHosts {
     pins
 }
 
-/// A dialer of these pins that knows no other names.
+/// Returns a dialer with these pins that resolves no other names.
 pub(crate) fn dialer(pinned: &[(&str, SocketAddr)]) -> Arc<Dialer> {
     Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), UpstreamProxies::none(), LONG_TIMEOUT))
 }
 
-/// The address that stands for a public one.
-pub(crate) const STAND_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+/// The loopback address that tests treat as public.
+pub(crate) const PUBLIC_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// A dialer that takes `STAND_IN` for public, and goes by `resolver`.
+/// Returns a dialer that treats `PUBLIC_ADDRESS` as public and resolves with `resolver`.
 pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: UpstreamProxies) -> Dialer {
     let mut dialer = Dialer::new(resolver, PinnedHosts::default(), Vec::new(), upstream, LONG_TIMEOUT);
-    dialer.check = |address| if address == STAND_IN { Ok(()) } else { check_public(address) };
+    dialer.check = |address| if address == PUBLIC_ADDRESS { Ok(()) } else { check_public(address) };
     dialer
 }

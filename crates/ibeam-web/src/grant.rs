@@ -1,4 +1,4 @@
-//! What confined commands may reach: `--allow-net HOST:PORT`, and the domains of `WebFetch` tokens.
+//! Grants of network access to confined commands: `--allow-net HOST:PORT`, and the domains of `WebFetch` rules.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,56 +8,56 @@ use url::Host;
 
 use crate::host;
 
-/// A grant that cannot be read.
+/// A grant that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` cannot be granted: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
 )]
 pub struct InvalidGrant {
-    /// As given.
+    /// The text of the grant.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub detail: String,
 }
 
-/// HostPattern and ports that commands may reach. Prints as it is written.
+/// Hosts and ports that commands may reach. Prints in the form that is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     hosts: HostPattern,
-    /// `None` is every port.
+    /// The port; `None` for every port.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostPattern {
     Any,
-    /// Every name below this one, and not itself.
+    /// Every name below this name, without the name itself.
     Subdomains(String),
     Exact(Host),
 }
 
 impl Grant {
-    /// What a `WebFetch` token allows: the port that it names, else ports 80 and 443, of its domain, which is a name,
-    /// `*.` and a name, or `*`.
+    /// Returns the grants of an allowed `WebFetch` token: its port, or ports 80 and 443. Its domain is a name, `*.` and
+    /// a name, or `*`.
     ///
     /// # Errors
-    /// The domain is none.
+    /// `InvalidGrant` for an invalid domain or port.
     pub fn for_pages(token: &str) -> Result<Vec<Self>, InvalidGrant> {
         let (hosts, named) = Self::parse_token(token)?;
         let ports = named.map_or_else(|| vec![80, 443], |port| vec![port]);
         Ok(ports.into_iter().map(|port| Self { hosts: hosts.clone(), port: Some(port) }).collect())
     }
 
-    /// What a denied `WebFetch` token takes away: the port that it names, else every port.
+    /// Returns the grant that a denied `WebFetch` token revokes: its port, or every port.
     ///
     /// # Errors
-    /// The domain is none.
+    /// `InvalidGrant` for an invalid domain or port.
     pub fn for_every_port(token: &str) -> Result<Self, InvalidGrant> {
         let (hosts, port) = Self::parse_token(token)?;
         Ok(Self { hosts, port })
     }
 
-    /// Returns the hosts of a `WebFetch` token, and the port that it names.
+    /// Returns the hosts and the port of a `WebFetch` token.
     fn parse_token(token: &str) -> Result<(HostPattern, Option<u16>), InvalidGrant> {
         let bad = |detail: String| InvalidGrant { text: token.to_owned(), detail };
         let (domain, port) = match token.rsplit_once(':') {
@@ -90,12 +90,12 @@ impl HostPattern {
         let not_canonical = |text: &str| match Host::parse(text) {
             Ok(host) if host.to_string() != text => format!("write the host as `{host}`"),
             Ok(_) | Err(_) if text.contains("://") => "it has a scheme".to_owned(),
-            Ok(_) | Err(_) => format!("`{text}` is no host"),
+            Ok(_) | Err(_) => format!("`{text}` is not a host"),
         };
         match text.strip_prefix("*.") {
             Some(parent) => match host::parse_canonical(parent) {
                 Some(Host::Domain(parent)) => Ok(Self::Subdomains(parent)),
-                Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("no names lie below an address".to_owned()),
+                Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("an address has no names below it".to_owned()),
                 None => Err(not_canonical(parent)),
             },
             None => host::parse_canonical(text).map(Self::Exact).ok_or_else(|| not_canonical(text)),
@@ -117,16 +117,16 @@ impl FromStr for Grant {
         let bad = |detail: String| InvalidGrant { text: given.to_owned(), detail };
         let text = given.trim();
         if text.contains("://") || text.contains('/') {
-            return Err(bad("it is an address of the web; only host and port count".to_owned()));
+            return Err(bad("it is a URL; give host and port only".to_owned()));
         }
         let portless = || bad(format!("it has no port; for secure pages write `{text}:443`"));
-        // The colons of `[::1]` are its own.
+        // The colons inside of `[::1]` do not separate a port.
         let (hosts, port) = match text.rsplit_once(':') {
             Some((hosts, port)) if !port.ends_with(']') => (hosts, port),
             Some(_) | None => return Err(portless()),
         };
         if hosts.contains(':') && !hosts.starts_with('[') {
-            return Err(bad("an IPv6 address stands in brackets: `[::1]:8080`".to_owned()));
+            return Err(bad("write an IPv6 address in brackets: `[::1]:8080`".to_owned()));
         }
         let port = parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))?;
         Ok(Self { hosts: HostPattern::parse(hosts).map_err(bad)?, port: Some(port) })
@@ -147,22 +147,22 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What grants say of a place.
+/// The decision of the grants for a host and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantDecision {
     Allowed,
-    /// Nothing grants it.
+    /// No grant covers it.
     NotGranted,
-    /// Something denies it.
+    /// A rule denies it.
     Denied,
 }
 
-/// All that is granted, less all that is denied.
+/// All grants of a run, and the hosts that are denied.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// What commands may reach.
+    /// The hosts that commands may reach.
     pub allow: Vec<Grant>,
-    /// What they may not, whatever is granted.
+    /// The hosts that they may not reach, even if granted.
     pub deny: Vec<Grant>,
 }
 
@@ -176,12 +176,12 @@ impl Grants {
         }
     }
 
-    /// True when nothing can be reached.
+    /// Whether no host can be reached.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty()
     }
 
-    /// The addresses granted by number; only those of them that are no name may be private.
+    /// Returns the IP addresses that are granted with a port. Only these may be private.
     pub fn addresses(&self) -> Vec<(IpAddr, u16)> {
         let address = |grant: &Grant| match &grant.hosts {
             HostPattern::Exact(host) => Some((host::ip_address(host)?, grant.port?)),

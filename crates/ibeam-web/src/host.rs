@@ -1,11 +1,11 @@
-//! Hosts, written so that no two readers take one for another.
+//! Hosts in canonical spelling, which every program reads in the same way.
 
 use url::Host;
 
-/// A host and nothing else, folded to lower case, without a dot at its end.
+/// Parses a host, and returns it in lower case and without a dot at its end.
 ///
-/// `None` where it has another spelling than the one that every reader knows: `0x7f.1` and `2130706433` are
-/// 127.0.0.1 to some, and `é` is `xn--9ca` to others.
+/// Returns `None` for any spelling that programs read in different ways: `0x7f.1` and `2130706433` are 127.0.0.1 for
+/// some programs, and `é` is `xn--9ca` for others.
 pub(crate) fn parse_canonical(text: &str) -> Option<Host> {
     let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let host = Host::parse(&text).ok()?;
@@ -22,7 +22,7 @@ fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// The address that the host is, where it is no name.
+/// Returns the IP address, if the host is not a name.
 pub(crate) fn ip_address(host: &Host) -> Option<std::net::IpAddr> {
     match host {
         Host::Domain(_) => None,
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_one_spelling() {
+    fn only_one_spelling_of_a_host_is_accepted() {
         check("docs.example.org", Some("docs.example.org"));
         check("Docs.Example.ORG.", Some("docs.example.org"));
         check("a_b.example", Some("a_b.example"));

@@ -1,8 +1,8 @@
-//! HTML as Markdown.
+//! Conversion of HTML to Markdown.
 //!
-//! A page may be made to hurt whoever converts it: nested so deep that a stack ends, or so tangled that time does. So
-//! the parser stops at a depth that no honest page has, the tree is trimmed before the converter walks it, and both
-//! happen on a thread of their own that gives up when nobody waits any more.
+//! A page may be written to harm the converter: so deeply nested that the stack overflows, or so tangled that it takes
+//! too long. So the parser stops at a depth that no ordinary page has, the tree is trimmed before it is converted, and
+//! both run on a thread of their own that stops when the result is no longer needed.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,41 +18,41 @@ use url::Url;
 
 use crate::html_table::{element_name, table_handler};
 
-/// Elements that hold nothing to read.
+/// Elements without readable content.
 const SKIPPED: [&str; 9] =
     ["script", "style", "noscript", "template", "iframe", "svg", "canvas", "object", "head"];
-/// Elements that begin each line inside them anew, so that their depth multiplies what is in them.
+/// Elements that indent each line of their content, so that deep nesting multiplies the text.
 const INDENTING: [&str; 4] = ["blockquote", "ul", "ol", "li"];
-/// Levels that are walked, an indenting one counted as `INDENT_DEPTH`; honest pages have some dozens.
+/// Levels that are converted. An indenting element counts as `INDENT_DEPTH`. Ordinary pages have some dozens.
 const MAX_DEPTH: usize = 200;
 const INDENT_DEPTH: usize = 8;
-/// Levels at which the parser stops: it looks through all of them at each tag.
+/// Levels at which the parser stops, because it goes through all of them at each tag.
 const MAX_PARSED_DEPTH: usize = 10 * MAX_DEPTH;
-/// Nodes that are walked; they make far more text than a model is given.
+/// Nodes that are converted. Their text is far longer than what a model receives.
 const MAX_NODES: usize = 100_000;
-/// Tags that are parsed, half of them closing ones: a node takes a hundred times the memory of its tag.
+/// Tags that are parsed, half of them closing tags. A node takes a hundred times the memory of its tag.
 const MAX_TAGS: usize = 2 * MAX_NODES;
-/// Bytes of text that are walked.
+/// Bytes of text that are converted.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Bytes of an address that is made whole.
+/// Length up to which a link is resolved.
 const MAX_URL_BYTES: usize = 2048;
 /// Enough for `MAX_DEPTH` levels of the converter's recursion.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes between two looks at how deep it is and whether anybody waits.
+/// Bytes between two checks of the depth and of cancellation.
 const CHUNK_BYTES: usize = 4 * 1024;
 
 /// A page in Markdown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Markdown {
     pub(crate) text: String,
-    /// Nothing was left out because there was too much of it.
+    /// Whether no part was left out for its size.
     pub(crate) is_complete: bool,
 }
 
-/// Converts a page; links are made whole by `base`. Cancel safe: dropping the future ends the work soon.
+/// Converts a page, and resolves its links against `base`. Cancel safe: dropping the future ends the work soon.
 ///
 /// # Errors
-/// One sentence.
+/// A description of the failure.
 pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<Markdown, String> {
     let is_wanted = Arc::new(AtomicBool::new(true));
     let _cancel = CancelOnDrop(Arc::clone(&is_wanted));
@@ -78,7 +78,7 @@ fn convert(html: &str, base: Option<&Url>, is_wanted: &AtomicBool) -> Result<Mar
     let (mut remaining, mut tags) = (html, 0);
     while !remaining.is_empty() {
         if !is_wanted.load(Ordering::Relaxed) {
-            return Err("nobody waits any more".to_owned());
+            return Err("the conversion was cancelled".to_owned());
         }
         let (chunk, rest) = remaining.split_at(remaining.floor_char_boundary(CHUNK_BYTES));
         tags += chunk.bytes().filter(|byte| *byte == b'<').count();
@@ -105,7 +105,7 @@ fn convert(html: &str, base: Option<&Url>, is_wanted: &AtomicBool) -> Result<Mar
     Ok(Markdown { text, is_complete: trimmed.is_complete && remaining.is_empty() })
 }
 
-/// The levels above what was parsed last.
+/// Returns the depth of the node that was parsed last.
 fn depth_of_end(document: &Rc<Node>) -> usize {
     let last = |node: &Rc<Node>| node.children.borrow().last().cloned();
     std::iter::successors(last(document), last).count()
@@ -116,7 +116,7 @@ struct Trimmed {
     is_complete: bool,
 }
 
-/// Leaves out what is too deep or too much, makes links whole, and finds the title.
+/// Removes what is too deep or too large, resolves links, and finds the title.
 fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
     let mut trimmed = Trimmed { title: None, is_complete: true };
     let (mut nodes, mut text) = (0, 0);
@@ -151,13 +151,13 @@ fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
         trimmed.is_complete &= children.len() <= limit;
         children.truncate(limit);
         let child_depth = depth + if INDENTING.contains(&name) { INDENT_DEPTH } else { 1 };
-        // The first child is looked at first, so that what is left out is the end of the page.
+        // The first child is visited first, so that the end of the page is left out.
         open.extend(children.iter().rev().map(|child| (Rc::clone(child), child_depth)));
     }
     trimmed
 }
 
-/// The text of a title, on one line.
+/// Returns the text of a title on one line.
 fn title_text(children: &[Rc<Node>]) -> Option<String> {
     let texts = children.iter().filter_map(|child| match &child.data {
         NodeData::Text { contents } => Some(contents.borrow().to_string()),
@@ -172,7 +172,7 @@ fn title_text(children: &[Rc<Node>]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Makes the address in an attribute whole, and drops one that is data instead of an address.
+/// Resolves the URL in an attribute, and removes a `data:` URL.
 fn resolve_link(attributes: &std::cell::RefCell<Vec<html5ever::Attribute>>, name: &str, base: Option<&Url>) {
     for attribute in attributes.borrow_mut().iter_mut().filter(|attribute| &*attribute.name.local == name) {
         let url = match attribute.value.trim() {

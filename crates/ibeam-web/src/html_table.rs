@@ -1,7 +1,8 @@
-//! A table of a page as one of Markdown.
+//! Conversion of HTML tables to Markdown tables.
 //!
-//! Cells are not padded to the widest: one long cell in a long table would make gigabytes of spaces. A table without
-//! a header is there for its looks, and one inside a cell has no form in Markdown: of both, the content stays.
+//! Cells are not padded to the widest, because one long cell in a long table would give gigabytes of spaces. A table
+//! without a header is mostly used for layout, and a table inside a cell cannot be written in Markdown: only their
+//! content is kept.
 
 use std::rc::Rc;
 
@@ -9,7 +10,7 @@ use htmd::Element;
 use htmd::element_handler::{HandlerResult, Handlers};
 use markup5ever_rcdom::{Node, NodeData};
 
-/// The handler of `table`.
+/// Converts the element `table`.
 pub(crate) fn table_handler(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
     let parts = TableParts::from_node(element.node);
     if !parts.has_header || is_in_cell(element.node) {
@@ -35,11 +36,11 @@ pub(crate) fn table_handler(handlers: &dyn Handlers, element: Element<'_>) -> Op
     Some(table.into())
 }
 
-/// What a table is made of.
+/// The captions and rows of a table.
 #[derive(Default)]
 struct TableParts {
     captions: Vec<Rc<Node>>,
-    /// Rows that have cells.
+    /// The rows that have cells.
     rows: Vec<Vec<Rc<Node>>>,
     has_header: bool,
 }
@@ -81,7 +82,7 @@ fn is_in_cell(table: &Rc<Node>) -> bool {
     std::iter::successors(parent(table), parent).any(|above| matches!(element_name(&above), "td" | "th"))
 }
 
-/// The parent stands in a cell, from which it has to be taken to be looked at.
+/// Returns the parent of a node. The parent is in a `Cell`, so it is taken out and put back.
 fn parent(node: &Rc<Node>) -> Option<Rc<Node>> {
     let weak_parent = node.parent.take();
     let parent = weak_parent.as_ref().and_then(|parent| parent.upgrade());
@@ -89,7 +90,7 @@ fn parent(node: &Rc<Node>) -> Option<Rc<Node>> {
     parent
 }
 
-/// The name of an element; empty for what is none.
+/// Returns the name of an element, and an empty text for other nodes.
 pub(crate) fn element_name(node: &Rc<Node>) -> &str {
     match &node.data {
         NodeData::Element { name, .. } => &name.local,

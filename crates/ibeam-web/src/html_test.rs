@@ -19,7 +19,7 @@ fn check(html: &str, expect: &str) {
 }
 
 #[test]
-fn what_a_page_says_is_kept_in_form() {
+fn the_text_of_a_page_keeps_its_structure() {
     check("<h1>Title</h1><p>One <b>bold</b> <em>word</em>.<p>Two", "# Title\n\nOne **bold** *word*.\n\nTwo");
     check("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c");
     check("<ol><li>a<li>b</ol>", "1. a\n2. b");
@@ -29,20 +29,20 @@ fn what_a_page_says_is_kept_in_form() {
 }
 
 #[test]
-fn what_is_not_there_to_be_read_is_left_out() {
+fn elements_without_readable_content_are_left_out() {
     check("<style>p{}</style><script>alert(1)</script><p>a</p><!-- b --><noscript>c</noscript>", "a");
     check("<svg><text>a</text></svg><iframe>b</iframe><template>c</template>d", "d");
 }
 
 #[test]
-fn the_title_stands_first_unless_the_page_says_it() {
+fn the_title_comes_first_unless_the_page_has_a_heading() {
     check("<title>\n The  page</title><p>a", "# The page\n\na");
     check("<title>Site: page</title><h1>Page</h1>", "# Page");
     check("<title></title><p>a", "a");
 }
 
 #[test]
-fn addresses_are_whole_and_data_is_none() {
+fn links_are_resolved_and_data_urls_removed() {
     check("<a href=\"../api?q=1#x\">a</a>", "[a](https://docs.example.org/api?q=1#x)");
     check("<a href=\"//b.test/\">a</a> <a href=\"#here\">b</a>", "[a](https://b.test/) [b](#here)");
     check("<img alt=\"a\" src=\"b.png\">", "![a](https://docs.example.org/guide/b.png)");
@@ -51,7 +51,7 @@ fn addresses_are_whole_and_data_is_none() {
 }
 
 #[test]
-fn tables_keep_their_rows_and_those_for_looks_their_content() {
+fn tables_keep_their_rows_and_layout_tables_their_content() {
     check(
         "<table><caption>C<thead><tr><th>a<th>b|c<tbody><tr><th>1<td>2<tr><td>3</table>",
         "C\n\n| a | b\\|c |\n| - | - |\n| 1 | 2 |\n| 3 |",
@@ -62,7 +62,7 @@ fn tables_keep_their_rows_and_those_for_looks_their_content() {
 
 /// A page that is nothing but nesting must not end the process, nor take for ever, nor all memory.
 #[test]
-fn a_page_that_is_too_deep_or_too_wide_is_cut() {
+fn a_page_that_is_too_deep_or_has_too_many_nodes_is_cut() {
     for open in ["<div>", "<b>", "<blockquote>", "<ul><li>", "<table><tr><td>"] {
         let deep = converted(&format!("<p>begin{}deep", open.repeat(4_000)));
         assert!(deep.text.contains("begin") && !deep.is_complete, "{open}");
@@ -77,7 +77,7 @@ fn a_page_that_is_too_deep_or_too_wide_is_cut() {
 }
 
 #[test]
-fn little_that_becomes_much_is_bounded() {
+fn short_pages_with_huge_results_are_limited() {
     let lines = "\n.".repeat(1_000_000);
     let wide = format!("<table><tr>{}<tbody>{}", "<th>a".repeat(20_000), "<tr><td>b".repeat(20_000));
     let long = format!("<table><tr><th>{}{}", "x".repeat(500_000), "<tr><td>b".repeat(20_000));
@@ -97,7 +97,7 @@ fn little_that_becomes_much_is_bounded() {
 }
 
 #[test]
-fn work_that_nobody_waits_for_ends() {
+fn a_cancelled_conversion_ends() {
     let page = "<div>".repeat(1_000_000);
     assert!(convert(&page, None, &AtomicBool::new(false)).is_err());
 }
@@ -211,7 +211,7 @@ fn soup() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_soup_of_tags_is_converted(html in soup()) {
+    fn any_sequence_of_tags_is_converted(html in soup()) {
         markdown(&html);
     }
 }

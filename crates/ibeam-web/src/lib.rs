@@ -1,8 +1,8 @@
-//! The web as ibeam reaches it: a guard of addresses, the tool `web_fetch`, and a proxy for confined commands.
+//! Access to the web: the check of addresses, the tool `web_fetch`, and a proxy for confined commands.
 //!
-//! Both ways out go through one `Dialer`: a name is resolved once, every address is checked to be public, and a
-//! checked one is connected to. Refuses to decide what is permitted, to read the environment, and to know the other
-//! tools, providers and the sandbox.
+//! The tool and the proxy connect through one `Dialer`: it resolves a name once, checks that every address is public,
+//! and connects to a checked address. This crate does not decide what is permitted, does not read the environment, and
+//! does not depend on the other tools, the providers and the sandbox.
 
 mod dialer;
 mod fetch;

@@ -1,6 +1,6 @@
-//! From the bytes of an answer to text for a model: by content type, in the charset that is declared or likely.
+//! Conversion of a response body to text for a model, by its content type and its declared or detected charset.
 //!
-//! Refuses what is no text, with its type.
+//! Refuses content that is not text, and names its type.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use url::Url;
 use crate::fetch::{FetchedPage, UnreadBody};
 use crate::html;
 
-/// The longest that a page may take to be converted.
+/// Time limit for the conversion of a page.
 const CONVERSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Where a page says its charset, if it does.
+/// Bytes at the start of a page that are searched for a declared charset.
 const CHARSET_SCAN_BYTES: usize = 1024;
 
-/// Text of a page, and what is not in it.
+/// The text of a page, with a note about what was left out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) url: String,
@@ -29,16 +29,16 @@ enum PageFormat {
     Text,
 }
 
-/// The text of `fetched`, at most `limit` bytes of it, with a note of what is left out.
+/// Returns the text of `fetched`, at most `limit` bytes, with a note about what was left out.
 ///
 /// # Errors
-/// One sentence: what it is instead of text, or that it cannot be converted.
+/// A description of content that is not text or cannot be converted.
 pub(crate) async fn page_text(fetched: FetchedPage, limit: usize) -> Result<Page, String> {
     let FetchedPage { url, content_type, bytes, mut unread } = fetched;
     let (essence, charset) = parse_content_type(&content_type);
     let format = page_format(&essence, &bytes).ok_or_else(|| {
         let what = if essence.is_empty() { "data of no declared type" } else { &essence };
-        format!("`{url}` is {what}, not text; pages, text and JSON are fetched")
+        format!("`{url}` is {what}, not text; only pages, text and JSON are fetched")
     })?;
     let text = match format {
         PageFormat::Text => decode(&bytes, charset.as_deref(), essence.ends_with("json")),
@@ -47,9 +47,8 @@ pub(crate) async fn page_text(fetched: FetchedPage, limit: usize) -> Result<Page
             let html = decode(&bytes, declared.as_deref(), false);
             let base = Url::parse(&url).ok();
             let converted = tokio::time::timeout(CONVERSION_TIMEOUT, html::markdown(html, base)).await;
-            let timed_out = |_| {
-                format!("`{url}` is too tangled to be converted within {} s", CONVERSION_TIMEOUT.as_secs())
-            };
+            let timed_out =
+                |_| format!("`{url}` could not be converted within {} s", CONVERSION_TIMEOUT.as_secs());
             let converted = converted.map_err(timed_out)?;
             let converted = converted.map_err(|detail| format!("`{url}` cannot be converted: {detail}"))?;
             if !converted.is_complete && unread == UnreadBody::None {
@@ -58,11 +57,11 @@ pub(crate) async fn page_text(fetched: FetchedPage, limit: usize) -> Result<Page
             converted.text
         }
     };
-    // Instructions can be hidden in characters that nobody sees on the page.
+    // Invisible characters can hide instructions to the model.
     Ok(Page { text: shorten(escape_invisible(&text).into_owned(), limit, unread), url })
 }
 
-/// The type without its parameters, and its charset.
+/// Returns the type without its parameters, and the charset.
 fn parse_content_type(content_type: &str) -> (String, Option<String>) {
     let mut parts = content_type.split(';').map(str::trim);
     let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -97,7 +96,7 @@ fn page_format(essence: &str, bytes: &[u8]) -> Option<PageFormat> {
         "" if looks_like_html(bytes) => Some(PageFormat::Html),
         "" if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0) => Some(PageFormat::Text),
         "image/svg+xml" => None,
-        // What calls itself text and holds NULs is none, but for UTF-16, which says so at its beginning.
+        // Text does not contain NUL, except in UTF-16, which starts with a byte order mark.
         _ if is_text && (!bytes.contains(&0) || Encoding::for_bom(bytes).is_some()) => Some(PageFormat::Text),
         _ => None,
     }
@@ -109,7 +108,7 @@ fn looks_like_html(bytes: &[u8]) -> bool {
     begins(b"<!doctype html") || begins(b"<html")
 }
 
-/// The charset that a page declares for itself, in `<meta charset=…>` or the older form of it.
+/// Returns the charset that a page declares, in `<meta charset=…>` or its older form.
 fn declared_charset(bytes: &[u8]) -> Option<String> {
     let head = String::from_utf8_lossy(bytes.get(..CHARSET_SCAN_BYTES).unwrap_or(bytes)).to_ascii_lowercase();
     head.split("<meta").skip(1).find_map(|meta| {
@@ -121,11 +120,11 @@ fn declared_charset(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// A byte order mark decides, then the label, then what the bytes look like.
+/// Decodes bytes by their byte order mark, else by the label, else by detection.
 fn decode(bytes: &[u8], label: Option<&str>, json: bool) -> String {
     let labelled = label.and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = match labelled {
-        // JSON is UTF-8 whatever its header says.
+        // JSON is always UTF-8, whatever its header declares.
         _ if json => encoding_rs::UTF_8,
         Some(encoding) => encoding,
         None => {
@@ -137,7 +136,7 @@ fn decode(bytes: &[u8], label: Option<&str>, json: bool) -> String {
     encoding.decode(bytes).0.into_owned()
 }
 
-/// The first `limit` bytes, and a note about the unread rest.
+/// Returns the first `limit` bytes, and a note about the rest.
 fn shorten(mut text: String, limit: usize, unread: UnreadBody) -> String {
     let cut = text.len().saturating_sub(limit);
     if cut > 0 {
@@ -145,8 +144,8 @@ fn shorten(mut text: String, limit: usize, unread: UnreadBody) -> String {
     }
     let note = match (cut, unread) {
         (0, UnreadBody::None) => return text,
-        (0, UnreadBody::Bytes(more)) => format!("the page goes on for {more} bytes that were not read"),
-        (0, UnreadBody::Unknown) => "the page goes on; the rest was not read".to_owned(),
+        (0, UnreadBody::Bytes(more)) => format!("{more} more bytes of the page were not read"),
+        (0, UnreadBody::Unknown) => "the rest of the page was not read".to_owned(),
         (cut, UnreadBody::None) => format!("{cut} bytes of the text are left out"),
         (cut, UnreadBody::Bytes(_) | UnreadBody::Unknown) => {
             format!("{cut} bytes of the text are left out, and the rest of the page was not read")

@@ -1,7 +1,7 @@
 use super::page_text;
 use crate::fetch::{FetchedPage, UnreadBody};
 
-/// The text of an answer with this type and body.
+/// Returns the text of a response with this type and body.
 fn text(content_type: &str, bytes: &[u8], limit: usize, unread: UnreadBody) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let fetched = FetchedPage {
@@ -25,7 +25,7 @@ fn check_refused(content_type: &str, bytes: &[u8], detail: &str) {
 }
 
 #[test]
-fn the_type_decides_what_becomes_of_a_page() {
+fn the_content_type_decides_on_the_conversion() {
     check("text/html", b"<h1>a</h1>", "# a");
     check("TEXT/HTML; charset=utf-8", b"<h1>a</h1>", "# a");
     check("application/xhtml+xml", b"<p>a</p>", "a");
@@ -40,7 +40,7 @@ fn the_type_decides_what_becomes_of_a_page() {
 }
 
 #[test]
-fn what_is_no_text_is_refused_with_its_type() {
+fn content_that_is_not_text_is_refused_with_its_type() {
     check_refused("image/png", b"\x89PNG", "`http://a.test/` is image/png, not text");
     check_refused("application/pdf", b"%PDF", "is application/pdf");
     check_refused("application/octet-stream", b"text", "is application/octet-stream");
@@ -50,7 +50,7 @@ fn what_is_no_text_is_refused_with_its_type() {
 }
 
 #[test]
-fn the_charset_is_honoured() {
+fn the_declared_charset_is_used() {
     check("text/plain; charset=iso-8859-1", b"caf\xe9", "caf\u{e9}");
     check("text/plain; charset=\"windows-1251\"", b"\xcf\xf0\xe8", "\u{41f}\u{440}\u{438}");
     check("text/plain; charset=shift_jis", b"\x93\xfa\x96{", "\u{65e5}\u{672c}");
@@ -64,7 +64,7 @@ fn the_charset_is_honoured() {
 }
 
 #[test]
-fn a_charset_that_is_wrong_or_none_still_gives_text() {
+fn a_wrong_or_missing_charset_still_gives_text() {
     check("text/plain; charset=no-such", b"caf\xc3\xa9", "caf\u{e9}");
     check("text/plain", b"caf\xc3\xa9", "caf\u{e9}");
     check("text/plain; charset=utf-8", b"caf\xe9", "caf\u{fffd}");
@@ -77,24 +77,21 @@ fn a_charset_that_is_wrong_or_none_still_gives_text() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn a_note_states_how_much_is_left_out() {
     let shortened = |limit, unread| text("text/plain", "h\u{e9}llo".as_bytes(), limit, unread).unwrap();
     assert_eq!(shortened(6, UnreadBody::None), "h\u{e9}llo");
     assert_eq!(shortened(2, UnreadBody::None), "h\n\n[4 bytes of the text are left out]\n");
     assert_eq!(
         shortened(6, UnreadBody::Bytes(7)),
-        "h\u{e9}llo\n\n[the page goes on for 7 bytes that were not read]\n"
+        "h\u{e9}llo\n\n[7 more bytes of the page were not read]\n"
     );
-    assert_eq!(
-        shortened(6, UnreadBody::Unknown),
-        "h\u{e9}llo\n\n[the page goes on; the rest was not read]\n"
-    );
+    assert_eq!(shortened(6, UnreadBody::Unknown), "h\u{e9}llo\n\n[the rest of the page was not read]\n");
     let both = "h\u{e9}\n\n[3 bytes of the text are left out, and the rest of the page was not read]\n";
     assert_eq!(shortened(3, UnreadBody::Unknown), both);
 }
 
 #[test]
-fn what_a_page_hides_is_written_out() {
+fn invisible_characters_of_a_page_are_escaped() {
     check("text/html", "<p>a\u{e0041}\u{202e}b</p>".as_bytes(), "a<U+E0041><U+202E>b");
     check(
         "text/plain",

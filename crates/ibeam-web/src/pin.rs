@@ -1,6 +1,6 @@
 //! Names that a person has pinned to an address: `network.resolve.NAME = "ADDRESS[:PORT]"`.
 //!
-//! A pin is a person's word: the name is not looked up, and its address may be a private one.
+//! A pinned name is not resolved, and its address may be private, because a person has chosen it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -9,30 +9,30 @@ use url::Host;
 
 use crate::host;
 
-/// A pin that cannot be read.
+/// A pin that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPin {
-    /// What stands on the left is no host.
+    /// The key is not a host name.
     #[error("`{name}` is not the name of a host, such as `docs.example.org`")]
     Name {
-        /// As given.
+        /// The key.
         name: String,
     },
-    /// What stands on the right is no address.
+    /// The value is not an address.
     #[error(
         "`{value}` should be an address, or an address and a port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
     )]
     Address {
-        /// As given.
+        /// The value.
         value: String,
     },
 }
 
-/// Where one name leads.
+/// The address of a pinned name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
     address: IpAddr,
-    /// Replaces the port that was asked for.
+    /// The port that replaces the requested one.
     port: Option<u16>,
 }
 
@@ -47,10 +47,10 @@ impl Pin {
 pub struct PinnedHosts(BTreeMap<String, Pin>);
 
 impl PinnedHosts {
-    /// Pins `name` to `value`, `ADDRESS` or `ADDRESS:PORT`; a later pin of the same name stands.
+    /// Pins `name` to `value`, which is `ADDRESS` or `ADDRESS:PORT`. Replaces an earlier pin of the same name.
     ///
     /// # Errors
-    /// Which side cannot be read.
+    /// `InvalidPin` for an invalid name or value.
     pub fn insert(&mut self, name: &str, value: &str) -> Result<(), InvalidPin> {
         let host = host::parse_canonical(name).ok_or_else(|| InvalidPin::Name { name: name.to_owned() })?;
         let pin = parse(value.trim()).ok_or_else(|| InvalidPin::Address { value: value.to_owned() })?;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_is_an_address_and_perhaps_a_port() {
+    fn a_pin_is_an_address_with_an_optional_port() {
         check("127.0.0.1", Some("127.0.0.1:443"));
         check("127.0.0.1:8080", Some("127.0.0.1:8080"));
         check(" ::1 ", Some("[::1]:443"));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn the_error_of_a_pin_names_the_invalid_part() {
         let error =
             |name: &str, value: &str| PinnedHosts::default().insert(name, value).unwrap_err().to_string();
         assert!(error("http://a", "127.0.0.1").starts_with("`http://a` is not the name of a host"));

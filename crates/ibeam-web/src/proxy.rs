@@ -1,9 +1,8 @@
-//! The way out of the sandbox: an HTTP proxy that reaches what is granted and nothing else.
+//! The network access of sandboxed commands: an HTTP proxy that reaches only granted hosts.
 //!
-//! It serves `CONNECT` and absolute `http://` requests on a listener that lives in the network of the commands. What
-//! is refused is answered 403 with one sentence that names the host and the flag that would allow it. Whoever asks is
-//! taken for hostile: heads, times and the number of connections are bounded; what goes through a tunnel is not
-//! looked at.
+//! Serves `CONNECT` and absolute `http://` requests on a listener in the network namespace of the commands. A
+//! refused request gets a response 403 that names the host and the flag that would allow it. Clients are not trusted:
+//! the size of heads, times and the number of connections are limited. The content of a tunnel is not inspected.
 
 use std::ffi::OsString;
 use std::io;
@@ -32,16 +31,16 @@ use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
 use crate::grant::{GrantDecision, Grants};
 use crate::host;
 
-/// Connections served at once; more than any installer of packages opens.
+/// Connections served at once, more than any package installer opens.
 const MAX_CONNECTIONS: usize = 256;
-/// Bytes of the head of a request.
+/// Largest head of a request.
 const MAX_HEAD_BYTES: usize = 32 * 1024;
-/// From the beginning of a request to the end of its head.
+/// Time from the start of a request to the end of its head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
-/// After a failure of `accept`, such as that of too many descriptors.
+/// Pause after `accept` failed, for example because of too many descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Headers that are between two neighbours only.
+/// Headers for one connection only, which a proxy does not forward.
 const HOP_BY_HOP: [HeaderName; 8] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -70,15 +69,15 @@ pub struct EgressProxy {
 type Body = BoxBody<Bytes, hyper::Error>;
 
 impl EgressProxy {
-    /// A proxy that lets through what `grants` allow, by way of `dialer`.
+    /// Creates a proxy that connects with `dialer` to the hosts that `grants` allow.
     pub fn new(dialer: Arc<Dialer>, grants: Grants) -> Self {
         Self { dialer, grants, max_connections: MAX_CONNECTIONS, head_timeout: HEAD_TIMEOUT }
     }
 
-    /// Serves `listener` for as long as the future lives; dropping it ends every connection.
+    /// Serves `listener` until the future is dropped, which ends every connection.
     ///
     /// # Errors
-    /// The listener cannot be used at all.
+    /// The errors of the system, if the listener cannot be used.
     pub async fn serve(self, listener: std::net::TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
@@ -104,7 +103,7 @@ impl EgressProxy {
         }
     }
 
-    /// One connection of a client, with the tunnel that it may become.
+    /// Serves a connection of a client, and the tunnel that it may become.
     async fn serve_one(&self, client: TcpStream) {
         let tunnel: Mutex<Option<Tunnel>> = Mutex::default();
         let service =
@@ -121,18 +120,18 @@ impl EgressProxy {
         if let (Ok(()), Some(Tunnel { inside, mut outside })) = (served, tunnel)
             && let Ok(inside) = inside.await
         {
-            // Each half ends for itself; how the whole ended is between the two.
+            // Each direction ends on its own. An error of the tunnel concerns only its two ends.
             drop(copy_bidirectional(&mut TokioIo::new(inside), &mut outside).await);
         }
     }
 
     async fn answer(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> Response<Body> {
-        let answered = if request.method() == Method::CONNECT {
+        let response = if request.method() == Method::CONNECT {
             self.connect(request, tunnel).await
         } else {
             self.forward(request).await
         };
-        answered.unwrap_or_else(ErrorResponse::into_response)
+        response.unwrap_or_else(ErrorResponse::into_response)
     }
 
     async fn connect(
@@ -150,7 +149,7 @@ impl EgressProxy {
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ErrorResponse> {
         if request.uri().scheme_str() != Some("http") {
             return Err(ErrorResponse::malformed(
-                "this is a proxy: it takes `CONNECT HOST:PORT` and requests for whole `http://` addresses",
+                "this is a proxy: it accepts `CONNECT HOST:PORT` and requests for absolute `http://` URLs",
             ));
         }
         let (host, port) = self.granted_target(request.uri(), Some(80))?;
@@ -177,7 +176,7 @@ impl EgressProxy {
         let task = AbortOnDrop::spawn(connection);
         let mut response = sender.send_request(request).await.map_err(ErrorResponse::broken)?;
         drop_hop_by_hop(response.headers_mut());
-        // The connection lives as long as the body that comes over it.
+        // The connection must stay open until its body is read.
         Ok(response.map(|body| {
             body.map_frame(move |frame| {
                 let _ = &task;
@@ -187,20 +186,20 @@ impl EgressProxy {
         }))
     }
 
-    /// The host and port of a request, if they are granted.
+    /// Returns the host and port of a request, if they are granted.
     fn granted_target(&self, uri: &Uri, default: Option<u16>) -> Result<(Host, u16), ErrorResponse> {
         let authority =
             uri.authority().ok_or_else(|| ErrorResponse::malformed("the request names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(ErrorResponse::malformed("no user or password stands before the host"));
+            return Err(ErrorResponse::malformed("a user or password before the host is not allowed"));
         }
         let host = host::parse_canonical(authority.host()).ok_or_else(|| {
-            ErrorResponse::malformed(&format!("`{}` is no plain host name", authority.host()))
+            ErrorResponse::malformed(&format!("`{}` is not a host name in plain spelling", authority.host()))
         })?;
         let port = authority.port_u16().or(default);
         let port = port.filter(|port| *port != 0);
         let port =
-            port.ok_or_else(|| ErrorResponse::malformed(&format!("`{host}` is asked for without a port")))?;
+            port.ok_or_else(|| ErrorResponse::malformed(&format!("`{host}` is requested without a port")))?;
         match self.grants.decide(&host, port) {
             GrantDecision::Allowed => Ok((host, port)),
             GrantDecision::NotGranted => Err(ErrorResponse::not_granted(&host, port)),
@@ -209,16 +208,16 @@ impl EgressProxy {
     }
 }
 
-/// A connection that becomes a tunnel once its answer is sent.
+/// A connection that becomes a tunnel after its response is sent.
 struct Tunnel {
     inside: OnUpgrade,
     outside: Box<dyn Stream>,
 }
 
-/// An answer of the proxy's own.
+/// A response that the proxy itself gives instead of a forwarded one.
 struct ErrorResponse {
     status: StatusCode,
-    /// For programs that print nothing else of a refused tunnel.
+    /// The reason phrase, because some programs print only this of a refused tunnel.
     phrase: String,
     detail: String,
 }
@@ -296,22 +295,21 @@ fn drop_hop_by_hop(headers: &mut hyper::HeaderMap) {
     }
 }
 
-/// Says that there are too many, to one too many.
+/// Answers a client that there are too many connections.
 async fn reject_overload(mut client: TcpStream) {
     const ANSWER: &[u8] =
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n\
                             too many connections at once; end some of them\n";
-    let answered = async {
+    let answer = async {
         client.write_all(ANSWER).await?;
         client.shutdown().await
     };
-    drop(tokio::time::timeout(ACCEPT_RETRY_DELAY, answered).await);
+    drop(tokio::time::timeout(ACCEPT_RETRY_DELAY, answer).await);
 }
 
-/// The environment of commands whose proxy listens at `port` of their own loopback.
+/// Returns the environment of commands whose proxy listens at `port` of their loopback interface.
 ///
-/// Their own loopback is reached directly, but for those of its addresses that are granted by number: these are
-/// meant outside.
+/// Commands reach their loopback interface directly, except for addresses that are granted: those mean the host.
 pub fn proxy_environment(port: u16, grants: &Grants) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://127.0.0.1:{port}");
     let granted = grants.addresses();

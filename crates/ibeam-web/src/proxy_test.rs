@@ -12,7 +12,7 @@ use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, Site, dialer, resolving};
 use crate::grant::{Grant, Grants};
 use crate::upstream_proxy::UpstreamProxies;
 
-/// A proxy that is served as long as it is held.
+/// A proxy that runs until it is dropped.
 struct RunningProxy {
     address: SocketAddr,
     _task: AbortOnDrop,
@@ -36,7 +36,7 @@ impl RunningProxy {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Everything that is answered to these bytes, after which the client has sent everything.
+    /// Sends `request`, closes this direction, and returns everything that is answered.
     async fn answer(&self, request: &str) -> String {
         let mut client = self.connect().await;
         client.write_all(request.as_bytes()).await.unwrap();
@@ -47,7 +47,7 @@ impl RunningProxy {
     }
 }
 
-/// The head of the next answer.
+/// Returns the head of the next response.
 async fn head(client: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -56,7 +56,7 @@ async fn head(client: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// A server that says back what it hears, and ends when the other side does.
+/// Starts a server that returns what it received when the client closes its direction.
 async fn echo() -> (SocketAddr, AbortOnDrop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -74,7 +74,7 @@ async fn echo() -> (SocketAddr, AbortOnDrop) {
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_bytes_both_ways_and_each_half_ends_for_itself() {
+async fn a_tunnel_carries_bytes_both_ways_and_each_direction_ends_on_its_own() {
     let (address, _echo) = echo().await;
     let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let mut client = proxy.connect().await;
@@ -91,7 +91,7 @@ async fn a_tunnel_carries_bytes_both_ways_and_each_half_ends_for_itself() {
 
 /// Some programs do not wait for the answer to `CONNECT`.
 #[tokio::test]
-async fn what_is_sent_before_the_tunnel_stands_arrives() {
+async fn bytes_sent_before_the_tunnel_is_open_arrive() {
     let (address, _echo) = echo().await;
     let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let answer = proxy.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\nhello").await;
@@ -99,7 +99,7 @@ async fn what_is_sent_before_the_tunnel_stands_arrives() {
 }
 
 #[tokio::test]
-async fn what_is_not_granted_is_refused_with_the_flag_that_would_allow_it() {
+async fn a_host_that_is_not_granted_is_refused_with_the_flag_that_would_allow_it() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::new(dialer(&names), &["a.test:443", "*.good.test:443"]);
@@ -121,7 +121,7 @@ async fn what_is_not_granted_is_refused_with_the_flag_that_would_allow_it() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_refused_whatever_is_granted() {
+async fn a_denied_host_is_refused_even_if_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.evil.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::changed(dialer(&names), &["*:80"], |proxy| {
@@ -137,7 +137,7 @@ async fn what_is_denied_is_refused_whatever_is_granted() {
 }
 
 #[tokio::test]
-async fn a_granted_name_that_leads_to_a_private_address_is_refused() {
+async fn a_granted_name_with_a_private_address_is_refused() {
     let site = Site::start(|_| Reply::page("text/plain", "private")).await;
     let port = site.address.port();
     for address in ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
@@ -162,7 +162,7 @@ async fn a_granted_name_that_leads_to_a_private_address_is_refused() {
 }
 
 #[tokio::test]
-async fn an_address_granted_by_number_is_reached() {
+async fn a_granted_ip_address_is_reached() {
     let site = Site::start(|_| Reply::page("text/plain", "own")).await;
     let grant = site.address.to_string();
     let granted = vec![(site.address.ip(), site.address.port())];
@@ -175,7 +175,7 @@ async fn an_address_granted_by_number_is_reached() {
 }
 
 #[tokio::test]
-async fn a_plain_request_is_passed_on_without_what_is_for_the_proxy() {
+async fn a_plain_request_is_forwarded_without_headers_for_the_proxy() {
     let site = Site::start(|head| {
         let connection = "Connection: close, X-Hop\r\nX-Hop: 1\r\nProxy-Authenticate: Basic\r\nX-Kept: 1";
         assert!(head.ends_with("\r\n\r\n"));
@@ -204,9 +204,9 @@ async fn a_plain_request_is_passed_on_without_what_is_for_the_proxy() {
     );
 }
 
-/// A body whose length nobody knows beforehand, up and down.
+/// Bodies of unknown length, in the request and in the response.
 #[tokio::test]
-async fn bodies_in_chunks_are_passed_on() {
+async fn chunked_bodies_are_forwarded() {
     let chunks = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7\r\n there!\r\n0\r\n\r\n";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let names = [("a.test", listener.local_addr().unwrap())];
@@ -234,9 +234,9 @@ async fn bodies_in_chunks_are_passed_on() {
     );
 }
 
-/// A second request of a connection is judged like the first.
+/// A later request of a connection is checked like the first.
 #[tokio::test]
-async fn every_request_of_a_connection_is_judged() {
+async fn every_request_of_a_connection_is_checked() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::new(dialer(&names), &["a.test:80"]);
@@ -249,16 +249,16 @@ async fn every_request_of_a_connection_is_judged() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_for_a_proxy_is_told_so() {
+async fn a_request_that_is_not_for_a_proxy_gets_an_explanation() {
     let proxy = RunningProxy::new(dialer(&[]), &["*:443", "*:80"]);
     for (request, detail) in [
         ("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", "this is a proxy"),
         ("GET https://a.test/ HTTP/1.1\r\n\r\n", "this is a proxy"),
-        ("CONNECT a.test HTTP/1.1\r\n\r\n", "`a.test` is asked for without a port"),
+        ("CONNECT a.test HTTP/1.1\r\n\r\n", "`a.test` is requested without a port"),
         ("CONNECT a.test:0 HTTP/1.1\r\n\r\n", "without a port"),
-        ("CONNECT 0x7f.1:443 HTTP/1.1\r\n\r\n", "`0x7f.1` is no plain host name"),
-        ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", "no plain host name"),
-        ("GET http://me:secret@a.test/ HTTP/1.1\r\n\r\n", "no user or password"),
+        ("CONNECT 0x7f.1:443 HTTP/1.1\r\n\r\n", "`0x7f.1` is not a host name in plain spelling"),
+        ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", "not a host name"),
+        ("GET http://me:secret@a.test/ HTTP/1.1\r\n\r\n", "a user or password"),
     ] {
         let answer = proxy.answer(request).await;
         assert!(
@@ -273,7 +273,7 @@ async fn what_is_no_request_for_a_proxy_is_told_so() {
 }
 
 #[tokio::test]
-async fn hosts_that_cannot_be_reached_are_told() {
+async fn hosts_that_cannot_be_reached_are_reported() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let proxy = RunningProxy::new(dialer(&[("closed.test", closed)]), &["*:443"]);
     let answer = proxy.answer("CONNECT closed.test:443 HTTP/1.1\r\n\r\n").await;
@@ -286,7 +286,7 @@ async fn hosts_that_cannot_be_reached_are_told() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_refused() {
+async fn a_request_head_that_is_too_large_is_refused() {
     let proxy = RunningProxy::new(dialer(&[]), &["*:443"]);
     let mut client = proxy.connect().await;
     let long = format!("CONNECT a.test:443 HTTP/1.1\r\nX: {}", "x".repeat(4 * super::MAX_HEAD_BYTES));
@@ -299,20 +299,20 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_not_waited_for() {
+async fn a_request_head_that_does_not_arrive_ends_in_a_timeout() {
     let brief = Duration::from_millis(50);
     let proxy = RunningProxy::changed(dialer(&[]), &["*:443"], |proxy| proxy.head_timeout = brief);
-    for begun in ["", "CONNECT a.test:443 HTTP/1.1\r\n"] {
+    for start in ["", "CONNECT a.test:443 HTTP/1.1\r\n"] {
         let mut client = proxy.connect().await;
-        client.write_all(begun.as_bytes()).await.unwrap();
+        client.write_all(start.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         let ended = tokio::time::timeout(LONG_TIMEOUT, client.read_to_end(&mut answer)).await;
-        assert!(ended.is_ok(), "the proxy still waits after {begun:?}");
+        assert!(ended.is_ok(), "the proxy still waits after {start:?}");
     }
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_turned_away_and_a_place_comes_free() {
+async fn a_connection_above_the_limit_is_refused_until_another_one_ends() {
     let (address, _echo) = echo().await;
     let proxy = RunningProxy::changed(dialer(&[("a.test", address)]), &["a.test:443"], |proxy| {
         proxy.max_connections = 1
@@ -342,7 +342,7 @@ async fn one_connection_too_many_is_turned_away_and_a_place_comes_free() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_proxy_ends_its_tunnels() {
+async fn dropping_the_proxy_closes_its_tunnels() {
     let (address, _echo) = echo().await;
     let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let mut client = proxy.connect().await;
@@ -355,7 +355,7 @@ async fn the_end_of_the_proxy_ends_its_tunnels() {
 }
 
 #[tokio::test]
-async fn the_proxy_of_the_environment_stands_behind_ours() {
+async fn the_proxy_connects_through_the_proxy_of_the_environment() {
     let site = Site::start(|head| match head.split(' ').next() {
         Some("CONNECT") => Reply::Bytes(b"HTTP/1.1 200 OK\r\n\r\nhello".into()),
         _ => Reply::page("text/plain", "page"),
@@ -379,9 +379,9 @@ async fn the_proxy_of_the_environment_stands_behind_ours() {
     }
 }
 
-/// The program that people use, with the environment that commands get.
+/// A real client, with the environment of commands.
 #[tokio::test]
-async fn curl_finds_the_proxy_and_gets_what_is_granted() {
+async fn curl_uses_the_proxy_and_reaches_granted_hosts() {
     let site = Site::start(|_| Reply::page("text/plain", "by curl")).await;
     let names = ["a.test", "b.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::new(dialer(&names), &["a.test:80"]);
@@ -424,11 +424,11 @@ fn check_environment(grants: &[&str], direct: &str) {
 }
 
 #[test]
-fn the_own_loopback_is_reached_directly() {
+fn the_loopback_interface_of_the_commands_is_reached_directly() {
     check_environment(&["example.org:443"], "localhost,127.0.0.1,::1");
 }
 
 #[test]
-fn a_loopback_address_that_is_granted_is_that_of_the_host() {
+fn a_granted_loopback_address_means_the_host() {
     check_environment(&["127.0.0.1:8080"], "localhost,::1");
 }

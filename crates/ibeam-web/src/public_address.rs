@@ -1,16 +1,16 @@
-//! Which addresses are public: those that anybody on the Internet could mean by them.
+//! The check that an IP address is public, which means that it leads to the same host from everywhere on the Internet.
 //!
-//! Everything else is refused by name: what is ours alone (loopback, private networks, the link, the metadata of a
-//! cloud), what nobody has, and every form of IPv6 that carries such an IPv4 address inside.
+//! Every other address is refused with its class: addresses of this machine or network (loopback, private networks, the
+//! link, cloud metadata), unassigned addresses, and every form of IPv6 that contains such an IPv4 address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is not public; prints as "a loopback address" and the like.
+/// The class of an address that is not public. Prints as "a loopback address" and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NonPublicAddress(&'static str);
 
-/// A block of addresses: its first one, the bits that count, what it is for.
+/// A block of addresses: its first address, the length of its prefix in bits, its class.
 type Block<Address> = (Address, u32, &'static str);
 
 const PRIVATE: &str = "a private address";
@@ -21,17 +21,17 @@ const DOCUMENTATION: &str = "an address for documentation";
 const BENCHMARKING: &str = "an address for benchmarks";
 const SHARED: &str = "an address shared by the customers of a network";
 const METADATA: &str = "an address of cloud metadata";
-const NOWHERE: &str = "an address that leads nowhere";
+const UNSPECIFIED: &str = "an unspecified address";
 const RESERVED: &str = "a reserved address";
 
-/// The special-purpose registry of IPv4; the first block that covers an address names it.
+/// The special-purpose registry of IPv4. The first block that covers an address gives its class.
 const IPV4: &[Block<Ipv4Addr>] = &[
     (Ipv4Addr::new(169, 254, 169, 254), 32, METADATA),
     (Ipv4Addr::new(100, 100, 100, 200), 32, METADATA),
     (Ipv4Addr::new(192, 0, 0, 192), 32, METADATA),
-    // A public address, and yet the host's own of one large cloud.
+    // A public address, but one large cloud uses it for the services of the host.
     (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
-    (Ipv4Addr::new(0, 0, 0, 0), 8, NOWHERE),
+    (Ipv4Addr::new(0, 0, 0, 0), 8, UNSPECIFIED),
     (Ipv4Addr::new(10, 0, 0, 0), 8, PRIVATE),
     (Ipv4Addr::new(100, 64, 0, 0), 10, SHARED),
     (Ipv4Addr::new(127, 0, 0, 0), 8, LOOPBACK),
@@ -48,9 +48,9 @@ const IPV4: &[Block<Ipv4Addr>] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, RESERVED),
 ];
 
-/// The same of IPv6; what lies outside 2000::/3 and is not named here is reserved.
+/// The special-purpose registry of IPv6. Every other address outside of 2000::/3 is reserved.
 const IPV6: &[Block<Ipv6Addr>] = &[
-    (Ipv6Addr::UNSPECIFIED, 128, NOWHERE),
+    (Ipv6Addr::UNSPECIFIED, 128, UNSPECIFIED),
     (Ipv6Addr::LOCALHOST, 128, LOOPBACK),
     (Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254), 128, METADATA),
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, PRIVATE),
@@ -58,17 +58,17 @@ const IPV6: &[Block<Ipv6Addr>] = &[
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, PRIVATE),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, MULTICAST),
     (Ipv6Addr::new(0x2001, 0x0002, 0, 0, 0, 0, 0, 0), 48, BENCHMARKING),
-    // Teredo and other protocols' own.
+    // Teredo and other protocols.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, RESERVED),
     (Ipv6Addr::new(0x2001, 0x0db8, 0, 0, 0, 0, 0, 0), 32, DOCUMENTATION),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, DOCUMENTATION),
 ];
 const IPV6_PUBLIC: Block<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, "");
 
-/// Whether `address` is public.
+/// Checks that `address` is public.
 ///
 /// # Errors
-/// What it is instead.
+/// The class of the address, if it is not public.
 pub fn check_public(address: IpAddr) -> Result<(), NonPublicAddress> {
     match address {
         IpAddr::V4(address) => check_v4(address),
@@ -104,9 +104,9 @@ fn check_v6(address: Ipv6Addr) -> Result<(), NonPublicAddress> {
 
 /// An IPv4 address inside an IPv6 one.
 enum Embedded {
-    /// Packets go to it: mapped, and NAT64 by the well-known prefix.
+    /// Packets go to it: mapped addresses, and NAT64 with the well-known prefix.
     Reached(Ipv4Addr),
-    /// Packets may be led to it: 6to4, ISATAP, IPv4-compatible.
+    /// Packets may be routed to it: 6to4, ISATAP, IPv4-compatible addresses.
     Hidden(Ipv4Addr),
     None,
 }

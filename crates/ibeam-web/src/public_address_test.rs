@@ -41,7 +41,7 @@ fn public_addresses_are_public() {
 }
 
 #[test]
-fn every_other_class_is_refused_by_name() {
+fn every_other_class_of_address_is_refused_with_its_name() {
     for (addresses, what) in [
         ("127.0.0.1 127.255.255.255 ::1", "a loopback address"),
         ("10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 fc00::1 fdff::1 fec0::1", "a private address"),
@@ -51,7 +51,7 @@ fn every_other_class_is_refused_by_name() {
             "an address of cloud metadata",
         ),
         ("100.64.0.1 100.127.255.255", "an address shared by the customers of a network"),
-        ("0.0.0.0 0.1.2.3 ::", "an address that leads nowhere"),
+        ("0.0.0.0 0.1.2.3 ::", "an unspecified address"),
         ("224.0.0.1 239.255.255.255 ff02::1", "a multicast address"),
         ("192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1", "an address for documentation"),
         ("198.18.0.1 198.19.255.255 2001:2::1", "an address for benchmarks"),
@@ -68,7 +68,7 @@ fn every_other_class_is_refused_by_name() {
 }
 
 #[test]
-fn an_address_inside_another_counts() {
+fn an_ipv4_address_inside_an_ipv6_address_is_checked() {
     for address in [
         "::ffff:127.0.0.1",
         "::127.0.0.1",
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_standard_library_knows_is_never_public(bits: u32, wide: u128) {
+    fn special_addresses_of_the_standard_library_are_never_public(bits: u32, wide: u128) {
         let address = Ipv4Addr::from_bits(bits);
         let special = address.is_private() || address.is_loopback() || address.is_link_local()
             || address.is_multicast() || address.is_documentation() || address.is_broadcast()

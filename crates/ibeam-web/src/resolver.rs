@@ -1,7 +1,8 @@
-//! The port to name servers, and the system's own resolver.
+//! Resolution of host names: the trait, and the resolver of the system.
 //!
-//! The system's call cannot be ended: on a thread of the runtime's it would hold up the end of the program for as
-//! long as a name server is silent. Nobody waits for a thread of ours; whoever asks bounds the wait for it.
+//! The call of the system cannot be cancelled. On a thread of the runtime it would delay the end of the program while a
+//! name server does not answer. So it runs on a thread of its own, which the program does not wait for; the caller
+//! limits the wait for the answer.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -9,16 +10,16 @@ use std::net::{IpAddr, ToSocketAddrs};
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// Turns a name into addresses. Called once per connection: what it says is checked, and used, and not asked again.
+/// Resolves names to addresses. It is called once per connection, so that the checked addresses are the ones used.
 pub trait Resolver: Send + Sync {
-    /// The addresses of `name`, best first. Cancel safe.
+    /// Returns the addresses of `name`, best first. Cancel safe.
     ///
     /// # Errors
-    /// The system's, e.g. that there is no such name.
+    /// The errors of the system, for example for a name that does not exist.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// `getaddrinfo`, on a thread of its own.
+/// The resolver of the system, `getaddrinfo`, on a thread of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
@@ -30,7 +31,7 @@ impl Resolver for SystemResolver {
             let resolve = move || {
                 let found = (name.as_str(), 0).to_socket_addrs();
                 let addresses = found.map(|found| found.map(|address| address.ip()).collect());
-                // Nobody may wait any more.
+                // The receiver may have been dropped.
                 drop(sender.send(addresses));
             };
             std::thread::Builder::new().name("resolver".to_owned()).spawn(resolve)?;

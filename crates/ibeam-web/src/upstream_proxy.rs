@@ -1,20 +1,20 @@
-//! The proxy of the user's network, as `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name it.
+//! The proxy of the user's network, from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 //!
-//! Refuses to read the environment: the variables come from whoever does. Proxies are spoken to in plain HTTP.
+//! Does not read the environment: the caller passes the variables. Only proxies for plain HTTP are supported.
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Host;
 
-/// The proxies that the environment names, if any.
+/// The proxies of the environment, if any.
 #[derive(Debug)]
 pub struct UpstreamProxies(Matcher);
 
 /// A proxy that a connection goes through.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyRoute {
-    /// For people; without user and password.
+    /// The URL of the proxy without user and password, for messages.
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -22,7 +22,7 @@ pub(crate) struct ProxyRoute {
 }
 
 impl UpstreamProxies {
-    /// Reads the variables, each in upper case before lower case; an empty one is none.
+    /// Reads the variables, in upper case before lower case. An empty variable counts as missing.
     pub fn new(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| {
             let non_empty = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -36,15 +36,15 @@ impl UpstreamProxies {
         Self(matcher.build())
     }
 
-    /// No proxy at all.
+    /// Returns an environment without a proxy.
     pub fn none() -> Self {
         Self::new(|_| None)
     }
 
-    /// The proxy for a connection to `host`, `secure` where it is a tunnel.
+    /// Returns the proxy for a connection to `host`, which is `secure` if it is a tunnel.
     ///
     /// # Errors
-    /// The name of a proxy that is not spoken to in plain HTTP.
+    /// The URL of a proxy that is not for plain HTTP.
     pub(crate) fn route(&self, host: &Host, port: u16, secure: bool) -> Result<Option<ProxyRoute>, String> {
         let scheme = if secure { "https" } else { "http" };
         let Ok(url) = format!("{scheme}://{host}:{port}/").parse::<Uri>() else { return Ok(None) };
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::host;
 
-    /// The proxy for `place`, given these variables.
+    /// Checks the proxy for `host` with these variables.
     #[track_caller]
     fn check(variables: &[(&str, &str)], host: &str, secure: bool, expect: Result<Option<&str>, &str>) {
         let upstream = UpstreamProxies::new(|name| {

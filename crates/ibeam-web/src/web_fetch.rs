@@ -1,4 +1,4 @@
-//! The tool `web_fetch`: a page of the web, as text.
+//! The tool `web_fetch`, which returns a web page as text.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::fetch::{FetchLimits, Fetcher, TlsConfigFactory, UrlPolicy};
 use crate::fetch_url::FetchUrl;
 use crate::page::page_text;
 
-/// The tool's name.
+/// The name of the tool.
 pub const WEB_FETCH_NAME: &str = "web_fetch";
-/// What other programs call the address.
+/// Names under which models pass the URL.
 const URL_ARGUMENT_NAMES: [&str; 5] = ["url", "uri", "address", "link", "href"];
 
-/// Fetches a page.
+/// The tool `web_fetch`.
 pub struct WebFetch {
     fetcher: Arc<Fetcher>,
 }
 
 impl WebFetch {
-    /// The tool; redirects to another host are followed where `url_policy` allows their address.
+    /// Creates the tool. Redirects to another host are followed if `url_policy` allows the URL.
     pub fn new(
         dialer: Arc<Dialer>,
         url_policy: UrlPolicy,
@@ -56,14 +56,14 @@ async fn fetch(fetcher: &Fetcher, target: Result<FetchUrl, String>) -> ToolOutco
     }
 }
 
-/// Returns the address that a call asks for.
+/// Returns the URL that a call requests.
 fn url_argument(arguments: &Value) -> Result<&str, ToolInputError> {
     let given = URL_ARGUMENT_NAMES.iter().find_map(|name| arguments.get(name));
     given.and_then(Value::as_str).map(str::trim).filter(|url| !url.is_empty()).ok_or_else(|| {
         let problem = if arguments.is_object() {
-            "`url` is missing or no text"
+            "`url` is missing or not a text"
         } else {
-            "the arguments are no JSON object"
+            "the arguments are not a JSON object"
         };
         ToolInputError(format!(
             r#"`{WEB_FETCH_NAME}`: {problem}; a call looks like {{"url": "https://docs.example.org/page"}}"#

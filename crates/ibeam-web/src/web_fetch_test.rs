@@ -12,14 +12,14 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use super::WebFetch;
 use crate::dialer::{AbortOnDrop, Dialer};
 use crate::fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
-use crate::fixture::{Fickle, Reply, STAND_IN, Site, dialer, resolving, serve_client};
+use crate::fixture::{Fickle, PUBLIC_ADDRESS, Reply, Site, dialer, resolving, serve_client};
 use crate::upstream_proxy::UpstreamProxies;
 
 fn no_tls() -> TlsConfigFactory {
     Arc::new(|| Err("no secure connections here".to_owned()))
 }
 
-/// Nobody has allowed anything but the first host.
+/// Returns a policy that allows no URL, so that only the requested host is fetched.
 fn strict() -> UrlPolicy {
     Arc::new(|_| false)
 }
@@ -37,7 +37,7 @@ async fn run_until(tool: &WebFetch, url: &str, stop: Stop) -> ToolOutcome {
     (prepared.run)(ToolContext::new(stop, Duration::from_secs(60))).await
 }
 
-/// The page and where it came from.
+/// Returns the URL and the text of a page.
 #[track_caller]
 fn page(outcome: ToolOutcome) -> (String, String) {
     match outcome {
@@ -63,7 +63,7 @@ fn refusal(outcome: ToolOutcome) -> String {
 }
 
 #[tokio::test]
-async fn a_page_comes_as_markdown_and_the_request_tells_nothing_of_the_user() {
+async fn a_page_is_returned_as_markdown_and_the_request_does_not_identify_the_user() {
     let site = Site::start(|_| Reply::page("text/html", "<h1>Docs</h1><p>Read <a href=/b>b</a>.")).await;
     let tool = tool(dialer(&[("docs.example.test", site.address)]));
     let (url, markdown) = page(run(&tool, "http://docs.example.test/a?q=1#part").await);
@@ -82,7 +82,7 @@ async fn a_page_comes_as_markdown_and_the_request_tells_nothing_of_the_user() {
 }
 
 #[tokio::test]
-async fn redirects_of_a_host_are_followed_and_the_model_is_told_where_to() {
+async fn redirects_of_a_host_are_followed_and_the_result_names_the_last_url() {
     let site = Site::start(|head| match head.split(' ').nth(1) {
         Some("/one") => Reply::redirect("/two"),
         Some("/two") => Reply::redirect("http://docs.example.test:443/three"),
@@ -123,29 +123,29 @@ async fn a_redirect_to_another_host_needs_a_rule() {
     );
     assert!(far.requests().is_empty());
 
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&asked);
+    let checked_urls = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&checked_urls);
     let url_policy: UrlPolicy = Arc::new(move |url| {
         seen.lock().unwrap().push(url.to_owned());
         true
     });
     let open = WebFetch::new(dialer, url_policy, no_tls(), FetchLimits::default());
     assert_eq!(page(run(&open, "http://near.test/").await), ("http://far.test/x".into(), "far".into()));
-    assert_eq!(*asked.lock().unwrap(), ["http://far.test/x"]);
+    assert_eq!(*checked_urls.lock().unwrap(), ["http://far.test/x"]);
 }
 
 #[tokio::test]
-async fn a_redirect_to_where_nobody_may_go_is_refused_whatever_the_rules_say() {
+async fn a_redirect_to_a_forbidden_url_is_refused_whatever_the_rules_allow() {
     for (to, detail) in [
         ("http://169.254.169.254/latest/meta-data/", "an address of cloud metadata"),
         ("http://2852039166/", "an address of cloud metadata"),
         ("http://[::ffff:a9fe:a9fe]/", "an address of cloud metadata"),
         ("http://127.0.0.1:22/", "a loopback address"),
         ("http://10.0.0.1/", "a private address"),
-        ("file:///etc/passwd", "`file` addresses are not fetched"),
-        ("gopher://a.test/", "`gopher` addresses are not fetched"),
-        ("javascript:alert(1)", "`javascript` addresses are not fetched"),
-        ("http://me:secret@near.test/", "no user or password"),
+        ("file:///etc/passwd", "`file` URLs are not fetched"),
+        ("gopher://a.test/", "`gopher` URLs are not fetched"),
+        ("javascript:alert(1)", "`javascript` URLs are not fetched"),
+        ("http://me:secret@near.test/", "a user or password"),
     ] {
         let near = Site::start(move |_| Reply::redirect(to)).await;
         let dialer = dialer(&[("near.test", near.address)]);
@@ -156,17 +156,17 @@ async fn a_redirect_to_where_nobody_may_go_is_refused_whatever_the_rules_say() {
 }
 
 #[tokio::test]
-async fn a_circle_of_redirects_ends() {
+async fn a_redirect_loop_ends() {
     let site = Site::start(|_| Reply::redirect("/again")).await;
     let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
-    assert_eq!(message, "`http://a.test/` redirects further than 5 times");
+    assert_eq!(message, "`http://a.test/` redirects more than 5 times");
     assert_eq!(site.requests().len(), 6);
 }
 
-/// Rebinding: the second answer of the name server would lead to ourselves.
+/// DNS rebinding: the second answer of the name server is loopback.
 #[tokio::test]
-async fn a_name_is_asked_for_once_a_connection() {
-    let site = Site::at(STAND_IN, 0, |_| Reply::page("text/plain", "public")).await;
+async fn a_name_is_resolved_once_per_connection() {
+    let site = Site::at(PUBLIC_ADDRESS, 0, |_| Reply::page("text/plain", "public")).await;
     let private =
         Site::at([127, 0, 0, 1].into(), site.address.port(), |_| Reply::page("text/plain", "private"));
     let private = private.await;
@@ -181,7 +181,7 @@ async fn a_name_is_asked_for_once_a_connection() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_page_are_told() {
+async fn responses_that_are_not_pages_are_reported() {
     for (reply, detail) in [
         ("HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", "`http://a.test/` answered 404 Not Found"),
         ("HTTP/1.1 304 Not Modified\r\n\r\n", "answered 304"),
@@ -206,7 +206,7 @@ fn short(limits: FetchLimits) -> FetchLimits {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_given_up() {
+async fn a_server_that_stops_sending_ends_in_a_timeout() {
     for reply in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegin"] {
         let site = Site::start(move |_| Reply::Silence(reply.into())).await;
         let dialer = dialer(&[("a.test", site.address)]);
@@ -217,7 +217,7 @@ async fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_endless_page_is_read_as_far_as_the_bound() {
+async fn an_endless_page_is_read_up_to_the_limit() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
     for (length, note) in [
         ("", "the rest of the page was not read"),
@@ -235,14 +235,14 @@ async fn an_endless_page_is_read_as_far_as_the_bound() {
 }
 
 #[tokio::test]
-async fn heads_without_end_are_given_up() {
+async fn an_endless_response_head_is_an_error() {
     let site = Site::start(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\nA: ".to_vec())).await;
     let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
     assert!(message.contains("broke off"), "{message}");
 }
 
 #[tokio::test]
-async fn a_stop_ends_it_at_once() {
+async fn a_stop_request_ends_the_fetch_at_once() {
     let site = Site::start(|_| Reply::Silence(Vec::new())).await;
     let tool = tool(dialer(&[("a.test", site.address)]));
     let stop = Stop::default();
@@ -259,7 +259,7 @@ async fn a_stop_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
+async fn plain_pages_are_requested_from_the_proxy_of_the_environment_with_absolute_urls() {
     let site = Site::start(|_| Reply::page("text/plain", "by proxy")).await;
     let proxy = format!("http://me:secret@{}", site.address);
     let names = Fickle::new(&[]);
@@ -275,7 +275,7 @@ async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
     assert!(reason.contains("cloud metadata"), "{reason}");
 }
 
-/// A server that is `name` to those who trust its certificate.
+/// Starts a TLS server with a certificate for `name`, and returns a configuration that trusts it.
 async fn secure(name: &str) -> (SocketAddr, AbortOnDrop, TlsConfigFactory) {
     let own = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let provider = || Arc::new(rustls::crypto::ring::default_provider());
@@ -307,7 +307,7 @@ async fn secure(name: &str) -> (SocketAddr, AbortOnDrop, TlsConfigFactory) {
 }
 
 #[tokio::test]
-async fn a_secure_page_needs_the_certificate_of_its_name() {
+async fn a_secure_page_needs_a_certificate_for_its_name() {
     let (address, _server, tls) = secure("docs.example.test").await;
     let dialer = dialer(&[("docs.example.test", address), ("other.test", address)]);
     let tool = WebFetch::new(dialer, strict(), tls, FetchLimits::default());
@@ -334,11 +334,11 @@ fn check_arguments(arguments: Value, expect: Result<&str, &str>) {
 }
 
 #[test]
-fn the_address_is_taken_under_the_names_that_models_use() {
+fn the_url_is_accepted_under_the_names_that_models_use() {
     check_arguments(json!({ "url": " http://a.test/ ", "prompt": "what" }), Ok("http://a.test/"));
     check_arguments(json!({ "uri": "http://a.test/" }), Ok("http://a.test/"));
     check_arguments(json!({}), Err("`url` is missing"));
-    check_arguments(json!({ "url": 1 }), Err("`url` is missing or no text"));
+    check_arguments(json!({ "url": 1 }), Err("`url` is missing or not a text"));
     check_arguments(json!({ "url": " " }), Err("a call looks like {\"url\": "));
-    check_arguments(json!("http://a.test/"), Err("no JSON object"));
+    check_arguments(json!("http://a.test/"), Err("not a JSON object"));
 }
