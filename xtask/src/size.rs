@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Workspace};
 
 use crate::program::{NotBuilt, built};
 
@@ -122,7 +122,7 @@ fn answer() -> Answer {
     Answer::new().text("hello")
 }
 
-fn ran(what: &'static str, run: Ibeam) -> Result<Finished, Failed> {
+fn ran(what: &'static str, run: Ibeam) -> Result<ProgramOutput, Failed> {
     let ran = run.run();
     if ran.code == Some(0) { Ok(ran) } else { Err(Failed::Run { what, said: ran.to_string() }) }
 }

@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
-use ibeam_testkit::{Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, Workspace};
 
 /// More than any tree needs to end.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -197,7 +197,7 @@ everywhere! {
     fn a_command_that_attacks_its_ancestors_ends_with_its_call() {
         for attack in ATTACKS {
             let fixture = Fixture::new();
-            let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+            let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
             let hold = lifeline.command();
             let (mut tree, _reader) =
                 fixture.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
@@ -216,7 +216,7 @@ everywhere! {
     fn a_command_that_attacks_its_ancestors_ends_with_the_run() {
         for attack in ATTACKS {
             let fixture = Fixture::new();
-            let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+            let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
             let hold = lifeline.command();
             let (tree, _reader) =
                 fixture.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
@@ -232,7 +232,7 @@ everywhere! {
     fn a_command_that_attacks_its_ancestors_ends_with_a_killed_client() {
         for attack in ATTACKS {
             let workspace = Workspace::new();
-            let mut lifeline = Lifeline::new(&workspace, "lifeline");
+            let mut lifeline = LivenessPipe::new(&workspace, "lifeline");
             let hold = lifeline.command();
             let mut client = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "client_process", "--ignored", "--nocapture"])
@@ -262,7 +262,7 @@ everywhere! {
             let (output, _) = fixture.run("kill -0 -1; echo $?");
             return assert!(output.ends_with("1\n") && output.contains("not permitted"), "{output}");
         }
-        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+        let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
         let hold = lifeline.command();
         let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
         let (mut tree, _reader) = fixture.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -KILL -1; kill -STOP -1; sleep 60"));

@@ -22,7 +22,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ibeam_sandbox::{Confinement, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
-use ibeam_testkit::{Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, Workspace};
 
 /// More than any command here needs.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -372,7 +372,7 @@ everywhere! {
 
     fn a_workspace_in_a_private_directory_stays_at_its_path() {
         for directory in ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|path| Path::new(path).is_dir()) {
-            let fixture = Fixture::with(Workspace::inside(Path::new(directory)), |_, _| {});
+            let fixture = Fixture::with(Workspace::new_in(Path::new(directory)), |_, _| {});
             let outside = fixture.workspace.outside().display().to_string();
             fixture.prints("pwd -P", &fixture.workspace.path().display().to_string());
             fixture.prints("cat ~/.profile; cd .. && ls", "profile\nhome\nproject");
@@ -494,7 +494,7 @@ everywhere! {
 
     fn a_daemon_ends_with_its_tree() {
         let fixture = Fixture::new();
-        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+        let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
         let daemon = format!("(setsid bash -c '{}' </dev/null >/dev/null 2>&1 &) ; exit 0", lifeline.command());
         let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &daemon);
         lifeline.wait_until_held();
@@ -506,7 +506,7 @@ everywhere! {
 
     fn a_dropped_launcher_has_ended_every_tree() {
         let fixture = Fixture::new();
-        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+        let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
         let daemon = format!("setsid bash -c '{}' & exec sleep 60", lifeline.command());
         let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &daemon);
         lifeline.wait_until_held();
@@ -641,7 +641,7 @@ everywhere! {
     fn a_replaced_file_is_protected_and_hidden_too() {
         let fixture = Fixture::new();
         let home = fixture.workspace.home();
-        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+        let mut lifeline = LivenessPipe::new(&fixture.workspace, "lifeline");
         let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &lifeline.command());
         lifeline.wait_until_held();
         // Editors and git replace files in this way.

@@ -13,7 +13,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use ibeam_sandbox::{ForkServer, LaunchSpec, SpawnError, SupervisedTree};
-use ibeam_testkit::{Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, Workspace};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 
@@ -61,8 +61,8 @@ impl Fixture {
         (output, tree.status().unwrap())
     }
 
-    fn lifeline(&self) -> Lifeline {
-        Lifeline::new(&self.workspace, "lifeline")
+    fn lifeline(&self) -> LivenessPipe {
+        LivenessPipe::new(&self.workspace, "lifeline")
     }
 }
 
@@ -407,7 +407,7 @@ trees! {
 
     fn a_killed_client_leaves_nothing() {
         let workspace = Workspace::new();
-        let mut lifeline = Lifeline::new(&workspace, "lifeline");
+        let mut lifeline = LivenessPipe::new(&workspace, "lifeline");
         let mut client = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "client_process", "--ignored", "--nocapture"])
             .stdin(Stdio::piped())

@@ -10,27 +10,27 @@
 )]
 
 mod anthropic;
-mod finished;
+mod contract_check;
 mod frame;
-mod held;
-mod instant;
-mod lifeline;
+mod liveness_pipe;
 mod openai;
 mod program;
+mod program_output;
 mod request;
 mod script;
 mod server;
 mod stream;
+mod surviving_processes;
 mod trace;
 mod workspace;
 
-pub use finished::Finished;
-pub use instant::left_behind;
-pub use lifeline::Lifeline;
-pub use program::{Ibeam, Running, Stdin};
+pub use liveness_pipe::LivenessPipe;
+pub use program::{Ibeam, RunningProgram, Stdin};
+pub use program_output::ProgramOutput;
 pub use request::{Request, Wire};
 pub use script::Answer;
-pub use server::{ModelServer, refusing_url};
+pub use server::{ModelServer, unreachable_url};
 pub use stream::Stream;
-pub use trace::{Act, Call, Disk, Errno, Lost, Point, Traced, Untraceable};
+pub use surviving_processes::surviving_processes;
+pub use trace::{CallKind, Disk, Errno, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
 pub use workspace::Workspace;

@@ -20,8 +20,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, kill_process, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::finished::Finished;
-use crate::held::{self, End};
+use crate::contract_check::{self, End};
+use crate::program_output::ProgramOutput;
 use crate::workspace::Workspace;
 
 const GUARD: Duration = Duration::from_secs(30);
@@ -153,7 +153,7 @@ impl Ibeam {
         self
     }
 
-    /// stdin and stdout are one terminal, on which `Running::type_text` types.
+    /// stdin and stdout are one terminal, on which `RunningProgram::type_text` types.
     ///
     /// It shows what is typed, and ends lines with CR LF, as terminals do.
     #[must_use]
@@ -174,7 +174,7 @@ impl Ibeam {
     /// # Panics
     /// When it cannot be started or does not end in time.
     #[track_caller]
-    pub fn run(self) -> Finished {
+    pub fn run(self) -> ProgramOutput {
         self.start().finish()
     }
 
@@ -183,7 +183,7 @@ impl Ibeam {
     /// # Panics
     /// When it cannot be started.
     #[track_caller]
-    pub fn start(self) -> Running {
+    pub fn start(self) -> RunningProgram {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.directory).env_clear().envs(self.environment);
         command.stderr(Stdio::piped()).process_group(0);
@@ -232,7 +232,7 @@ impl Ibeam {
         if self.unread.stderr {
             unread.extend(child.stderr.take().map(OwnedFd::from));
         }
-        let mut running = Running::watch(child, held, screen, pace, started, self.guard);
+        let mut running = RunningProgram::watch(child, held, screen, pace, started, self.guard);
         running.unread = unread;
         (running.terminal, running.replays) = (terminal, replays);
         running
@@ -240,7 +240,7 @@ impl Ibeam {
 }
 
 /// A program that runs; dropping it kills its group.
-pub struct Running {
+pub struct RunningProgram {
     pid: Pid,
     seen: Arc<Seen>,
     stdin: Option<File>,
@@ -313,7 +313,7 @@ impl Seen {
     }
 }
 
-impl Running {
+impl RunningProgram {
     fn watch(
         mut child: Child,
         stdin: Option<File>,
@@ -472,10 +472,10 @@ impl Running {
     /// # Panics
     /// When the guard runs out, or a stream breaks the contract.
     #[track_caller]
-    pub fn finish(self) -> Finished {
+    pub fn finish(self) -> ProgramOutput {
         let mut state = self.wait(State::over);
         let (status, elapsed) = state.ended.expect("an end");
-        let finished = Finished {
+        let finished = ProgramOutput {
             code: status.code(),
             signal: status.signal(),
             stdout: String::from_utf8(std::mem::take(&mut state.stdout)).expect("stdout in UTF-8"),
@@ -496,7 +496,7 @@ impl Running {
             true => Cow::Owned(finished.stdout.replace("\r\n", "\n")),
             false => Cow::Borrowed(&finished.stdout),
         };
-        if let Some(broken) = held::broken(&printed, end) {
+        if let Some(broken) = contract_check::broken(&printed, end) {
             panic!("it breaks the contract\n{broken}\n{finished}");
         }
         drop(printed);
@@ -526,7 +526,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let ended = self.seen.lock().ended.is_some();
         if !ended {

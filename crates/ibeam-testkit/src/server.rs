@@ -145,7 +145,7 @@ impl Drop for ModelServer {
 }
 
 /// A URL where nobody listens.
-pub fn refusing_url() -> String {
+pub fn unreachable_url() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
     format!("http://{}", listener.local_addr().expect("the address of the listener"))
 }

@@ -1,10 +1,8 @@
 //! The program under a tracer that sees each lasting step it takes, and can end it or fail it right there.
 //!
 //! Follows every thread and child with ptrace, through safe calls alone. Linux on x86_64 with glibc only; anywhere
-//! else, and where the system refuses, `Untraceable` says why. What it traces is let go, not killed, at the end.
+//! else, and where the system refuses, `TraceError` says why. What it traces is let go, not killed, at the end.
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-mod calls;
 mod disk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod engine;
@@ -12,7 +10,9 @@ mod engine;
 mod memory;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 mod no_engine;
-mod point;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod system_call;
+mod trace_point;
 
 use std::io::Write;
 use std::process::Stdio;
@@ -20,22 +20,22 @@ use std::process::Stdio;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 use no_engine as engine;
 
-pub use disk::{Disk, Lost};
-pub use point::{Call, Point};
+pub use disk::{Disk, PowerLoss};
+pub use trace_point::{CallKind, TracePoint};
 
-use crate::instant::Heard;
 use crate::program::Ibeam;
+use crate::surviving_processes::Heard;
 
 /// What to do about a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum TraceAction {
     /// Let it be.
     Pass,
     /// Kill the program, and it alone, before the step is taken.
     KillBefore,
     /// Keep the thread from taking the step, let all others go on for 150 ms, then kill the program: whatever should
     /// have waited for the step shows.
-    KillHeld,
+    HoldThenKill,
     /// Kill it when the step has just been taken.
     KillAfter,
     /// Of a write, let the first half through, then kill it. Any other step: as `KillAfter`.
@@ -61,11 +61,11 @@ pub enum Errno {
 
 /// A run that was traced to its end.
 #[derive(Debug)]
-pub struct Traced {
+pub struct TraceResult {
     /// The steps, in their order; the last is the one at which it was killed.
-    pub points: Vec<Point>,
+    pub points: Vec<TracePoint>,
     /// An act other than `Pass` was carried out.
-    pub acted: bool,
+    pub has_acted: bool,
     /// The exit code; `None` when a signal ended it.
     pub code: Option<i32>,
     /// All of stdout. Its last line may be torn.
@@ -77,7 +77,7 @@ pub struct Traced {
 /// Programs cannot be traced here, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("programs cannot be traced here: {0}")]
-pub struct Untraceable(String);
+pub struct TraceError(String);
 
 impl Ibeam {
     /// Runs it to its end under a tracer; `act` is asked at each lasting step in the program's directories, which
@@ -86,15 +86,15 @@ impl Ibeam {
     /// stdin is `/dev/null` whatever was set.
     ///
     /// # Errors
-    /// `Untraceable` on systems without this ptrace, or where it is not permitted.
+    /// `TraceError` on systems without this ptrace, or where it is not permitted.
     ///
     /// # Panics
     /// When the program cannot be started, or does not end within its guard.
     pub fn trace(
         self,
         disk: &mut Disk,
-        act: impl FnMut(&Point) -> Act + Send,
-    ) -> Result<Traced, Untraceable> {
+        act: impl FnMut(&TracePoint) -> TraceAction + Send,
+    ) -> Result<TraceResult, TraceError> {
         let guard = self.guard;
         // The tracer is a thread of its own: whom it traces goes free with its end.
         let traced = std::thread::scope(|scope| {
@@ -117,13 +117,13 @@ impl Ibeam {
                         // Its stdin ends, and so does the shell.
                         drop(child.stdin.take());
                         drop(child.wait());
-                        Err(Untraceable(said))
+                        Err(TraceError(said))
                     }
                 }
             });
             tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        let ((points, acted, code), stdout, stderr) = traced?;
-        Ok(Traced { points, acted, code, stdout: stdout.all(), stderr: stderr.all() })
+        let ((points, has_acted, code), stdout, stderr) = traced?;
+        Ok(TraceResult { points, has_acted, code, stdout: stdout.all(), stderr: stderr.all() })
     }
 }

@@ -21,11 +21,11 @@ impl Default for Workspace {
 impl Workspace {
     /// An empty workspace and an empty home.
     pub fn new() -> Self {
-        Self::inside(&std::env::temp_dir())
+        Self::new_in(&std::env::temp_dir())
     }
 
     /// The same below `directory`, for tests that take the usual one away.
-    pub fn inside(directory: &Path) -> Self {
+    pub fn new_in(directory: &Path) -> Self {
         let root = tempfile::tempdir_in(directory).expect("a temporary directory");
         let top = root.path().canonicalize().expect("the path of the temporary directory");
         let (directory, home) = (top.join("project"), top.join("home"));

@@ -12,7 +12,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
-use ibeam_testkit::{Answer, Ibeam, Lifeline, ModelServer, Stdin, Stream, Workspace, refusing_url};
+use ibeam_testkit::{Answer, Ibeam, LivenessPipe, ModelServer, Stdin, Stream, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
 const MESSAGES: &str = "/v1/messages";
@@ -272,7 +272,7 @@ fn a_request_that_breaks_its_wires_rules_is_refused() {
 
 #[test]
 fn nobody_listens_at_a_refusing_url() {
-    let url = refusing_url();
+    let url = unreachable_url();
     let error = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
 }
@@ -326,7 +326,7 @@ fn a_program_on_a_terminal_reads_what_is_typed() {
 #[test]
 fn a_lifeline_tells_when_the_last_holder_is_gone() {
     let workspace = Workspace::new();
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let running = shell(&workspace, &lifeline.command()).start();
     lifeline.wait_until_held();
     drop(running);

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use ibeam_core::{Access, Background as _, Stop};
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{Reason, Signal, ToolFailure, ToolOutput};
-use ibeam_testkit::Lifeline;
+use ibeam_testkit::LivenessPipe;
 use serde_json::{Value, json};
 
 use crate::CommandTimeouts;
@@ -32,8 +32,8 @@ fn failed(command: &str, exit_code: i32, signal: Option<&str>, expect_for_model:
 }
 
 /// Returns a file that a command keeps open as long as one of its processes lives.
-fn lifeline(fixture: &Fixture) -> Lifeline {
-    Lifeline::within(&fixture.root(), "lifeline")
+fn lifeline(fixture: &Fixture) -> LivenessPipe {
+    LivenessPipe::new_in(&fixture.root(), "lifeline")
 }
 
 /// Starts a command in the background; returns the reported pid and the text for the model.

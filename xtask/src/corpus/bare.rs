@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use ibeam_testkit::Finished;
+use ibeam_testkit::ProgramOutput;
 use serde_json::{Value, json};
 
 use super::arrange::Arranged;
@@ -49,7 +49,7 @@ pub(super) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Resu
     let result = if status.success() { json!({ "success": told }) } else { json!({ "failure": told }) };
     let call = json!({ "shellToolCall": { "args": { "command": command }, "result": result } });
     let completed = json!({ "type": "tool_call", "subtype": "completed", "tool_call": call });
-    let finished = Finished {
+    let finished = ProgramOutput {
         code: Some(0),
         signal: status.signal(),
         stdout: format!("{completed}\n{}\n", json!({ "type": "result" })),

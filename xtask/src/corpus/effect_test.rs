@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ibeam_testkit::Finished;
+use ibeam_testkit::ProgramOutput;
 use serde_json::{Value, json};
 
 use super::super::journal::Journal;
@@ -24,7 +24,7 @@ pub(crate) fn quiet(result: Value) -> Evidence {
         json!({"type": "system"}),
         json!({"type": "result", "subtype": "success"})
     );
-    let finished = Finished {
+    let finished = ProgramOutput {
         code: Some(0),
         signal: None,
         stdout,

@@ -1,6 +1,6 @@
 //! What one run of the program printed, as far as a verdict needs it.
 
-use ibeam_testkit::Finished;
+use ibeam_testkit::ProgramOutput;
 use serde_json::{Map, Value};
 
 use super::case::collect;
@@ -8,7 +8,7 @@ use super::case::collect;
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
-    pub(super) finished: Finished,
+    pub(super) finished: ProgramOutput,
     /// The bodies of its requests to the model.
     pub(super) requests: Vec<Value>,
 }
@@ -69,7 +69,7 @@ impl Ran {
 
     /// How it ended, in a few words.
     pub(super) fn end(&self) -> String {
-        let Finished { code, signal, stderr, .. } = &self.finished;
+        let ProgramOutput { code, signal, stderr, .. } = &self.finished;
         let end = match (code, signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),

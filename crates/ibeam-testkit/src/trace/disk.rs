@@ -18,7 +18,7 @@ type Id = (u64, u64);
 
 /// What is lost of that which was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum PowerLoss {
     /// Contents and names.
     All,
     /// Contents; names had reached the disk by themselves.
@@ -67,9 +67,9 @@ impl Disk {
     ///
     /// # Panics
     /// When that cannot be done.
-    pub fn lose(&self, lost: Lost) {
+    pub fn cut_power(&self, lost: PowerLoss) {
         match lost {
-            Lost::All => {
+            PowerLoss::All => {
                 for entry in fs::read_dir(&self.root).expect("the tree") {
                     let path = entry.expect("an entry").path();
                     match path.symlink_metadata().expect("its kind").is_dir() {
@@ -82,7 +82,7 @@ impl Disk {
                     self.put(*id, &self.root.join(name)).expect("what is left of the tree");
                 }
             }
-            Lost::Contents => self.lose_contents(&self.root).expect("what is left of the tree"),
+            PowerLoss::Contents => self.lose_contents(&self.root).expect("what is left of the tree"),
         }
     }
 

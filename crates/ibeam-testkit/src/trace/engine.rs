@@ -13,11 +13,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::{Entry, Who};
 use super::disk::{Disk, Seen};
 use super::memory::Thread;
-use super::point::{Call, Point};
-use super::{Act, Errno};
+use super::system_call::{Entry, Who};
+use super::trace_point::{CallKind, TracePoint};
+use super::{Errno, TraceAction};
 
 /// How long a thread is held while the others go on.
 const HOLD: Duration = Duration::from_millis(150);
@@ -27,8 +27,8 @@ pub(super) struct Engine<'a, F> {
     leader: Pid,
     disk: &'a mut Disk,
     act: F,
-    points: Vec<Point>,
-    acted: bool,
+    points: Vec<TracePoint>,
+    has_acted: bool,
     /// Every thread and process met.
     met: HashMap<Pid, Who>,
     /// Threads within a system call whose end matters.
@@ -46,7 +46,7 @@ enum Pending {
     Synced(Seen),
 }
 
-impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
+impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
     /// Takes hold of a child of this thread, which is traced from its next exec on.
     ///
     /// # Errors
@@ -60,14 +60,14 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
             | Options::PTRACE_O_TRACEEXEC;
         ptrace::seize(leader, options).map_err(|code| format!("PTRACE_SEIZE: {code}"))?;
         let (points, met, pending) = (Vec::new(), HashMap::new(), HashMap::new());
-        Ok(Self { leader, disk, act, points, acted: false, met, pending, held: None, over: false })
+        Ok(Self { leader, disk, act, points, has_acted: false, met, pending, held: None, over: false })
     }
 
     /// Follows it to its end: the points, whether anything was done about them, and the exit code.
     ///
     /// # Panics
     /// When that takes longer than `guard`; it is killed then.
-    pub(super) fn follow(mut self, guard: Duration) -> (Vec<Point>, bool, Option<i32>) {
+    pub(super) fn follow(mut self, guard: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
         let leader = self.leader;
         let (done, watched) = channel::<()>();
         let watchdog = std::thread::spawn(move || {
@@ -79,7 +79,7 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
         drop(done);
         let late = watchdog.join().expect("the watchdog");
         assert!(!late, "the traced program did not end within {guard:?}; its steps: {:#?}", self.points);
-        (self.points, self.acted, code)
+        (self.points, self.has_acted, code)
     }
 
     fn run(&mut self) -> Option<i32> {
@@ -159,15 +159,15 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
         if let Some((call, path)) = entry.step(thread, who, self.disk.root()) {
             let path = path.strip_prefix(self.disk.root()).map(Path::to_owned).unwrap_or(path);
             let nth = self.points.iter().filter(|point| point.call == call).count();
-            let point = Point { number: self.points.len(), call, nth, path };
+            let point = TracePoint { number: self.points.len(), call, nth, path };
             let act = (self.act)(&point);
             self.points.push(point);
-            self.acted |= act != Act::Pass;
+            self.has_acted |= act != TraceAction::Pass;
             match act {
-                Act::Pass => {}
+                TraceAction::Pass => {}
                 // A call is not made by a thread that is killed at its entry.
-                Act::KillBefore => return self.kill(),
-                Act::KillHeld => {
+                TraceAction::KillBefore => return self.kill(),
+                TraceAction::HoldThenKill => {
                     self.held = Some(pid);
                     let leader = self.leader;
                     std::thread::spawn(move || {
@@ -176,20 +176,20 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
                     });
                     return;
                 }
-                Act::KillAll => {
+                TraceAction::KillAll => {
                     self.over = true;
                     return self.kill_all();
                 }
-                Act::KillAfter => drop(self.pending.insert(pid, Pending::Kill)),
-                Act::Tear => {
-                    if call == Call::Write && matches!(entry.call, libc::SYS_write | libc::SYS_pwrite64) {
+                TraceAction::KillAfter => drop(self.pending.insert(pid, Pending::Kill)),
+                TraceAction::Tear => {
+                    if call == CallKind::Write && matches!(entry.call, libc::SYS_write | libc::SYS_pwrite64) {
                         registers.rdx /= 2;
                         ptrace::setregs(pid, registers).expect("registers to set");
                     }
                     self.pending.insert(pid, Pending::Kill);
                     return;
                 }
-                Act::Fail(errno) => {
+                TraceAction::Fail(errno) => {
                     // There is no such call, so nothing is done.
                     registers.orig_rax = u64::MAX;
                     ptrace::setregs(pid, registers).expect("registers to set");

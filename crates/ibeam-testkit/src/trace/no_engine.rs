@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::process::Child;
 use std::time::Duration;
 
-use super::Act;
+use super::TraceAction;
 use super::disk::Disk;
-use super::point::Point;
+use super::trace_point::TracePoint;
 
 /// Cannot be had.
 pub(super) struct Engine(Infallible);
@@ -14,11 +14,15 @@ pub(super) struct Engine(Infallible);
 impl Engine {
     /// # Errors
     /// Always.
-    pub(super) fn seize(_: &Child, _: &mut Disk, _: impl FnMut(&Point) -> Act) -> Result<Self, String> {
+    pub(super) fn seize(
+        _: &Child,
+        _: &mut Disk,
+        _: impl FnMut(&TracePoint) -> TraceAction,
+    ) -> Result<Self, String> {
         Err("only on Linux on x86_64 with glibc".to_owned())
     }
 
-    pub(super) fn follow(self, _: Duration) -> (Vec<Point>, bool, Option<i32>) {
+    pub(super) fn follow(self, _: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
         match self.0 {}
     }
 }

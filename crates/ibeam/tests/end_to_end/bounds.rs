@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use ibeam_testkit::{Answer, Running, Workspace};
+use ibeam_testkit::{Answer, RunningProgram, Workspace};
 
 use crate::long_session;
 use crate::scene::{Scene, says};
@@ -25,7 +25,7 @@ fn slope(points: &[(usize, u64)]) -> f64 {
 }
 
 /// Runs until the model has said `word` and stalls; gives how long that took and the most memory until then.
-fn measure(running: Running, word: &str, began: Instant) -> (Duration, u64) {
+fn measure(running: RunningProgram, word: &str, began: Instant) -> (Duration, u64) {
     running.wait_for_stdout(word);
     (began.elapsed(), running.peak_memory())
 }

@@ -1,6 +1,6 @@
 //! `ibeam check`: what it says of streams, and its exit codes. The rules have their tests in `ibeam-wire`.
 
-use ibeam_testkit::{Answer, Finished, Stdin};
+use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::json;
 
 use crate::scene::{Scene, calls, says};
@@ -8,7 +8,7 @@ use crate::scene::{Scene, calls, says};
 const ES: &str = include_str!("../samples/es.ndjson");
 const JA: &str = include_str!("../samples/ja.ndjson");
 
-fn check(args: &[&str], stdin: &str) -> Finished {
+fn check(args: &[&str], stdin: &str) -> ProgramOutput {
     let scene = Scene::new([]);
     scene.bare([&["check"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
 }

@@ -1,7 +1,7 @@
 //! The stream of Claude Code as its clients read it: ids, modes, tokens and cost.
 
 use ibeam_protocol::{Signal, Usage};
-use ibeam_testkit::{Answer, Finished, Running, Stdin, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::dialect::{SDK, claude, events, prompt, request};
@@ -105,7 +105,7 @@ fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
 fn a_failed_turn_tells_what_it_took() {
     let scene = Scene::new([with_usage(calls("t1", "read", &json!({ "path": "a.txt" })), 100, 10)]);
     let args = [&LINES[..], &["--max-turns", "1", "do it"]].concat();
-    let ran: Finished = claude(&scene, &args).run();
+    let ran: ProgramOutput = claude(&scene, &args).run();
     let lines = events(&ran);
     let end = lines.last().unwrap();
     assert_eq!((&end["is_error"], &end["usage"]), (&json!(true), &tokens(100, 3, 10)), "{ran}");
@@ -156,7 +156,7 @@ pub(crate) fn answers(lines: &[Value]) -> Vec<(&str, &Value)> {
 }
 
 /// Waits for request number `id` to the host's server, and answers with `result`.
-fn serve(running: &Running, id: usize, result: &Value) {
+fn serve(running: &RunningProgram, id: usize, result: &Value) {
     let request_id = format!("mcp-{id}");
     running.wait_for_stdout(&format!("\"request_id\":\"{request_id}\""));
     let message = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
@@ -294,7 +294,7 @@ fn the_login_status_is_the_one_of_the_keys() {
             None => program.run(),
         }
     };
-    let parsed = |ran: &Finished| serde_json::from_str::<Value>(&ran.stdout).unwrap();
+    let parsed = |ran: &ProgramOutput| serde_json::from_str::<Value>(&ran.stdout).unwrap();
     let ran = status(Some("key"));
     assert_eq!((ran.code, parsed(&ran)["loggedIn"].as_bool()), (Some(0), Some(true)), "{ran}");
     assert_eq!(parsed(&ran)["apiKeySource"], "ANTHROPIC_API_KEY");

@@ -1,7 +1,7 @@
 //! Hooks of a host that speaks Claude Code's control protocol: when they are called, and what follows from answers.
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Finished, Running, Stdin};
+use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin};
 use serde_json::{Value, json};
 
 use crate::claude::{answers, response};
@@ -21,7 +21,7 @@ fn only(event: &str, matcher: &str) -> Value {
 }
 
 /// Starts a host with these hooks and one prompt.
-fn start(scene: &Scene, flags: &[&str], hooks: &Value) -> Running {
+fn start(scene: &Scene, flags: &[&str], hooks: &Value) -> RunningProgram {
     let running = claude(scene, &[&SDK[..], &ACCEPT_EDITS, flags].concat()).stdin(Stdin::SilentPipe).start();
     running.type_text(&request("r1", &json!({ "subtype": "initialize", "hooks": hooks })));
     running.type_text(&prompt("do it"));
@@ -29,14 +29,14 @@ fn start(scene: &Scene, flags: &[&str], hooks: &Value) -> Running {
 }
 
 /// Answers the call number `id` of a hook.
-fn answer(running: &Running, id: usize, answer: &Value) {
+fn answer(running: &RunningProgram, id: usize, answer: &Value) {
     let id = format!("hook-{id}");
     running.wait_for_stdout(&format!("\"request_id\":\"{id}\""));
     running.type_text(&response(&id, answer));
 }
 
 /// Waits for the end of the run, and ends the program.
-fn end(running: Running) -> Finished {
+fn end(running: RunningProgram) -> ProgramOutput {
     running.wait_for_stdout("\"type\":\"result\"");
     running.signal(Signal::Term);
     running.finish()

@@ -1,6 +1,6 @@
 //! What programs written for Codex rely on beside its stream.
 
-use ibeam_testkit::{Answer, Finished};
+use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, calls, says};
@@ -13,7 +13,7 @@ fn codex(scene: &Scene, json: bool, args: &[&str]) -> ibeam_testkit::Ibeam {
 }
 
 #[track_caller]
-fn events(ran: &Finished) -> Vec<Value> {
+fn events(ran: &ProgramOutput) -> Vec<Value> {
     ran.stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))

@@ -5,7 +5,7 @@
 use std::fs;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Finished, Stream, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Stream, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, WIRES, calls, says};
@@ -242,7 +242,7 @@ fn an_unknown_contract_is_a_usage_error_that_names_both() {
     assert!(empty.stdout.contains("contract: 1\n"), "{empty}");
 }
 
-fn file(scene: &Scene, ran: &Finished) -> String {
+fn file(scene: &Scene, ran: &ProgramOutput) -> String {
     let path = scene.workspace.outside().join("stream.ndjson");
     fs::write(&path, &ran.stdout).unwrap();
     path.to_str().unwrap().to_owned()

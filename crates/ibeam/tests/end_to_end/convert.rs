@@ -1,7 +1,7 @@
 //! `ibeam convert`: what becomes of a stream, what is told of it, and its exit codes. What maps to what is held in
 //! `ibeam-dialects`.
 
-use ibeam_testkit::{Answer, Finished, Stdin};
+use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, calls};
@@ -21,7 +21,7 @@ const END: &str =
     r#"{"type":"turn.completed","usage":{"input_tokens":3,"cached_input_tokens":1,"output_tokens":2}}"#;
 
 /// Converts what is on stdin.
-fn convert(args: &[&str], stdin: &str) -> Finished {
+fn convert(args: &[&str], stdin: &str) -> ProgramOutput {
     let scene = Scene::new([]);
     scene.bare([&["convert"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
 }
@@ -33,7 +33,7 @@ fn codex() -> String {
 
 /// A real run of ours that writes, reads, runs a command, fails at one call, and answers.
 #[track_caller]
-fn ours() -> Finished {
+fn ours() -> ProgramOutput {
     let scene = Scene::new([
         Answer::new().text("Writing.\n").call(
             "t1",

@@ -1,7 +1,7 @@
 //! Programs written for other agents: their arguments, their stdin, their stream.
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Finished, Stdin};
+use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, calls, says, shell};
@@ -24,7 +24,7 @@ fn codex(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
 }
 
 #[track_caller]
-pub(crate) fn events(ran: &Finished) -> Vec<Value> {
+pub(crate) fn events(ran: &ProgramOutput) -> Vec<Value> {
     ran.stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Ibeam, Lifeline};
+use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput};
 use serde_json::{Value, json};
 
 use crate::faults::host::{built, failed, is_root, open_to_all, skip, works};
@@ -39,7 +39,7 @@ fn with_faults(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Opti
 
 /// Holds that the last line on stdout tells the failure, and stderr too, and every call is finished.
 #[track_caller]
-fn check_end(ran: &Finished, code: &str, exit: i32) {
+fn check_end(ran: &ProgramOutput, code: &str, exit: i32) {
     failed(ran, exit);
     assert!(ran.elapsed < LONGEST, "{ran}");
     let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
@@ -161,7 +161,7 @@ fn two_signals_in_a_row_leave_a_last_line() {
         (2000, [Signal::Int, Signal::Term]),
     ] {
         let scene = Scene::new([]);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
         let scene = scene.then([shell(&deaf), says("never")]);
         let running = scene.print(["--force"]).start();

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use ibeam_protocol::StopReason;
-use ibeam_testkit::{Answer, Finished, Ibeam, Wire, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{BINARY, Scene, calls, model, says, shell};
@@ -44,7 +44,7 @@ fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
 
 /// stderr ends with one `error:` line and hints; stdout tells of no success.
 #[track_caller]
-fn check_told(ran: &Finished, exit: i32) {
+fn check_told(ran: &ProgramOutput, exit: i32) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
@@ -56,7 +56,7 @@ fn check_told(ran: &Finished, exit: i32) {
 
 /// The last line of stderr is the error as an object.
 #[track_caller]
-fn check_object(ran: &Finished, exit: i32, code: &str) {
+fn check_object(ran: &ProgramOutput, exit: i32, code: &str) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     let last = ran.stderr.lines().last().unwrap_or_default();
     let object: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}; {ran}"));

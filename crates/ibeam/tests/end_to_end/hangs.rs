@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Running};
+use ibeam_testkit::{ProgramOutput, RunningProgram};
 use serde_json::json;
 
 use crate::scene::{Scene, calls, check_kept, says};
@@ -31,7 +31,7 @@ fn mixed_letters() -> Vec<u8> {
 
 /// Holds that the run has told its end and left in time.
 #[track_caller]
-fn check_end(scene: &Scene, ran: &Finished, began: Instant, code: &str, exit: i32) {
+fn check_end(scene: &Scene, ran: &ProgramOutput, began: Instant, code: &str, exit: i32) {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {ran}", began.elapsed());
     assert_eq!(ran.code, Some(exit), "{ran}");
     let stream = ran.stream();
@@ -40,7 +40,7 @@ fn check_end(scene: &Scene, ran: &Finished, began: Instant, code: &str, exit: i3
     check_kept(scene, ran);
 }
 
-fn searching(scene: &Scene) -> Running {
+fn searching(scene: &Scene) -> RunningProgram {
     let running = scene.print::<&str>([]).start();
     running.wait_for_stdout("grepToolCall");
     std::thread::sleep(Duration::from_millis(300));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ibeam_testkit::{Answer, Finished, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::mcp;
@@ -28,7 +28,7 @@ pub(crate) fn hooked(answers: impl IntoIterator<Item = Answer>, hooks: &Value) -
 
 /// The only arm of the first result, and what stands in it.
 #[track_caller]
-pub(crate) fn result(ran: &Finished) -> (String, Value) {
+pub(crate) fn result(ran: &ProgramOutput) -> (String, Value) {
     let stream = ran.stream();
     let result = &stream.completed()[0].1["result"];
     let (arm, payload) = result.as_object().unwrap().iter().next().unwrap();

@@ -1,7 +1,7 @@
 //! What reaches a reader: no key that the model says, and nothing of others' text that is not seen.
 
 use ibeam_protocol::invisible::is_invisible;
-use ibeam_testkit::{Answer, Finished, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::scene::{KEY, Scene, WIRES, calls, journal, says};
@@ -10,7 +10,7 @@ use crate::scene::{KEY, Scene, WIRES, calls, journal, says};
 const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";
 
 #[track_caller]
-fn check_no_key(scene: &Scene, ran: &Finished) {
+fn check_no_key(scene: &Scene, ran: &ProgramOutput) {
     assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
     let id = ran.stream().session_id().to_owned();
     let kept = std::fs::read_to_string(scene.workspace.journal(&id)).unwrap();
@@ -56,7 +56,7 @@ fn a_call_with_a_key_is_told_without_it_and_not_executed() {
 
 /// Holds that a terminal shows what was written and obeys none of it.
 #[track_caller]
-fn check_shown(ran: &Finished, part: &str) {
+fn check_shown(ran: &ProgramOutput, part: &str) {
     for text in [&ran.stdout, &ran.stderr] {
         assert!(!text.contains(|c: char| is_invisible(c)), "{text:?}");
     }

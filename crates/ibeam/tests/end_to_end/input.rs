@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use ibeam_testkit::{Finished, Stdin, Workspace};
+use ibeam_testkit::{ProgramOutput, Stdin, Workspace};
 
 use crate::scene::{Scene, says};
 
 /// Runs with these arguments and this stdin; the prompt as the stream tells it and as the model got it.
 #[track_caller]
-fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> Finished {
+fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> ProgramOutput {
     let scene = Scene::new([says("ok")]);
     let ran = scene.ibeam(args).stdin(stdin).run().succeeded();
     assert_eq!(ran.stream().prompt(), blocks, "{ran}");

@@ -1,6 +1,6 @@
 //! Limits that end a run gracefully, and failures told to programs.
 
-use ibeam_testkit::{Answer, Finished, Lifeline, Workspace};
+use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, calls, says, shell};
@@ -16,7 +16,7 @@ fn busy() -> Vec<Answer> {
 
 /// Runs into a limit and holds the end to what a limited run is.
 #[track_caller]
-fn check(flags: &[&str], exit: i32, code: &str, said: &str) -> Finished {
+fn check(flags: &[&str], exit: i32, code: &str, said: &str) -> ProgramOutput {
     let ran = Scene::new(busy()).print(flags).run();
     assert_eq!(ran.code, Some(exit), "{ran}");
     let stream = ran.stream();
@@ -156,7 +156,7 @@ fn in_background(command: &str) -> Vec<Answer> {
 #[test]
 fn work_left_running_is_stopped_before_the_end_and_reported() {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.then(in_background(&lifeline.command()));
     let ran = scene.print(["--force"]).run().succeeded();
     lifeline.wait_until_held();

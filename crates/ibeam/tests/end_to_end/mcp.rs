@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use ibeam_testkit::{Answer, Finished, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, calls, says};
@@ -49,7 +49,7 @@ pub(crate) fn call(tool: &str, arguments: Value) -> Answer {
 
 /// The arm of each completed call, and what stands in it.
 #[track_caller]
-pub(crate) fn results(ran: &Finished) -> Vec<(String, Value)> {
+pub(crate) fn results(ran: &ProgramOutput) -> Vec<(String, Value)> {
     let stream = ran.stream();
     let arm = |body: &Value| {
         let (arm, payload) = body["result"].as_object().unwrap().iter().next().unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn results(ran: &Finished) -> Vec<(String, Value)> {
 }
 
 /// The servers as `init` tells them.
-pub(crate) fn servers(_: &Scene, ran: &Finished) -> Value {
+pub(crate) fn servers(_: &Scene, ran: &ProgramOutput) -> Value {
     ran.stream().init()["mcp_servers"].clone()
 }
 
@@ -162,7 +162,7 @@ fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
 // ---- permissions
 
 #[track_caller]
-fn check_permission(flags: &[&str], arm: &str) -> Option<Finished> {
+fn check_permission(flags: &[&str], arm: &str) -> Option<ProgramOutput> {
     let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace(&[])?);
     let ran = scene.print(flags).run().succeeded();
     assert_eq!(results(&ran)[0].0, arm, "{flags:?}: {ran}");

@@ -13,7 +13,7 @@ mod project;
 
 use std::fs;
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, calls, says, shell};
@@ -23,7 +23,7 @@ const RULES_ONLY: &str = "approval = \"allowlist\"\n";
 
 /// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
 #[track_caller]
-fn run(command: &str, flags: &[&str]) -> (String, Value, Finished) {
+fn run(command: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
     let scene = Scene::new([shell(command), says("done")]);
     let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print(flags).run().succeeded();
@@ -37,7 +37,7 @@ fn run(command: &str, flags: &[&str]) -> (String, Value, Finished) {
 }
 
 #[track_caller]
-fn only_result(ran: &Finished) -> (String, Value) {
+fn only_result(ran: &ProgramOutput) -> (String, Value) {
     let stream = ran.stream();
     let completed = stream.completed();
     assert_eq!(completed.len(), 1, "{ran}");

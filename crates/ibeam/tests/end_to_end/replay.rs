@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use ibeam_testkit::{Answer, Finished, Lifeline, Stdin, Workspace};
+use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
 use crate::hooks::write_hooks;
@@ -25,7 +25,7 @@ fn check(workspace: impl Fn() -> Workspace, answers: impl Fn() -> Vec<Answer>, a
 }
 
 #[track_caller]
-fn replay(scene: &Scene, args: &[&str]) -> Finished {
+fn replay(scene: &Scene, args: &[&str]) -> ProgramOutput {
     scene.bare(["replay"]).args(args).run()
 }
 
@@ -133,7 +133,7 @@ fn runs_are_shown_one_after_the_other_or_one_alone() {
 #[test]
 fn a_running_session_is_shown_up_to_now() {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.then([Answer::new().text("Now. ").call(
         "t",
         "shell",

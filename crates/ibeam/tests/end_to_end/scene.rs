@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Wire, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
 /// The key of every provider; it must never be printed.
@@ -83,7 +83,7 @@ impl Scene {
 
 /// Holds that what was printed is in the journal of the session too.
 #[track_caller]
-pub(crate) fn check_kept(scene: &Scene, ran: &Finished) {
+pub(crate) fn check_kept(scene: &Scene, ran: &ProgramOutput) {
     let printed: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let id = printed[0]["session_id"].as_str().unwrap();
     let events = journal(scene, id);

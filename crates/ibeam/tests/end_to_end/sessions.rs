@@ -1,6 +1,6 @@
 //! A conversation that goes on: the model sees all of it, the id stays.
 
-use ibeam_testkit::{Answer, Lifeline, Workspace};
+use ibeam_testkit::{Answer, LivenessPipe, Workspace};
 use serde_json::json;
 
 use crate::scene::{Scene, WIRES, calls, says};
@@ -153,7 +153,7 @@ fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
 fn a_run_that_was_killed_is_gone_on_with() {
     for wire in WIRES {
         let scene = Scene::on(wire, []);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let scene = scene.then([Answer::new().text("Now. ").call(
             "t1",
             "shell",
@@ -294,7 +294,7 @@ fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
 #[test]
 fn f146_a_held_session_is_refused_at_once_with_its_holder_and_can_be_forked() {
     let scene = Scene::on(ibeam_testkit::Wire::Anthropic, []);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let call = json!({ "command": lifeline.command() });
     let scene = scene.then([Answer::new().text("Now. ").call("t1", "shell", &call), says("aside")]);
     let running = scene.ibeam(["-p", "begin", "--force", "--resume", UUID]).start();

@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use ibeam_testkit::{Answer, Finished, Ibeam};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput};
 use serde_json::json;
 
 use crate::scene::{BINARY, KEY, Scene, says};
 
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
-fn shim(scene: &Scene, directory: &Path) -> Finished {
+fn shim(scene: &Scene, directory: &Path) -> ProgramOutput {
     scene.bare(["shim", directory.to_str().unwrap()]).run()
 }
 

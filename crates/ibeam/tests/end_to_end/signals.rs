@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Ibeam, Lifeline, Running, Stdin, Wire};
+use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, RunningProgram, Stdin, Wire};
 use serde_json::json;
 
 use crate::scene::{BINARY, Scene, WIRES, calls, check_kept, model, says, shell};
@@ -13,7 +13,7 @@ const SIGNALS: [(Signal, i32); 4] =
 
 /// Sends the signal and holds the end to the rules of a stopped run.
 #[track_caller]
-fn stop(running: Running, signal: Signal, exit: i32) -> Finished {
+fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
     running.signal(signal);
     let before = std::time::Instant::now();
     let ran = running.finish();
@@ -42,7 +42,7 @@ fn stop_while_text_streams(signal: Signal, exit: i32) {
 #[track_caller]
 fn stop_while_a_command_runs(signal: Signal, exit: i32) {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.then([says("Now. ").call("t", "shell", &json!({ "command": lifeline.command() }))]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
@@ -93,7 +93,7 @@ fn a_quit_ends_a_run_in_order() {
 #[test]
 fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
     let scene = scene.then([shell(&deaf), says("never")]);
     let running = scene.print(["--force"]).start();
@@ -105,7 +105,7 @@ fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
 #[test]
 fn a_background_command_ends_with_the_run() {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let call = calls("t", "shell", &json!({ "command": lifeline.command(), "isBackground": true }));
     let scene = scene.then([call, says("started it")]);
     let ran = scene.print(["--force"]).run().succeeded();
@@ -119,7 +119,7 @@ fn a_background_command_ends_with_the_run() {
 #[test]
 fn the_time_limit_ends_a_command_too() {
     let scene = Scene::new([]);
-    let lifeline = Lifeline::new(&scene.workspace, "line");
+    let lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.then([shell(&lifeline.command()), says("never")]);
     let ran = scene.print(["--force", "--timeout", "1500ms"]).run();
     assert_eq!(ran.code, Some(33), "{ran}");
@@ -131,7 +131,7 @@ fn the_time_limit_ends_a_command_too() {
 #[test]
 fn f117_a_second_interrupt_ends_the_run_at_once() {
     let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
     let scene = scene.then([shell(&deaf), says("never")]);
     let running = scene.print(["--force"]).start();
@@ -153,7 +153,7 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
 fn a_stopped_session_is_gone_on_with() {
     for wire in WIRES {
         let scene = Scene::on(wire, []);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let scene = scene.then([shell(&lifeline.command()), says("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
@@ -174,7 +174,7 @@ fn a_stopped_session_is_gone_on_with() {
 fn f126_a_reader_that_goes_away_ends_a_running_command() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([]);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let scene = scene.then([shell(&lifeline.command()), says("never")]);
         // The reader of stdout ends when it is told to through another pipe.
         let script = format!(

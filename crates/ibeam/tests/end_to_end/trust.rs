@@ -10,7 +10,7 @@ mod text;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::Value;
 
 use crate::mcp::table;
@@ -33,7 +33,7 @@ fn put(scene: &Scene, path: &str, text: &str) {
 
 /// One run with these flags; what it says.
 #[track_caller]
-fn run(scene: Scene, flags: &[&str]) -> (Scene, Finished) {
+fn run(scene: Scene, flags: &[&str]) -> (Scene, ProgramOutput) {
     let scene = scene.then([says("done")]);
     let ran = scene.print(flags).run().succeeded();
     (scene, ran)

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::hooks::write_hooks;
@@ -74,7 +74,7 @@ fn scene(config: &str, url: &str) -> Scene {
 
 /// The arm and the payload of the only call, and the run.
 #[track_caller]
-fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, Finished) {
+fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
     let scene = scene(config, url);
     let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
     let (arm, payload) = result(&ran);
@@ -82,7 +82,7 @@ fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, Finished) {
 }
 
 #[track_caller]
-fn result(ran: &Finished) -> (String, Value) {
+fn result(ran: &ProgramOutput) -> (String, Value) {
     let stream = ran.stream();
     let completed = stream.completed();
     assert_eq!(completed.len(), 1, "{ran}");

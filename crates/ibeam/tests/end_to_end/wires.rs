@@ -1,7 +1,7 @@
 //! What goes over each wire besides text: thinking, calls, results, usage, keys.
 
 use ibeam_protocol::Usage;
-use ibeam_testkit::{Answer, Wire, Workspace, refusing_url};
+use ibeam_testkit::{Answer, Wire, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, WIRES, calls, says};
@@ -311,7 +311,8 @@ fn without_cache_marks(value: &mut Value) {
 #[test]
 fn a_server_on_this_machine_is_asked_without_a_proxy() {
     let scene = Scene::new([says("hi")]);
-    let run = scene.print::<&str>([]).env("HTTP_PROXY", refusing_url()).env("ALL_PROXY", refusing_url());
+    let run =
+        scene.print::<&str>([]).env("HTTP_PROXY", unreachable_url()).env("ALL_PROXY", unreachable_url());
     run.run().succeeded();
 }
 

@@ -1,6 +1,6 @@
 //! A key goes to the service that it is for, encrypted, and nowhere else.
 
-use ibeam_testkit::{Finished, Ibeam, Workspace};
+use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::faults::host::failed;
@@ -8,7 +8,7 @@ use crate::scene::{KEY, Scene, calls, says};
 
 /// Every request of a run, and whether the key is in one of its headers.
 #[track_caller]
-fn check_key(scene: &Scene, ran: &Finished, is_sent: bool) {
+fn check_key(scene: &Scene, ran: &ProgramOutput, is_sent: bool) {
     let requests = scene.server.requests();
     assert_eq!(requests.len(), 1, "{ran}");
     let headers = ["authorization", "x-api-key", "x-gateway-token"];

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 
 use crate::faults::host::failed;
 use crate::scene::{Scene, says, shell};
@@ -11,7 +11,7 @@ use crate::scene::{Scene, says, shell};
 const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;
 
 /// Runs a command where commands may write `root`, and then another run in the same home.
-fn attack(scene: Scene, root: &Path, command: &str) -> (Finished, Finished, Scene) {
+fn attack(scene: Scene, root: &Path, command: &str) -> (ProgramOutput, ProgramOutput, Scene) {
     let scene = scene.then([shell(command), says("done")]);
     let workspace = root.to_str().unwrap().to_owned();
     let first = scene.print(["--force", "--workspace", &workspace]).run();

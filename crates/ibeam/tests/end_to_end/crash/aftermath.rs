@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ibeam_protocol::Event;
 use ibeam_session::{Session, SessionError, SessionOptions};
-use ibeam_testkit::left_behind;
+use ibeam_testkit::surviving_processes;
 use serde_json::Value;
 
 use super::scenario::{COUNTER, Scenario, UUID};
@@ -58,7 +58,7 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     let scene = resume(scene, &id, &visible, &told, &mut findings);
     // One that stays tells enough of the others.
     let patience = if findings.tally.orphans.is_empty() { PATIENCE } else { Duration::from_millis(500) };
-    for process in left_behind(scene.workspace.home(), patience) {
+    for process in surviving_processes(scene.workspace.home(), patience) {
         findings.orphan(&process);
     }
     let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();

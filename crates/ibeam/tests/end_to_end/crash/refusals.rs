@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ibeam_testkit::{Act, Call, Disk, Errno, Finished, Ibeam, Point, Traced, Workspace};
+use ibeam_testkit::{
+    CallKind, Disk, Errno, Ibeam, ProgramOutput, TraceAction, TracePoint, TraceResult, Workspace,
+};
 use serde_json::json;
 
 use super::aftermath;
@@ -25,15 +27,15 @@ fn refuse(
     errors: &[Errno],
     trouble: Trouble,
     stage: impl Fn() -> (Scene, Ibeam),
-    is_meant: impl Fn(&Point) -> bool + Send + Sync,
-    holds: impl Fn(Scene, &str, Finished),
+    is_meant: impl Fn(&TracePoint) -> bool + Send + Sync,
+    holds: impl Fn(Scene, &str, ProgramOutput),
 ) {
-    let trace = |act: &mut (dyn FnMut(&Point) -> Act + Send)| {
+    let trace = |act: &mut (dyn FnMut(&TracePoint) -> TraceAction + Send)| {
         let (scene, command) = stage();
         let mut disk = Disk::new(scene.workspace.outside());
         command.trace(&mut disk, act).map(|traced| (scene, traced))
     };
-    let whole = match trace(&mut |_| Act::Pass) {
+    let whole = match trace(&mut |_| TraceAction::Pass) {
         Ok((_, whole)) => whole.points,
         Err(why) => return eprintln!("SKIP: {why}"),
     };
@@ -43,22 +45,22 @@ fn refuse(
         let mut met = 0;
         let (scene, traced) = trace(&mut |point| {
             if !is_meant(point) {
-                return Act::Pass;
+                return TraceAction::Pass;
             }
             met += 1;
             match trouble {
-                Trouble::Once if met != nth + 1 => Act::Pass,
-                Trouble::FromThenOn if met <= nth => Act::Pass,
-                Trouble::Once | Trouble::FromThenOn => Act::Fail(error),
+                Trouble::Once if met != nth + 1 => TraceAction::Pass,
+                Trouble::FromThenOn if met <= nth => TraceAction::Pass,
+                Trouble::Once | Trouble::FromThenOn => TraceAction::Fail(error),
             }
         })
         .unwrap();
         // With other turns of its threads there may be fewer steps.
-        if !traced.acted {
+        if !traced.has_acted {
             continue;
         }
-        let Traced { code, stdout, stderr, points, .. } = traced;
-        let ran = Finished { code, signal: None, stdout, stderr, elapsed: Duration::ZERO };
+        let TraceResult { code, stdout, stderr, points, .. } = traced;
+        let ran = ProgramOutput { code, signal: None, stdout, stderr, elapsed: Duration::ZERO };
         let step = points.iter().filter(|point| is_meant(point)).nth(nth).unwrap();
         holds(scene, &format!("{error:?}, {trouble:?} at {step}: {ran}"), ran);
     }
@@ -112,8 +114,8 @@ fn f135_a_journal_that_fails_once_makes_no_success_with_a_gap() {
     );
 }
 
-fn is_journal(point: &Point) -> bool {
-    matches!(point.call, Call::Write | Call::Sync) && point.path.to_string_lossy().contains("/events")
+fn is_journal(point: &TracePoint) -> bool {
+    matches!(point.call, CallKind::Write | CallKind::Sync) && point.path.to_string_lossy().contains("/events")
 }
 
 /// The old file is intact, the model is told, the run goes on.
@@ -130,8 +132,9 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
             (scene, command)
         };
         // That the directory is synced too is beyond the write, which has been made.
-        let of_the_file = |point: &Point| {
-            let is_step = matches!(point.call, Call::Write | Call::Sync | Call::Link | Call::Rename);
+        let of_the_file = |point: &TracePoint| {
+            let is_step =
+                matches!(point.call, CallKind::Write | CallKind::Sync | CallKind::Link | CallKind::Rename);
             is_step && point.path.starts_with("project") && point.path.as_os_str() != "project"
         };
         refuse(&DISK, Trouble::Once, stage, of_the_file, |scene, moment, ran| {
@@ -153,7 +156,7 @@ fn f137_a_command_without_a_process_to_be_had_is_told() {
         let command = scene.print(["--force", "--sandbox", "disabled"]);
         (scene, command)
     };
-    let is_fork = |point: &Point| point.call == Call::Fork;
+    let is_fork = |point: &TracePoint| point.call == CallKind::Fork;
     refuse(&[Errno::Again], Trouble::FromThenOn, stage, is_fork, |_, moment, ran| {
         assert_eq!(ran.code, Some(0), "{moment}");
         let stream = ran.stream();

@@ -1,6 +1,6 @@
 //! Each step of each scenario, one after the other.
 
-use ibeam_testkit::{Act, Call, Disk, Lost, Point, Traced, Untraceable};
+use ibeam_testkit::{CallKind, Disk, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
 
 use super::aftermath;
 use super::is_whole;
@@ -151,26 +151,34 @@ fn f125_a_refused_command_survives_a_power_cut() {
 fn nothing_overtakes_the_journal() {
     for scenario in [scenario::command(), scenario::write_over()] {
         each_step(&scenario, "killed while it writes", "default", |point| {
-            if point.call == Call::Write { vec![(Act::KillHeld, None)] } else { Vec::new() }
+            if point.call == CallKind::Write { vec![(TraceAction::HoldThenKill, None)] } else { Vec::new() }
         });
     }
 }
 
 /// What is done at a step, and what the disk loses then.
-type Death = (Act, Option<Lost>);
+type Death = (TraceAction, Option<PowerLoss>);
 
 /// Kills the program, and it alone, around each step.
 fn kills(scenario: &Scenario) {
     // Right after most steps it is as right before the next, so that is left to the whole sweep.
     each_step(scenario, "killed", "default", |point| {
-        let mut acts = vec![Act::KillBefore];
+        let mut acts = vec![TraceAction::KillBefore];
         match point.call {
-            Call::Write => acts.push(Act::Tear),
-            Call::Rename | Call::Link | Call::Fork | Call::Exec => acts.push(Act::KillAfter),
-            Call::Sync | Call::Remove | Call::Truncate | Call::MakeDirectory if is_whole() => {
-                acts.push(Act::KillAfter);
+            CallKind::Write => acts.push(TraceAction::Tear),
+            CallKind::Rename | CallKind::Link | CallKind::Fork | CallKind::Exec => {
+                acts.push(TraceAction::KillAfter)
             }
-            Call::Sync | Call::Remove | Call::Truncate | Call::MakeDirectory | Call::Exit => {}
+            CallKind::Sync | CallKind::Remove | CallKind::Truncate | CallKind::MakeDirectory
+                if is_whole() =>
+            {
+                acts.push(TraceAction::KillAfter);
+            }
+            CallKind::Sync
+            | CallKind::Remove
+            | CallKind::Truncate
+            | CallKind::MakeDirectory
+            | CallKind::Exit => {}
         }
         acts.into_iter().map(|act| (act, None)).collect()
     });
@@ -180,28 +188,29 @@ fn kills(scenario: &Scenario) {
 fn power_cuts(scenario: &Scenario) {
     // Both ways to lose what was not synced, or one in turns.
     each_step(scenario, "power cut", "strict", |point| {
-        let mut ways = vec![Lost::All, Lost::Contents];
+        let mut ways = vec![PowerLoss::All, PowerLoss::Contents];
         if !is_whole() {
             ways.swap_remove(point.nth % 2);
         }
-        ways.into_iter().map(|lost| (Act::KillAll, Some(lost))).collect()
+        ways.into_iter().map(|lost| (TraceAction::KillAll, Some(lost))).collect()
     });
 }
 
-fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&Point) -> Vec<Death>) {
+fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&TracePoint) -> Vec<Death>) {
     let mut tally = Tally::default();
-    let mut die = |act: &(dyn Fn(&Point) -> Act + Sync), lost: Option<Lost>, moment: &str| {
-        let scene = scenario.stage(durability);
-        let mut disk = Disk::new(scene.workspace.outside());
-        let traced = scenario.command(&scene).trace(&mut disk, act)?;
-        if let Some(lost) = lost {
-            disk.lose(lost);
-        }
-        aftermath::examine(scene, scenario, &traced.stdout, moment, &mut tally);
-        Ok::<Traced, Untraceable>(traced)
-    };
+    let mut die =
+        |act: &(dyn Fn(&TracePoint) -> TraceAction + Sync), lost: Option<PowerLoss>, moment: &str| {
+            let scene = scenario.stage(durability);
+            let mut disk = Disk::new(scene.workspace.outside());
+            let traced = scenario.command(&scene).trace(&mut disk, act)?;
+            if let Some(lost) = lost {
+                disk.cut_power(lost);
+            }
+            aftermath::examine(scene, scenario, &traced.stdout, moment, &mut tally);
+            Ok::<TraceResult, TraceError>(traced)
+        };
     // Once to its end: that is how it should go, and these are its steps.
-    let whole = match die(&|_| Act::Pass, None, "not killed") {
+    let whole = match die(&|_| TraceAction::Pass, None, "not killed") {
         Ok(whole) => whole,
         Err(why) => return eprintln!("SKIP: {why}"),
     };
@@ -209,7 +218,7 @@ fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&
     for point in &whole.points {
         for (act, lost) in deaths(point) {
             let moment = format!("{act:?} {lost:?} {point}");
-            die(&|met| if met.is(point) { act } else { Act::Pass }, lost, &moment).unwrap();
+            die(&|met| if met.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment).unwrap();
         }
     }
     tally.report(&format!("{}, {how}", scenario.name));

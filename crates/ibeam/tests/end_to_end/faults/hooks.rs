@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Ibeam, Lifeline, Stdin, Workspace};
+use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use super::host::works;
@@ -122,7 +122,7 @@ fn f179_a_hook_need_not_read_its_stdin() {
 }
 
 /// Runs with a controlling terminal, as from a person's shell; what is shown there is stdout.
-fn on_a_terminal(ibeam: Ibeam) -> Finished {
+fn on_a_terminal(ibeam: Ibeam) -> ProgramOutput {
     ibeam.through(["setsid", "-c", "-w"]).terminal().run().succeeded()
 }
 
@@ -149,7 +149,7 @@ fn f179_a_hook_has_no_terminal() {
 fn f179_a_hook_leaves_nothing_behind() {
     for rest in ["exit 0", "sleep 60"] {
         let scene = Scene::new([shell("echo ran"), says("done")]);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let daemon =
             format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", lifeline.command());
         let daemon = daemon.replace("echo held >&3", "echo held >&3; echo > up");
@@ -166,7 +166,7 @@ fn f179_a_hook_leaves_nothing_behind() {
 fn f179_a_stop_ends_the_hook_that_runs() {
     for event in ["sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop"] {
         let scene = Scene::new([shell("echo ran"), says("done")]);
-        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", lifeline.command());
         write_hooks(&scene.workspace, &json!({event: [{"command": command}]}));
         let running = scene.print(["--force"]).start();
@@ -184,7 +184,7 @@ fn f179_a_stop_ends_the_hook_that_runs() {
 #[test]
 fn f179_a_killed_run_takes_its_hook_with_it() {
     let scene = Scene::new([shell("echo ran"), says("done")]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", lifeline.command());
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command}]}));
     let running = scene.print(["--force"]).start();

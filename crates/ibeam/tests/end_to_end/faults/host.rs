@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Finished, Ibeam, Stdin, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{BINARY, KEY, Scene, calls, check_kept, journal, says, shell};
@@ -36,7 +36,7 @@ pub(crate) fn open_to_all(scene: &Scene) {
 
 /// One `error:` line, the exit code, no success.
 #[track_caller]
-pub(crate) fn failed(ran: &Finished, exit: i32) {
+pub(crate) fn failed(ran: &ProgramOutput, exit: i32) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
     assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
@@ -45,7 +45,7 @@ pub(crate) fn failed(ran: &Finished, exit: i32) {
 
 /// A run that ends well, and is kept.
 #[track_caller]
-fn goes_well(scene: &Scene, ibeam: Ibeam) -> Finished {
+fn goes_well(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let ran = ibeam.run().succeeded();
     assert!(!ran.stream().deltas().is_empty(), "{ran}");
     check_kept(scene, &ran);
@@ -393,7 +393,7 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
 }
 
 /// The session of a run that may have been cut anywhere.
-fn id_of(ran: &Finished) -> Option<String> {
+fn id_of(ran: &ProgramOutput) -> Option<String> {
     let first: Value = serde_json::from_str(ran.stdout.lines().next()?).ok()?;
     Some(first["session_id"].as_str()?.to_owned())
 }
@@ -731,7 +731,7 @@ fn f142_a_run_needs_no_temporary_directory() {
     if !is_root() || !works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which /tmp could be taken away");
     }
-    let workspace = Workspace::inside(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let workspace = Workspace::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let scene = Scene::new(answers()).within(workspace);
     // Read-only but for the workspace, which may lie in it, as the program may.
     let top = scene.workspace.outside().display();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_testkit::{Answer, Finished, Stdin, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
 use super::host::{failed, is_root, open_to_all, preload, record, skip, works};
@@ -118,7 +118,7 @@ fn configured(bytes: &[u8]) -> Scene {
 
 /// The place of the error as editors take it.
 #[track_caller]
-fn check_refused(bytes: &[u8], place: &str) -> Finished {
+fn check_refused(bytes: &[u8], place: &str) -> ProgramOutput {
     let scene = configured(bytes);
     let ran = scene.print::<&str>([]).run();
     failed(&ran, 78);

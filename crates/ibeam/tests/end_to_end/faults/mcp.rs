@@ -1,7 +1,7 @@
 //! Faults of MCP servers: missing, hanging, crashing, flooding, slow. Each server is a real process.
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::mcp::{call, offered, results, servers, table, workspace};
@@ -11,7 +11,7 @@ use crate::scene::{Scene, says};
 const MEMORY: u64 = 200 << 20;
 
 #[track_caller]
-fn check_failed(scene: &Scene, ran: &Finished, said: &str) {
+fn check_failed(scene: &Scene, ran: &ProgramOutput, said: &str) {
     assert_eq!(servers(scene, ran), json!([{ "name": "test", "status": "failed" }]), "{ran}");
     let warnings = ran.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{ran}");
@@ -73,7 +73,7 @@ fn f173_a_server_that_hangs_in_initialize_is_killed_at_its_bound() {
     let Some(table) = table("test", &["hold=line", "deaf", "hang"]) else { return };
     let config = format!("{table}\n[timeouts]\nmcp_start = \"5s\"\n");
     let workspace = workspace(&[]).unwrap().user_config(&config);
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([says("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "it was not ready within 5 s and was killed");
@@ -166,7 +166,7 @@ fn f178_the_first_request_waits_for_a_slow_server() {
 #[test]
 fn nothing_of_a_deaf_server_outlives_its_run() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
     scene.print(["--force"]).run().succeeded();
     lifeline.wait_until_held();
@@ -176,7 +176,7 @@ fn nothing_of_a_deaf_server_outlives_its_run() {
 #[test]
 fn nothing_of_a_deaf_server_outlives_a_signal() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([call("silence", json!({})), says("done")]).within(workspace);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
@@ -194,7 +194,7 @@ fn nothing_of_a_deaf_server_outlives_a_signal() {
 #[test]
 fn f173_a_signal_while_servers_start_ends_the_run_and_them() {
     let Some(workspace) = workspace(&["hold=line", "deaf", "hang"]) else { return };
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([]).within(workspace);
     let running = scene.print::<&str>([]).start();
     lifeline.wait_until_held();
@@ -206,7 +206,7 @@ fn f173_a_signal_while_servers_start_ends_the_run_and_them() {
 #[test]
 fn f153_an_agent_that_is_killed_leaves_no_server() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
-    let mut lifeline = Lifeline::new(&workspace, "line");
+    let mut lifeline = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([call("silence", json!({}))]).within(workspace);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();

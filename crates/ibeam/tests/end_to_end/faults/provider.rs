@@ -16,7 +16,7 @@ mod streams;
 #[path = "provider/tls.rs"]
 mod tls;
 
-use ibeam_testkit::{Answer, Finished, Ibeam, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, WIRES, check_kept, journal};
@@ -31,7 +31,7 @@ fn configured(config: &str) -> Workspace {
 
 /// A run that fails so, in every format; gives the one in `stream-json`.
 #[track_caller]
-fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> Finished {
+fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
     for format in ["json", "text"] {
         let (scene, ibeam) = run();
         let ran = ibeam.args(["--output-format", format]).run();
@@ -52,7 +52,7 @@ fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> Finished {
 
 /// The same for answers on both wires; gives the run on the last.
 #[track_caller]
-fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> Finished {
+fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> ProgramOutput {
     let run = |wire| {
         fails(exit, || {
             let scene = Scene::on(wire, answers()).within(configured(config));
@@ -65,7 +65,7 @@ fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> 
 
 /// A run that ends well all the same.
 #[track_caller]
-fn survives(scene: &Scene, ibeam: Ibeam) -> Finished {
+fn survives(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let ran = ibeam.run().succeeded();
     assert!(ran.stderr_lines("error: ").is_empty() && !ran.stderr.contains(KEY), "{ran}");
     let stream = ran.stream();
@@ -77,7 +77,7 @@ fn survives(scene: &Scene, ibeam: Ibeam) -> Finished {
 
 /// The same for answers on both wires; gives both runs with what they ran in.
 #[track_caller]
-fn survives_on_both(config: &str, answers: impl Fn() -> Vec<Answer>) -> [(Scene, Finished); 2] {
+fn survives_on_both(config: &str, answers: impl Fn() -> Vec<Answer>) -> [(Scene, ProgramOutput); 2] {
     WIRES.map(|wire| {
         let scene = Scene::on(wire, answers()).within(configured(config));
         let ran = survives(&scene, scene.print::<&str>([]));
@@ -87,7 +87,7 @@ fn survives_on_both(config: &str, answers: impl Fn() -> Vec<Answer>) -> [(Scene,
 
 /// One `error:` line, the exit code, no success, no key.
 #[track_caller]
-fn check_told(ran: &Finished, exit: i32) {
+fn check_told(ran: &ProgramOutput, exit: i32) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
     assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
@@ -97,7 +97,7 @@ fn check_told(ran: &Finished, exit: i32) {
 
 /// The journal ends with the end of the run.
 #[track_caller]
-fn check_ended(events: &[Value], how: &str, ran: &Finished) {
+fn check_ended(events: &[Value], how: &str, ran: &ProgramOutput) {
     let outcome = &events.last().unwrap()["kind"]["run_finished"]["outcome"];
     assert!(*outcome == how || outcome.get(how).is_some(), "{outcome}; {ran}");
 }
@@ -114,6 +114,6 @@ fn only_session(scene: &Scene) -> String {
 }
 
 /// How often the run asked again.
-fn retries(ran: &Finished) -> u64 {
+fn retries(ran: &ProgramOutput) -> u64 {
     ran.stream().last()["ibeam"]["retries"].as_u64().unwrap_or(0)
 }

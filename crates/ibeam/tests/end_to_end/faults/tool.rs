@@ -20,7 +20,7 @@ mod writing;
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_testkit::{Finished, Ibeam, Workspace};
+use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, calls, says, shell};
@@ -28,7 +28,7 @@ use crate::scene::{Scene, calls, says, shell};
 /// What the program and the model were told of one call.
 struct Told {
     scene: Scene,
-    ran: Finished,
+    ran: ProgramOutput,
     /// What stands under the key of the completed event.
     body: Value,
 }

@@ -1,6 +1,6 @@
 //! `ibeam policy`: the verdict before anything is asked for.
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -8,7 +8,7 @@ use crate::scene::Scene;
 const RULES: &str = "[permissions]\nallow = [\"Shell(git:status*)\", \"Shell(echo)\"]\n\
                      ask = [\"Shell(git:push*)\"]\ndeny = [\"Shell(rm)\", \"Read(.env)\"]\n";
 
-fn run(args: &[&str]) -> Finished {
+fn run(args: &[&str]) -> ProgramOutput {
     let scene = Scene::new([]).within(Workspace::new().user_config(RULES));
     let ran = scene.bare(["policy"]).args(args).run();
     assert_eq!(ran.stderr, "", "{ran}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use super::{RULES_ONLY, only_result};
@@ -25,7 +25,7 @@ fn put(path: &Path, text: &str) {
 
 /// A run of `echo a` with these files in the form of the original: its arm, and the run.
 #[track_caller]
-fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String, Finished) {
+fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String, ProgramOutput) {
     let scene = Scene::new([shell("echo a"), says("done")]);
     let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     if let Some(user) = user {

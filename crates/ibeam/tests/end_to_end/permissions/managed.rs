@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use ibeam_testkit::{Finished, Ibeam, Workspace};
+use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 
 use super::only_result;
 use crate::faults::host::{failed, is_root, open_to_all, works};
@@ -35,7 +35,7 @@ fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
 
 /// A run of one command under a managed file.
 #[track_caller]
-fn run(toml: &str, command: &str, flags: &[&str]) -> Finished {
+fn run(toml: &str, command: &str, flags: &[&str]) -> ProgramOutput {
     let scene = Scene::new([shell(command), says("done")]);
     managed(&scene, toml, scene.print(flags)).run()
 }

@@ -1,6 +1,6 @@
 //! Instructions of a repository: part of the system prompt where it is trusted, content anywhere else.
 
-use ibeam_testkit::{Finished, Workspace};
+use ibeam_testkit::{ProgramOutput, Workspace};
 
 use crate::scene::{Scene, WIRES, says};
 
@@ -15,7 +15,7 @@ fn scene() -> Scene {
     Scene::new([says("done")]).within(workspace)
 }
 
-fn prompt(ran: &Finished) -> Vec<String> {
+fn prompt(ran: &ProgramOutput) -> Vec<String> {
     ran.stream().prompt().into_iter().map(str::to_owned).collect()
 }
 

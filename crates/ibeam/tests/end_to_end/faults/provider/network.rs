@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ibeam_testkit::{Finished, Ibeam, refusing_url};
+use ibeam_testkit::{Ibeam, ProgramOutput, unreachable_url};
 use serde_json::json;
 
 use super::raw::{Act, RawServer, call_answer, open_head, response, text_answer};
@@ -25,7 +25,7 @@ fn asking(config: &str, url: &str) -> (Scene, Ibeam) {
 
 #[test]
 fn f018_a_port_where_nobody_listens_is_named_after_three_retries() {
-    let url = refusing_url();
+    let url = unreachable_url();
     let ran = fails(26, || asking(QUICK, &url));
     assert!(ran.stderr.contains(url.strip_prefix("http://").unwrap()), "{ran}");
     assert_eq!(retries(&ran), 3, "{ran}");
@@ -100,7 +100,7 @@ impl Says {
 }
 
 /// A run whose name server says this; `None`, with the reason on stderr, where that cannot be brought about.
-fn with_names(says: Says) -> Option<(Finished, usize)> {
+fn with_names(says: Says) -> Option<(ProgramOutput, usize)> {
     let can_mount = || {
         let mount = ["-m", "/bin/sh", "-c", "mount --bind /etc/hostname /etc/resolv.conf"];
         Command::new("unshare").args(mount).output().is_ok_and(|output| output.status.success())

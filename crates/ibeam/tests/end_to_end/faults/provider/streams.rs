@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_protocol::StopReason;
-use ibeam_testkit::{Answer, Finished, Wire};
+use ibeam_testkit::{Answer, ProgramOutput, Wire};
 use serde_json::{Value, json};
 
 use super::raw::{
@@ -36,7 +36,7 @@ fn text_on(wire: Wire, text: &str) -> String {
 }
 
 /// A server that goes on for ever in this way.
-fn fails_against(exit: i32, config: &str, act: &Act) -> Finished {
+fn fails_against(exit: i32, config: &str, act: &Act) -> ProgramOutput {
     fails(exit, || {
         let scene = Scene::new([]).within(configured(config));
         let server = RawServer::start(vec![act.clone(); 8]);

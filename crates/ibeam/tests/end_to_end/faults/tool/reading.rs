@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibeam_testkit::{Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
 use super::{MORE, Told, as_nobody, call_through, peak_of};
@@ -27,7 +27,7 @@ fn refused(workspace: Workspace, path: &str, expect: &str) {
 #[test]
 fn f089_a_named_pipe_is_refused_by_its_type() {
     let workspace = Workspace::new();
-    let pipe = Lifeline::new(&workspace, "pipe");
+    let pipe = LivenessPipe::new(&workspace, "pipe");
     refused(workspace, "pipe", "is a named pipe (FIFO)");
     drop(pipe);
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use ibeam_testkit::{Lifeline, Workspace};
+use ibeam_testkit::{LivenessPipe, Workspace};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use serde_json::{Value, json};
 
@@ -142,7 +142,7 @@ fn f112_a_start_does_not_depend_on_git() {
     starts_in(Workspace::new().file(".git/HEAD", "h".repeat(50 << 20)).file(".git/index", "garbage"));
     starts_in(Workspace::new().file(".git/packed-refs", "p".repeat(50 << 20)));
     let workspace = Workspace::new().file(".git/config", "x");
-    let _pipe = Lifeline::new(&workspace, ".git/HEAD");
+    let _pipe = LivenessPipe::new(&workspace, ".git/HEAD");
     starts_in(workspace);
     let workspace = Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n");
     std::fs::set_permissions(workspace.path().join(".git"), PermissionsExt::from_mode(0o000)).unwrap();

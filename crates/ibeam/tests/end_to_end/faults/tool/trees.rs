@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Ibeam, Lifeline, Workspace};
+use ibeam_testkit::{Answer, Ibeam, LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
 use super::{as_nobody, call, call_through};
@@ -16,19 +16,19 @@ use crate::scene::{Scene, calls, says, shell};
 const LAUNCHES: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobody];
 
 /// A scene with a pipe in it.
-fn scene(answers: impl FnOnce(&Lifeline) -> Vec<Answer>) -> (Scene, Lifeline) {
+fn scene(answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
     scene_with("", answers)
 }
 
 /// The same with a configuration.
-fn scene_with(config: &str, answers: impl FnOnce(&Lifeline) -> Vec<Answer>) -> (Scene, Lifeline) {
+fn scene_with(config: &str, answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
     let workspace = Workspace::new().user_config(config);
-    let lifeline = Lifeline::new(&workspace, "line");
+    let lifeline = LivenessPipe::new(&workspace, "line");
     (Scene::new(answers(&lifeline)).within(workspace), lifeline)
 }
 
 /// A command that leaves a daemon with the pipe, deaf to polite signals, once that is up.
-fn daemon(lifeline: &Lifeline) -> String {
+fn daemon(lifeline: &LivenessPipe) -> String {
     let hold = lifeline.command().replace("sleep 60", "touch up; exec sleep 60");
     format!(
         "(setsid bash -c 'trap \"\" HUP INT TERM; {hold}' </dev/null >/dev/null 2>&1 &); \
@@ -93,7 +93,7 @@ fn f081_forks_without_end_end_with_their_call() {
             eprintln!("SKIP: without a cgroup nothing binds root");
             continue;
         }
-        let bomb = |line: &Lifeline| {
+        let bomb = |line: &LivenessPipe| {
             let hold = line.command().replace("sleep 60", "bomb() { bomb | bomb & }; bomb; sleep 60");
             let command = format!("exec 2>/dev/null; {hold}");
             vec![calls("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })), says("done")]
@@ -157,8 +157,8 @@ fn f082_when_memory_runs_out_the_command_goes_and_not_the_agent() {
 }
 
 /// Starts a run whose command has left a daemon and goes on, and waits until it is so.
-fn with_daemon(launch: fn(Ibeam, &Workspace) -> Ibeam, ends: impl FnOnce(ibeam_testkit::Running)) {
-    let commands = |line: &Lifeline| vec![shell(&format!("{}; sleep 60", daemon(line))), says("never")];
+fn with_daemon(launch: fn(Ibeam, &Workspace) -> Ibeam, ends: impl FnOnce(ibeam_testkit::RunningProgram)) {
+    let commands = |line: &LivenessPipe| vec![shell(&format!("{}; sleep 60", daemon(line))), says("never")];
     let (scene, mut lifeline) = scene(commands);
     let running = launch(scene.print(["--force"]), &scene.workspace).start();
     lifeline.wait_until_held();
@@ -190,7 +190,7 @@ fn f153_an_agent_that_is_killed_leaves_no_process() {
 #[test]
 fn f153_an_agent_that_is_killed_leaves_no_background_command() {
     for launch in LAUNCHES {
-        let background = |line: &Lifeline| -> Value {
+        let background = |line: &LivenessPipe| -> Value {
             json!({ "command": format!("setsid bash -c '{}' & wait", line.command()), "isBackground": true })
         };
         let gate = shell("sleep 60");

@@ -56,7 +56,7 @@ impl Heard {
 }
 
 /// The processes with this HOME that are still there after `patience`, as their command lines; they are killed then.
-pub fn left_behind(home: &Path, patience: Duration) -> Vec<String> {
+pub fn surviving_processes(home: &Path, patience: Duration) -> Vec<String> {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_millis(1);
     loop {

@@ -8,7 +8,7 @@ use crate::stream::Stream;
 
 /// A program that has ended.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct ProgramOutput {
     /// The exit code; `None` when a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -21,7 +21,7 @@ pub struct Finished {
     pub elapsed: Duration,
 }
 
-impl Finished {
+impl ProgramOutput {
     /// Holds that it succeeded.
     ///
     /// # Panics
@@ -58,7 +58,7 @@ impl Finished {
     }
 }
 
-impl std::fmt::Display for Finished {
+impl std::fmt::Display for ProgramOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { code, signal, stdout, stderr, elapsed } = self;
         write!(f, "code {code:?}, signal {signal:?}, {elapsed:?}\nstdout:\n{stdout}\nstderr:\n{stderr}")

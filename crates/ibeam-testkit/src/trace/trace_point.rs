@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// What kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Call {
+pub enum CallKind {
     /// Bytes into a file.
     Write,
     /// A file or directory is to survive a power cut.
@@ -29,11 +29,11 @@ pub enum Call {
 
 /// A step that is about to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct TracePoint {
     /// Its number in the run, from 0.
     pub number: usize,
     /// What kind.
-    pub call: Call,
+    pub call: CallKind,
     /// Its number among the steps of its kind, from 0. Threads take turns as they like, so from run to run this is
     /// what stays.
     pub nth: usize,
@@ -42,14 +42,14 @@ pub struct Point {
     pub path: PathBuf,
 }
 
-impl Point {
+impl TracePoint {
     /// Whether `other`, a step of another run of the same program, is the same.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn is_same_step(&self, other: &Self) -> bool {
         (self.call, self.nth) == (other.call, other.nth)
     }
 }
 
-impl std::fmt::Display for Point {
+impl std::fmt::Display for TracePoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({:?} {}) {}", self.number, self.call, self.nth, self.path.display())
     }

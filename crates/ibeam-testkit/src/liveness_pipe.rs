@@ -15,19 +15,19 @@ use crate::workspace::Workspace;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The reading end of a named pipe in a workspace.
-pub struct Lifeline {
+pub struct LivenessPipe {
     name: String,
     end: File,
 }
 
-impl Lifeline {
+impl LivenessPipe {
     /// Makes the pipe.
     pub fn new(workspace: &Workspace, name: &str) -> Self {
-        Self::within(workspace.path(), name)
+        Self::new_in(workspace.path(), name)
     }
 
     /// Makes the pipe in the directory where the command will run.
-    pub fn within(directory: &Path, name: &str) -> Self {
+    pub fn new_in(directory: &Path, name: &str) -> Self {
         let path = directory.join(name);
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("flags of open");
