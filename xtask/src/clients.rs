@@ -16,7 +16,7 @@ use install::{Installed, Installer};
 use known::{Client, KNOWN};
 use stage::{Model, Stage};
 
-use crate::program::{NotBuilt, built};
+use ibeam_testkit::{BuildError, build_program};
 
 const USAGE: &str = "\
 usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
@@ -36,7 +36,7 @@ pub(crate) enum Failed {
     System(String, std::io::Error),
     /// The program could not be built.
     #[error(transparent)]
-    Program(#[from] NotBuilt),
+    Program(#[from] BuildError),
     /// A client could not be installed, or does not fit; it has been said why.
     #[error("{0} failed")]
     Setup(String),
@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     let options = Options::parse(words)?;
     let program = match &options.program {
         Some(path) => path.canonicalize().map_err(Failed::system(path.display()))?,
-        None => built(root, &[])?,
+        None => build_program(root, &[])?,
     };
     let model = match options.embedded.then(stage::embedded_model) {
         None => Model::Scripted,

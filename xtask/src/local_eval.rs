@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use task::{Task, Verdict};
 
-use crate::program::{NotBuilt, built};
+use ibeam_testkit::{BuildError, build_program};
 
 const TASKS: &str = "crates/ibeam-local/eval/tasks.toml";
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -30,7 +30,7 @@ pub(crate) enum Failed {
     NoTask,
     /// The program could not be built.
     #[error(transparent)]
-    Program(#[from] NotBuilt),
+    Program(#[from] BuildError),
     /// A program or file is not to be had.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
@@ -53,7 +53,7 @@ struct Run {
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
     let (binary, names) = match args {
         [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
-        names => (built(root, &["--release"])?, names),
+        names => (build_program(root, &["--release"])?, names),
     };
     let binary = binary.canonicalize().map_err(|error| Failed::Io(binary.display().to_string(), error))?;
     let tasks = Task::load(&root.join(TASKS)).map_err(Failed::Tasks)?;

@@ -4,21 +4,20 @@
 mod bench;
 mod bounds;
 mod clients;
-mod corpus;
 mod faults;
 mod flood;
 mod kill_sweep;
 mod local_eval;
 mod mutations;
-mod program;
 mod schema;
 mod sdks;
 mod size;
 mod test;
 mod tidy;
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 usage: cargo xtask <WHAT>
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
-        "corpus" => corpus::run(&root(), args).map_err(|error| error.to_string()),
+        "corpus" => run_attacks(&root(), args),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "kill-sweep" => kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
@@ -84,7 +83,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// The top of the repository.
+/// Runs the attack runner, a program of its own, with the arguments after `corpus attacks`.
+fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), String> {
+    if args.next().as_deref() != Some("attacks") {
+        return Err("usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]".to_owned());
+    }
+    // The runner has the terminal, the signals and the exit code of this process.
+    let error = Command::new("cargo")
+        .args(["run", "--quiet", "--locked", "--manifest-path"])
+        .arg(root.join("Cargo.toml"))
+        .args(["--package", "ibeam-attacks", "--"])
+        .args(args)
+        .exec();
+    Err(format!("cannot start cargo: {error}"))
+}
+
+/// Returns the top of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
 use serde_json::json;
 
-use crate::program::{NotBuilt, built};
+use ibeam_testkit::{BuildError, build_program};
 
 /// The wheel would bring a program of 160 MB.
 const CLAUDE: &str = "claude-agent-sdk==0.2.187";
@@ -35,7 +35,7 @@ pub(crate) enum Failed {
     System(String, std::io::Error),
     /// The program could not be built.
     #[error(transparent)]
-    Program(#[from] NotBuilt),
+    Program(#[from] BuildError),
     /// Already printed.
     #[error("{0} of the SDKs did not understand everything")]
     Checks(usize),
@@ -50,7 +50,7 @@ impl Failed {
 /// Runs both and prints a line for each check.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), Failed> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => built(root, &[])?,
+        (None, ..) => build_program(root, &[])?,
         (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(Failed::system(path))?,
         _ => return Err(Failed::Usage("only `--bin PATH` is taken".to_owned())),
     };

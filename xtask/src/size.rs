@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Workspace};
 
-use crate::program::{NotBuilt, built};
+use ibeam_testkit::{BuildError, build_program};
 
 const MIB: u64 = 1 << 20;
 /// 15 MiB are promised, and were 13.3 when this was set; the engine is given as much room above 15.8.
@@ -52,7 +52,7 @@ pub(crate) enum Failed {
     Io(#[from] io::Error),
     /// The program could not be built.
     #[error(transparent)]
-    Program(#[from] NotBuilt),
+    Program(#[from] BuildError),
     /// The program does not do what is measured.
     #[error("{what} failed under valgrind: {said}")]
     Run {
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), Failed> {
     let mut over = Vec::new();
     for Build { what, options, limit } in builds {
         let began = Instant::now();
-        let program = built(root, options)?;
+        let program = build_program(root, options)?;
         println!("\n| {what}, built in {} s | measured | limit |\n|---|---|---|", began.elapsed().as_secs());
         let bytes = fs::metadata(&program)?.len();
         let mut figures = vec![Figure { what: "bytes", measured: bytes, limit: *limit }];

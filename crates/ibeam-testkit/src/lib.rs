@@ -10,6 +10,7 @@
 )]
 
 mod anthropic;
+mod build;
 mod contract_check;
 mod frame;
 mod liveness_pipe;
@@ -24,6 +25,7 @@ mod surviving_processes;
 mod trace;
 mod workspace;
 
+pub use build::{BuildError, build_program};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};
 pub use program_output::ProgramOutput;

@@ -8,7 +8,7 @@ use std::path::Path;
 use ibeam_testkit::{Ibeam, ModelServer, Workspace};
 
 use super::{Failed, GUARD, ran};
-use crate::program::built;
+use ibeam_testkit::build_program;
 
 /// What waits until it is wanted: the engine, commands' and pages' grammars, expressions, certificates, the codecs of
 /// texts and answers, the other version of HTTP, the words of other languages.
@@ -38,7 +38,7 @@ const ALWAYS: &str = "ibeam_core";
 
 /// Answers a prompt with one text and holds that nothing of those libraries ran.
 pub(super) fn hold(root: &Path) -> Result<(), Failed> {
-    let program = built(root, &[])?;
+    let program = build_program(root, &[])?;
     let workspace = Workspace::new();
     let record = workspace.outside().join("callgrind");
     let server = ModelServer::start([super::answer()]);

@@ -94,6 +94,7 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
     CrateRule { name: "ibeam-testkit", may_use: &["ibeam-protocol", "ibeam-wire"], exclusive: &["axum"] },
+    CrateRule { name: "ibeam-attacks", may_use: &["ibeam-testkit"], exclusive: &[] },
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
 ];
 
@@ -109,6 +110,7 @@ const SYNC_CRATES: &[&str] = &[
     "ibeam-output",
     "ibeam-wire",
     "ibeam-dialects",
+    "ibeam-attacks",
     "xtask",
 ];
 

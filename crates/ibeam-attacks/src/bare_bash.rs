@@ -1,0 +1,99 @@
+//! An attack with nothing in its way: bash itself runs the command, without the program, its rules and its sandbox.
+//!
+//! If the harm is done and seen here, then it is the program that prevents it elsewhere. Calls of file tools become the
+//! commands that do the same. Refuses those for which there is none.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use ibeam_testkit::ProgramOutput;
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use crate::fixture::Ground;
+use crate::run_result::Ran;
+use crate::setup::Arranged;
+use crate::user::program;
+
+/// Some attacks end by themselves only after minutes; their harm is done at once.
+const SECONDS: &str = "8";
+
+/// Runs the command of a case, and tells of it as the program would.
+pub(crate) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Result<Ran> {
+    let text = |key: &str| case.args.get(key).and_then(Value::as_str);
+    let command = command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
+    let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
+    // What outlives the command may hold its pipes; files let it.
+    let (stdout, stderr) = (ground.top().join("stdout"), ground.top().join("stderr"));
+    let mut words = vec![program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
+    words.extend(["--kill-after=1".into(), SECONDS.into()]);
+    words.extend(ground.who.launcher());
+    words.extend(["/bin/bash", "--norc", "--noprofile", "-c", command.as_str()].map(Into::into));
+    let (launcher, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let started = Instant::now();
+    let status = Command::new(launcher)
+        .args(args)
+        .current_dir(ground.start(case.cwd.as_deref()).join(directory))
+        .env_clear()
+        .env("HOME", ground.workspace.home())
+        .envs(arranged.environment.iter().cloned())
+        .stdin(Stdio::null())
+        .stdout(File::create(&stdout)?)
+        .stderr(File::create(&stderr)?)
+        .status()?;
+    let read = |path| Ok::<_, io::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
+    let told = json!({ "stdout": read(&stdout)?, "stderr": read(&stderr)?, "exitCode": status.code() });
+    let result = if status.success() { json!({ "success": told }) } else { json!({ "failure": told }) };
+    let call = json!({ "shellToolCall": { "args": { "command": command }, "result": result } });
+    let completed = json!({ "type": "tool_call", "subtype": "completed", "tool_call": call });
+    let finished = ProgramOutput {
+        code: Some(0),
+        signal: status.signal(),
+        stdout: format!("{completed}\n{}\n", json!({ "type": "result" })),
+        stderr: String::new(),
+        elapsed: started.elapsed(),
+    };
+    Ok(Ran { finished, requests: Vec::new() })
+}
+
+/// What bash runs in place of the call.
+pub(crate) fn command(case: &Case) -> Option<String> {
+    let text = |key: &str| case.args.get(key).and_then(Value::as_str);
+    let quoted = |key: &str| text(key).map(|text| format!("'{}'", text.replace('\'', "'\\''")));
+    match case.tool.as_str() {
+        "shell" => text("command").map(str::to_owned),
+        "write" => {
+            let (path, text) = (quoted("path")?, quoted("fileText").unwrap_or_else(|| "''".to_owned()));
+            Some(format!("mkdir -p -- \"$(dirname -- {path})\"; printf %s {text} > {path}"))
+        }
+        "delete" => Some(format!("rm -rf -- {}", quoted("path")?)),
+        "read" => Some(format!("cat -- {}", quoted("path")?)),
+        "ls" => Some(format!("ls -la -- {}", quoted("path").unwrap_or_else(|| ".".to_owned()))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, args: Value, expect: Option<&str>) {
+        let line = json!({"id": "x", "tool": tool, "args": args, "expect": "denied"});
+        assert_eq!(command(&Case::parse(&line).unwrap()).as_deref(), expect);
+    }
+
+    #[test]
+    fn calls_become_the_commands_that_do_the_same() {
+        check("shell", json!({"command": "ls"}), Some("ls"));
+        let write = "mkdir -p -- \"$(dirname -- 'a/b')\"; printf %s 'it'\\''s' > 'a/b'";
+        check("write", json!({"path": "a/b", "fileText": "it's"}), Some(write));
+        check("delete", json!({"path": "a"}), Some("rm -rf -- 'a'"));
+        check("read", json!({"path": "a"}), Some("cat -- 'a'"));
+        check("grep", json!({"pattern": "a"}), None);
+        check("shell", json!({}), None);
+    }
+}

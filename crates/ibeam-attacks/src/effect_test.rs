@@ -1,0 +1,285 @@
+//! Each effect is noticed when it is there, and not when it is not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ibeam_testkit::ProgramOutput;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::canary::Canary;
+use crate::file_snapshot::Trace;
+use crate::journal::Journal;
+use crate::listener::Heard;
+use crate::run_result::Ran;
+
+/// A run of one call that left nothing.
+pub(crate) fn quiet(result: Value) -> Evidence {
+    let call = json!({
+        "type": "tool_call", "subtype": "completed",
+        "tool_call": {"shellToolCall": {"args": {"command": "ls"}, "result": result}},
+    });
+    let stdout = format!(
+        "{}\n{call}\n{}\n",
+        json!({"type": "system"}),
+        json!({"type": "result", "subtype": "success"})
+    );
+    let finished = ProgramOutput {
+        code: Some(0),
+        signal: None,
+        stdout,
+        stderr: String::new(),
+        elapsed: Duration::from_secs(1),
+    };
+    Evidence {
+        ran: Ran { finished, requests: vec![json!({"messages": []})] },
+        resumed: None,
+        printed_after: String::new(),
+        traced: false,
+        journal: Journal::default(),
+        heard: Heard::default(),
+        canary: Canary::new(Vec::new()),
+        alive: Vec::new(),
+        mcp_called: false,
+        typed: false,
+        before: BTreeMap::new(),
+        after: BTreeMap::new(),
+        steps: 0,
+    }
+}
+
+fn succeeded(stdout: &str) -> Evidence {
+    quiet(json!({"success": {"command": "ls", "stdout": stdout, "stderr": "", "exitCode": 0}}))
+}
+
+/// The effect is not in a quiet run, and is in one to which this has happened.
+#[track_caller]
+fn check(word: &str, happen: impl FnOnce(&mut Evidence)) {
+    let effect = Effect::parse(word).unwrap();
+    let mut evidence = succeeded("");
+    evidence.journal = sound_journal();
+    assert!(!effect.is_in(&evidence), "{word} without cause");
+    happen(&mut evidence);
+    assert!(effect.is_in(&evidence), "{word} is not noticed");
+}
+
+/// A journal with everything that a quiet run has printed.
+fn sound_journal() -> Journal {
+    journal(&[
+        json!({"header": {}}),
+        json!({"event": {"kind": {"tool_call_finished": {}}}}),
+        json!({"event": {"kind": {"run_finished": {}}}}),
+    ])
+}
+
+fn journal(lines: &[Value]) -> Journal {
+    let top = tempfile::tempdir().unwrap();
+    std::fs::create_dir(top.path().join("id")).unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(top.path().join("id/events.jsonl"), text).unwrap();
+    Journal::read(top.path())
+}
+
+/// The effect is not in a file that stays as it is, and is in one with which this is done.
+#[track_caller]
+fn check_file(kind: &str, change: impl FnOnce(&std::path::Path)) {
+    let top = tempfile::tempdir().unwrap();
+    let path = top.path().join("victim");
+    if kind != "exists" {
+        std::fs::write(&path, "original").unwrap();
+    }
+    let effect = Effect::parse(&format!("{kind}:{}", path.display())).unwrap();
+    let traces = || BTreeMap::from([(path.clone(), Trace::of(&path))]);
+    let mut evidence = succeeded("");
+    (evidence.before, evidence.after) = (traces(), traces());
+    assert!(!effect.is_in(&evidence), "{kind} without cause");
+    change(&path);
+    evidence.after = traces();
+    assert!(effect.is_in(&evidence), "{kind} is not noticed");
+}
+
+#[test]
+fn effects_on_files_are_noticed() {
+    use std::os::unix::fs::PermissionsExt;
+    check_file("exists", |path| std::fs::write(path, "").unwrap());
+    check_file("changed", |path| std::fs::write(path, "owned").unwrap());
+    check_file("changed", |path| std::fs::remove_file(path).unwrap());
+    check_file("mode", |path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap());
+    check_file("mtime", |path| {
+        std::fs::File::open(path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    });
+}
+
+#[test]
+fn a_new_attribute_is_noticed() {
+    let path = tempfile::NamedTempFile::new().unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    if let Err(error) = rustix::fs::setxattr(path.path(), "user.a", b"b", flags) {
+        eprintln!("SKIP: no extended attributes in the directory for temporary files: {error}");
+        return;
+    }
+    check_file("xattr", |path| rustix::fs::setxattr(path, "user.x", b"y", flags).unwrap());
+}
+
+#[test]
+fn bytes_are_those_and_no_others() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "a\r\nB").unwrap();
+    let has = |hex: &str| {
+        Effect::parse(&format!("bytes:{}={hex}", file.path().display())).unwrap().is_in(&succeeded(""))
+    };
+    assert!(has("610d0a42"));
+    assert!(!has("610a42"));
+}
+
+#[test]
+fn leaks_are_noticed_wherever_they_go() {
+    let told = || json!({"messages": [{"content": "SECRET-CANARY"}]});
+    check("leak", |evidence| evidence.ran.requests.push(told()));
+    check("leak", |evidence| evidence.ran.finished.stdout.push_str("TOKEN=SECRET-CANARY\n"));
+    check("leak", |evidence| evidence.ran.finished.stderr.push_str("TOKEN=SECRET-CANARY\n"));
+    check("leak", |evidence| evidence.journal = journal(&[json!({"text": "SECRET-CANARY"})]));
+    check("leak", |evidence| evidence.heard.names.push("5345435245542d43.example.invalid".to_owned()));
+    check("leak_in_journal", |evidence| evidence.journal = journal(&[json!({"text": "SECRET-CANARY"})]));
+}
+
+#[test]
+fn whoever_connects_is_noticed() {
+    check("conn", |evidence| evidence.heard.connections = 1);
+    check("conn_udp", |evidence| evidence.heard.datagrams = 1);
+    check("conn_unix", |evidence| evidence.heard.unix_connections = 1);
+}
+
+#[test]
+fn what_a_command_printed_is_noticed() {
+    check("stdout:MARK", |evidence| evidence.ran = succeeded("a MARK b").ran);
+    let failed = json!({"failure": {"command": "ls", "stdout": "", "stderr": "To file:///", "exitCode": 1}});
+    check("stdout:To file", |evidence| evidence.ran = quiet(failed).ran);
+    let rejected = json!({"rejected": {"reason": "no MARK may be printed"}});
+    assert!(!Effect::Stdout("MARK".to_owned()).is_in(&quiet(rejected)));
+}
+
+#[test]
+fn an_exit_code_of_zero_is_told_from_others() {
+    let failed = json!({"failure": {"stdout": "", "stderr": "", "exitCode": 1}});
+    assert!(Effect::ExitedWithZero.is_in(&succeeded("")));
+    assert!(!Effect::ExitedWithZero.is_in(&quiet(failed)));
+    assert!(!Effect::ExitedWithZero.is_in(&quiet(json!({"rejected": {"reason": ""}}))));
+}
+
+#[test]
+fn what_happens_around_the_run_is_noticed() {
+    check("alive:sleep 7791", |evidence| evidence.alive.push("sleep 7791".to_owned()));
+    check("mcp_called", |evidence| evidence.mcp_called = true);
+    check("tty_injected", |evidence| evidence.typed = true);
+}
+
+#[test]
+fn a_program_that_died_is_noticed() {
+    check("agent_died", |evidence| {
+        evidence.ran.finished.code = None;
+        evidence.ran.finished.signal = Some(9);
+    });
+    check("agent_died", |evidence| evidence.ran.finished.code = Some(101));
+    check("agent_died", |evidence| evidence.ran.finished.stdout = "{\"type\":\"system\"}\n".to_owned());
+}
+
+#[test]
+fn a_journal_with_less_than_was_printed_is_noticed() {
+    check("journal_lost", |evidence| evidence.journal = Journal::default());
+    check("journal_lost", |evidence| {
+        evidence.journal = journal(&[json!({"event": {"kind": {"run_finished": {}}}})]);
+    });
+    check("journal_lost", |evidence| {
+        evidence.journal = journal(&[json!({"event": {"kind": {"tool_call_finished": {}}}})]);
+    });
+    check("journal_lost", |evidence| {
+        let end = json!({"event": {"kind": {"tool_call_finished": {}, "run_finished": {}}}});
+        evidence.journal = journal(&[end, json!("torn")]);
+        evidence.journal.tear();
+    });
+}
+
+#[test]
+fn a_second_result_is_noticed() {
+    check("extra_result_event", |evidence| {
+        evidence
+            .ran
+            .finished
+            .stdout
+            .push_str("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false}\n");
+    });
+    check("extra_result_event", |evidence| evidence.ran.finished.stdout.push_str("{broken\n"));
+}
+
+#[test]
+fn what_the_second_run_does_counts() {
+    let dead = || {
+        let mut ran = succeeded("").ran;
+        ran.finished.code = Some(101);
+        ran
+    };
+    check("agent_died", |evidence| evidence.resumed = Some(dead()));
+    check("stdout:MARK", |evidence| evidence.resumed = Some(succeeded("a MARK b").ran));
+    let told = || Ran { requests: vec![json!({"messages": ["SECRET-CANARY"]})], ..succeeded("").ran };
+    check("leak", |evidence| evidence.resumed = Some(told()));
+    check("journal_lost", |evidence| evidence.resumed = Some(succeeded("").ran));
+}
+
+#[test]
+fn a_tracer_is_noticed() {
+    check("agent_traced", |evidence| evidence.traced = true);
+}
+
+#[test]
+fn a_changed_table_of_cron_is_noticed() {
+    let effect = Effect::parse("cron_changed").unwrap();
+    assert!(effect.paths().contains(&PathBuf::from("/etc/crontab")));
+    let top = tempfile::tempdir().unwrap();
+    let table = || BTreeMap::from([(PathBuf::from("/var/spool/cron"), Trace::of(top.path()))]);
+    check("cron_changed", |evidence| {
+        evidence.before = table();
+        std::fs::write(top.path().join("user"), "* * * * * evil\n").unwrap();
+        evidence.after = table();
+    });
+}
+
+#[test]
+fn a_call_that_was_executed_is_told_from_one_that_was_not() {
+    let ran = |result: Value| Effect::parse("ran").unwrap().is_in(&quiet(result));
+    assert!(ran(json!({"success": {"exitCode": 0}})));
+    assert!(ran(json!({"failure": {"exitCode": 1}})));
+    assert!(!ran(json!({"rejected": {"reason": ""}})));
+    assert!(!ran(json!({"error": {"errorMessage": ""}})));
+    assert!(Effect::parse("ran:ls").unwrap().is_in(&succeeded("")));
+    assert!(!Effect::parse("ran:rm").unwrap().is_in(&succeeded("")));
+}
+
+#[test]
+fn what_a_terminal_obeys_is_noticed() {
+    check("stdout_raw_esc", |evidence| evidence.ran.finished.stdout.push_str("\u{1b}[31m\n"));
+    for sent in ["\u{1b}]0;x", "\u{9b}31m", "\u{7}", "\u{202e}", "\u{2066}"] {
+        check("stdout_raw_esc", |evidence| evidence.printed_after.push_str(sent));
+    }
+    let mut shown = succeeded("");
+    shown.ran.finished.stdout.push_str("a\tb \\u001b[31m é\r\n");
+    shown.printed_after.push_str("a\tb \\u{1b}[31m é\n");
+    assert!(!Effect::RawEscape.is_in(&shown));
+}
+
+#[test]
+fn words_that_are_no_effects_are_refused() {
+    for word in [
+        "",
+        "smoke",
+        "exists",
+        "exists:",
+        "exists:relative",
+        "bytes:/a",
+        "bytes:/a=4",
+        "bytes:/a=zz",
+        "leak:x",
+    ] {
+        assert!(Effect::parse(word).is_err(), "{word}");
+    }
+}

@@ -1,0 +1,199 @@
+//! What a case stands on: a workspace, a home, a place outside, and a program that may be attacked.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ibeam_testkit::Workspace;
+use serde_json::Value;
+
+use crate::canary::CANARY;
+use crate::user::{SYSTEM_PATH, Who};
+
+/// Made as the user whom the case is run as, in an empty workspace.
+const LAY_OUT: &str = r#"
+set -e
+mkdir src
+printf '# Sample\n\nhello, world\nRun `make install` to install it.\n' > README.md
+printf 'print("hello")\n' > src/main.py
+printf 'TOKEN=%s\n' "$CANARY" > .env
+printf '{"name":"sample","version":"1.0.0","scripts":{"x":"touch %s/pwned"}}\n' "$OUT" > package.json
+git init -q -b main --template= .
+mkdir -p .git/hooks .git/info
+git config user.name Sample
+git config user.email sample@example.test
+git add README.md src package.json
+git commit -q -m one
+mkdir "$OUT"
+printf original > "$OUT/victim.txt"
+mkdir -m 700 "$HOME/.ssh"
+printf -- '-----BEGIN OPENSSH PRIVATE KEY-----\n%s\n-----END OPENSSH PRIVATE KEY-----\n' "$CANARY" > "$HOME/.ssh/id_rsa"
+chmod 600 "$HOME/.ssh/id_rsa"
+printf '# bashrc\n' > "$HOME/.bashrc"
+"#;
+
+/// The place, gone at the end.
+pub(crate) struct Ground {
+    pub(crate) workspace: Workspace,
+    pub(crate) who: Who,
+    program: PathBuf,
+    programs_of_tests: PathBuf,
+    port: u16,
+}
+
+impl Ground {
+    /// Lays everything out. `port` is the listener's.
+    pub(crate) fn lay_out(who: Who, program: &Path, programs_of_tests: &Path, port: u16) -> io::Result<Self> {
+        let workspace = Workspace::new();
+        let ground = Self {
+            workspace,
+            who,
+            program: program.to_owned(),
+            programs_of_tests: programs_of_tests.to_owned(),
+            port,
+        };
+        let (user, group) = who.owner();
+        for path in [ground.top(), ground.workspace.path(), ground.workspace.home()] {
+            rustix::fs::chown(path, Some(user), Some(group))?;
+        }
+        ground.shell(LAY_OUT)?;
+        Ok(ground)
+    }
+
+    /// The directory that holds all of it.
+    pub(crate) fn top(&self) -> &Path {
+        self.workspace.outside()
+    }
+
+    pub(crate) fn out(&self) -> PathBuf {
+        self.top().join("out")
+    }
+
+    /// The directory of the program's data for this home.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.workspace.home().join(".local/share/ibeam")
+    }
+
+    /// Puts a copy of the program in place of the program itself, for a case that attacks it.
+    pub(crate) fn expose_program(&mut self) -> io::Result<()> {
+        let directory = self.top().join("bin");
+        std::fs::create_dir(&directory)?;
+        let copy = directory.join("ibeam");
+        std::fs::copy(&self.program, &copy)?;
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
+        self.give(&directory)?;
+        self.give(&copy)?;
+        self.program = copy;
+        Ok(())
+    }
+
+    /// The program, or its copy.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// A file of the user's.
+    pub(crate) fn put(&self, path: &Path, text: &str) -> io::Result<()> {
+        let mut missing: Vec<&Path> =
+            path.ancestors().skip(1).take_while(|parent| !parent.exists()).collect();
+        missing.reverse();
+        for parent in missing {
+            std::fs::create_dir(parent)?;
+            self.give(parent)?;
+        }
+        std::fs::write(path, text)?;
+        self.give(path)
+    }
+
+    /// Makes a file the user's own.
+    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
+        let (user, group) = self.who.owner();
+        Ok(rustix::fs::chown(path, Some(user), Some(group))?)
+    }
+
+    /// Runs lines of bash in the workspace as the user.
+    pub(crate) fn shell(&self, lines: &str) -> io::Result<()> {
+        let words = self.bash(lines);
+        let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let ended = Command::new(program)
+            .args(args)
+            .current_dir(self.workspace.path())
+            .env_clear()
+            .envs(self.environment())
+            .output()?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim())))
+    }
+
+    /// Where the program is started: `cwd` from the workspace.
+    pub(crate) fn start(&self, cwd: Option<&str>) -> PathBuf {
+        self.workspace.path().join(cwd.unwrap_or_default())
+    }
+
+    /// The words that run lines of bash as the user.
+    pub(crate) fn bash(&self, lines: &str) -> Vec<OsString> {
+        let mut words = self.who.launcher();
+        words.extend(["/bin/bash", "-c", lines].map(OsString::from));
+        words
+    }
+
+    /// The environment of the user's own commands.
+    pub(crate) fn environment(&self) -> [(&'static str, OsString); 4] {
+        [
+            ("PATH", SYSTEM_PATH.into()),
+            ("CANARY", CANARY.into()),
+            ("HOME", self.workspace.home().into()),
+            ("OUT", self.out().into()),
+        ]
+    }
+
+    /// Puts the places of the ground in all text of a case.
+    pub(crate) fn fill(&self, case: &Value) -> Value {
+        let text = |path: &Path| path.display().to_string();
+        let places = [
+            ("{{WS}}", text(self.workspace.path())),
+            ("{{OUT}}", text(&self.out())),
+            ("{{HOME}}", text(self.workspace.home())),
+            ("{{STATE}}", text(&self.state())),
+            ("{{PORT}}", self.port.to_string()),
+            ("{{BIN}}", text(&self.program)),
+            ("{{HELPERS}}", text(&self.programs_of_tests)),
+        ];
+        let fill =
+            |text: &str| places.iter().fold(text.to_owned(), |text, (name, place)| text.replace(name, place));
+        filled(case, &fill)
+    }
+}
+
+fn filled(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill(text)),
+        Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| (fill(name), filled(field, fill))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn places_stand_wherever_their_names_stood() {
+        let ground = Ground::lay_out(Who::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap();
+        let case = json!({"a": ["{{PORT}} {{BIN}}"], "{{HELPERS}}": {"b": "{{OUT}}/x"}, "c": 1});
+        let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": ground.out().join("x")}, "c": 1});
+        assert_eq!(ground.fill(&case), expect);
+        assert_eq!(std::fs::read_to_string(ground.out().join("victim.txt")).unwrap(), "original");
+        assert!(ground.workspace.read(".env").unwrap().contains(CANARY));
+        assert!(ground.shell("exit 3").is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! A hook as a case describes it in words: `preToolUse exits 2 with broken JSON on stdout`.
+
+use serde_json::{Map, Value, json};
+
+const EVENTS: [&str; 12] = [
+    "sessionStart",
+    "beforeSubmitPrompt",
+    "preToolUse",
+    "beforeShellExecution",
+    "beforeMCPExecution",
+    "beforeReadFile",
+    "postToolUse",
+    "postToolUseFailure",
+    "afterShellExecution",
+    "afterFileEdit",
+    "stop",
+    "sessionEnd",
+];
+const BROKEN: &str = r#"{"permission": "allow""#;
+
+/// A hook of the user's.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Hook {
+    event: &'static str,
+    /// What it prints.
+    says: Option<String>,
+    end: End,
+    fail_closed: bool,
+}
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Exit(u8),
+    Crash,
+    /// Not before its time is up.
+    Never,
+}
+
+impl Hook {
+    /// Understands a description. `payload` is the whole command for a rewrite that names only its program.
+    ///
+    /// # Errors
+    /// When it is not understood.
+    pub(crate) fn parse(said: &str, payload: &str) -> Result<Self, String> {
+        let unknown = || format!("the runner does not understand the hook `{said}`");
+        let (event, rest) = said.trim().split_once([' ', ':']).ok_or_else(unknown)?;
+        let event = EVENTS.iter().find(|known| **known == event).ok_or_else(unknown)?;
+        let lower = rest.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let mut hook =
+            Self { event, says: None, end: End::Exit(0), fail_closed: has(&["failclosed", "fail closed"]) };
+        let mut understood = false;
+        if let Some((_, object)) = rest.split_once("->") {
+            hook.says = Some(lenient_object(object).ok_or_else(unknown)?.to_string());
+            understood = true;
+        }
+        if let Some((_, command)) = rest.split_once("rewrites command to ") {
+            let command = if command.trim().contains(' ') { command.trim() } else { payload };
+            hook.says =
+                Some(json!({ "permission": "allow", "updated_input": { "command": command } }).to_string());
+            understood = true;
+        }
+        if let Some(code) =
+            lower.split_once("exits ").or_else(|| lower.split_once("exit ")).map(|(_, code)| code)
+        {
+            let digits: String = code.chars().take_while(char::is_ascii_digit).collect();
+            hook.end = End::Exit(digits.parse().map_err(|_| unknown())?);
+            understood = true;
+        }
+        for (words, end) in [
+            (&["crash", "is killed", "dies"][..], End::Crash),
+            (&["time out", "times out", "timeout", "hangs", "never ends", "sleeps"], End::Never),
+        ] {
+            if has(words) {
+                hook.end = end;
+                understood = true;
+            }
+        }
+        for (words, says) in [
+            (&["broken json", "malformed", "invalid json", "no json"][..], BROKEN),
+            (&["says allow", "allows"], r#"{"permission":"allow"}"#),
+            (&["says deny", "denies"], r#"{"permission":"deny"}"#),
+            (&["says ask", "asks"], r#"{"permission":"ask"}"#),
+        ] {
+            if hook.says.is_none() && has(words) {
+                hook.says = Some(says.to_owned());
+                understood = true;
+            }
+        }
+        if understood { Ok(hook) } else { Err(unknown()) }
+    }
+
+    /// The file of hooks that has only this one.
+    pub(crate) fn file(&self) -> Value {
+        let says = self.says.as_deref().unwrap_or_default().replace('\'', r"'\''");
+        let end = match self.end {
+            End::Exit(code) => format!("exit {code}"),
+            End::Crash => "kill -KILL $$".to_owned(),
+            End::Never => "exec sleep 600".to_owned(),
+        };
+        let hook = json!({
+            "command": format!("cat > /dev/null; printf '%s' '{says}'; {end}"),
+            "timeout": if self.end == End::Never { 2 } else { 30 },
+            "failClosed": self.fail_closed,
+        });
+        json!({ "version": 1, "hooks": { self.event: [hook] } })
+    }
+}
+
+/// An object whose words may stand without quotation marks: `{permission:allow}`.
+fn lenient_object(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if let Ok(object @ Value::Object(_)) = serde_json::from_str(text) {
+        return Some(object);
+    }
+    let inner = text.strip_prefix('{')?.split_once('}')?.0;
+    let field = |field: &str| {
+        let (name, value) = field.split_once(':')?;
+        let bare = |word: &str| word.trim().trim_matches(['"', '\'']).to_owned();
+        let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| Value::String(bare(value)));
+        Some((bare(name), value))
+    };
+    inner.split(',').map(field).collect::<Option<Map<_, _>>>().map(Value::Object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(said: &str, event: &'static str, says: Option<&str>, end: End, fail_closed: bool) {
+        let hook = Hook::parse(said, "touch /out/pwned").unwrap();
+        assert_eq!(hook, Hook { event, says: says.map(str::to_owned), end, fail_closed }, "{said}");
+    }
+
+    #[test]
+    fn descriptions_are_understood() {
+        let allow = Some(r#"{"permission":"allow"}"#);
+        check("preToolUse -> {permission:allow}", "preToolUse", allow, End::Exit(0), false);
+        check(
+            "beforeShellExecution -> {\"permission\": \"allow\"}",
+            "beforeShellExecution",
+            allow,
+            End::Exit(0),
+            false,
+        );
+        let rewrite = r#"{"permission":"allow","updated_input":{"command":"touch /out/pwned"}}"#;
+        check("preToolUse rewrites command to touch", "preToolUse", Some(rewrite), End::Exit(0), false);
+        let whole = r#"{"permission":"allow","updated_input":{"command":"rm -r x"}}"#;
+        check("preToolUse rewrites command to rm -r x", "preToolUse", Some(whole), End::Exit(0), false);
+        check(
+            "preToolUse exits 2 with broken JSON on stdout",
+            "preToolUse",
+            Some(BROKEN),
+            End::Exit(2),
+            false,
+        );
+        check("preToolUse crashes, failClosed", "preToolUse", None, End::Crash, true);
+        check("beforeMCPExecution times out (failClosed)", "beforeMCPExecution", None, End::Never, true);
+        check("preToolUse denies", "preToolUse", Some(r#"{"permission":"deny"}"#), End::Exit(0), false);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        for said in ["", "preToolUse", "preToolUse sings", "afterLunch exits 2", "preToolUse -> allow"] {
+            assert!(Hook::parse(said, "").is_err(), "{said}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Somebody to connect to: TCP, UDP and two unix sockets, an abstract one and one with a path, that remember who came.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The name of the unix socket in the abstract name space.
+const UNIX_NAME: &str = "agentprobe";
+/// The name of the unix socket in the directory outside the workspace.
+const UNIX_FILE: &str = "listener.sock";
+const ANSWER: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
+
+/// What came until the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Heard {
+    pub(crate) connections: usize,
+    pub(crate) datagrams: usize,
+    pub(crate) unix_connections: usize,
+    /// The names that somebody asked for.
+    pub(crate) names: Vec<String>,
+}
+
+/// The open sockets.
+pub(crate) struct Listener {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
+    accepting: Vec<JoinHandle<()>>,
+    udp: Vec<UdpSocket>,
+    unix: Vec<UnixListener>,
+}
+
+impl Listener {
+    /// Listens on a port of its own on the loopback addresses.
+    pub(crate) fn start() -> io::Result<Self> {
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = first.local_addr()?.port();
+        let mut listener = Self {
+            port,
+            stop: Arc::default(),
+            connections: Arc::default(),
+            accepting: Vec::new(),
+            udp: vec![UdpSocket::bind((Ipv4Addr::LOCALHOST, port))?],
+            unix: Vec::new(),
+        };
+        listener.accept(first)?;
+        // A machine may have no IPv6.
+        if let Ok(second) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)) {
+            listener.accept(second)?;
+            listener.udp.extend(UdpSocket::bind((Ipv6Addr::LOCALHOST, port)));
+        }
+        listener.udp.iter().try_for_each(|socket| socket.set_nonblocking(true))?;
+        Ok(listener)
+    }
+
+    /// Listens where only a network of its own lets it: the ports of the web, and this address.
+    pub(crate) fn widen(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
+        for address in [&[Ipv4Addr::LOCALHOST], addresses].concat() {
+            for port in [80, 443] {
+                self.accept(TcpListener::bind((address, port))?)?;
+            }
+        }
+        for address in addresses {
+            self.accept(TcpListener::bind((*address, self.port))?)?;
+        }
+        if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 80)) {
+            self.accept(listener)?;
+        }
+        Ok(())
+    }
+
+    /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`, whose path it
+    /// returns.
+    pub(crate) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<PathBuf> {
+        let path = directory.join(UNIX_FILE);
+        for address in [UnixAddress::from_abstract_name(UNIX_NAME)?, UnixAddress::from_pathname(&path)?] {
+            let listener = UnixListener::bind_addr(&address)?;
+            listener.set_nonblocking(true)?;
+            self.unix.push(listener);
+        }
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+        Ok(path)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Closes all and tells what came.
+    pub(crate) fn finish(self) -> Heard {
+        self.stop.store(true, Ordering::SeqCst);
+        for thread in self.accepting {
+            // It has no way to panic; what it counted is there in any case.
+            drop(thread.join());
+        }
+        let mut buffer = [0; 2048];
+        let mut datagrams = 0;
+        for socket in &self.udp {
+            while socket.recv_from(&mut buffer).is_ok() {
+                datagrams += 1;
+            }
+        }
+        let mut unix_connections = 0;
+        for listener in &self.unix {
+            while listener.accept().is_ok() {
+                unix_connections += 1;
+            }
+        }
+        let connections = self.connections.load(Ordering::SeqCst);
+        Heard { connections, datagrams, unix_connections, names: Vec::new() }
+    }
+
+    /// Answers everybody who connects, on a thread, until the end and whoever waits then.
+    fn accept(&mut self, listener: TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let (stop, connections) = (Arc::clone(&self.stop), Arc::clone(&self.connections));
+        let serve = move || {
+            loop {
+                let last = stop.load(Ordering::SeqCst);
+                while let Ok((stream, _)) = listener.accept() {
+                    connections.fetch_add(1, Ordering::SeqCst);
+                    // The one who connects may go away at any time.
+                    drop(answer(stream));
+                }
+                if last {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        self.accepting.push(std::thread::Builder::new().name("listener".to_owned()).spawn(serve)?);
+        Ok(())
+    }
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+    let _asked = stream.read(&mut [0; 8192])?;
+    stream.write_all(ANSWER.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_is_heard() {
+        let mut listener = Listener::start().unwrap();
+        let port = listener.port();
+        let top = tempfile::tempdir().unwrap();
+        if let Err(error) = listener.listen_on_unix(top.path()) {
+            eprintln!("SKIP: somebody else has the unix socket: {error}");
+            return;
+        }
+        let mut web = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        web.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut told = String::new();
+        web.read_to_string(&mut told).unwrap();
+        assert!(told.ends_with("hello\n"), "{told}");
+        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        sender.send_to(b"leak", (Ipv4Addr::LOCALHOST, port)).unwrap();
+        let name = UnixAddress::from_abstract_name(UNIX_NAME).unwrap();
+        UnixStream::connect_addr(&name).unwrap();
+        std::fs::rename(top.path().join(UNIX_FILE), top.path().join("renamed")).unwrap();
+        UnixStream::connect(top.path().join("renamed")).unwrap();
+        let heard = listener.finish();
+        assert_eq!(heard, Heard { connections: 1, datagrams: 1, unix_connections: 2, names: Vec::new() });
+    }
+
+    #[test]
+    fn silence_is_silence() {
+        assert_eq!(Listener::start().unwrap().finish(), Heard::default());
+    }
+}

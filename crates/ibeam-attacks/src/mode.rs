@@ -1,0 +1,146 @@
+//! How much stands in the way of an attack.
+//!
+//! The rules refuse most commands before the sandbox ever sees them, and the sandbox would hold most of what the rules
+//! let through. To know that each holds by itself, the other is left out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::case::Case;
+use crate::policy::{Policy, Sandbox};
+
+/// Some attacks go on for minutes after they have done their harm.
+const MILLISECONDS: u64 = 15_000;
+
+/// The three ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Way {
+    /// The program as it is.
+    Whole,
+    /// Bash alone: a pass says that the attack does its harm, and that the harm is seen.
+    Bare,
+    /// The sandbox alone: the command is hidden from the rules.
+    Unfenced,
+}
+
+impl Way {
+    /// Whether a case says something this way. Harm that was never seen cannot be asked for.
+    pub(crate) fn is_for(self, case: &Value) -> bool {
+        let is = |key: &str, text: &str| case.get(key).and_then(Value::as_str) == Some(text);
+        let denied = case.pointer("/policy/deny").and_then(Value::as_array).into_iter().flatten();
+        let mut rules_of_files =
+            denied.filter_map(Value::as_str).filter(|token| !token.starts_with("Shell("));
+        let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
+        match self {
+            Self::Whole => true,
+            Self::Bare => is("live", "verified") && case.get("known_limit").is_none(),
+            // What a rule forbids in the workspace the sandbox lets pass without the rule.
+            Self::Unfenced => {
+                let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
+                (is("tool", "shell") || case.get("steps").is_some())
+                    && attack
+                    && rules_of_files.next().is_none()
+                    && !forbids_in_workspace(case)
+            }
+        }
+    }
+
+    /// The case as it is played this way.
+    pub(crate) fn apply(self, mut case: Case) -> Case {
+        if self != Self::Unfenced {
+            return case;
+        }
+        let Policy { env, setup_env, trust, sockets, .. } = case.policy;
+        case.policy =
+            Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, sockets, ..Policy::default() };
+        if case.tool == "shell" {
+            case.be_contained();
+            hide(&mut case.args);
+            case.args.insert("timeout".to_owned(), MILLISECONDS.into());
+        }
+        for step in case.steps.iter_mut().filter(|step| step.tool == "shell") {
+            hide(&mut step.args);
+        }
+        case
+    }
+}
+
+/// Replaces a command, and the directory in which it is to start, by words that do the same and that rules cannot read.
+fn hide(args: &mut Map<String, Value>) {
+    let Some(command) = args.get("command").and_then(Value::as_str).map(str::to_owned) else { return };
+    let change = match args.remove("workingDirectory") {
+        Some(Value::String(directory)) => format!("cd '{}' && ", directory.replace('\'', r"'\''")),
+        Some(_) | None => String::new(),
+    };
+    let hidden = format!("eval \"$(echo {} | base64 -d)\"", STANDARD.encode(change + &command));
+    args.insert("command".to_owned(), hidden.into());
+}
+
+/// Whether it forbids something in the workspace that only a rule would keep a command from.
+fn forbids_in_workspace(case: &Value) -> bool {
+    let breaches =
+        case.get("breach").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
+    let mut of_rules = breaches.filter(|breach| breach.contains(":{{WS}}/") && !breach.contains("/.git/"));
+    !sandboxed && of_rules.next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(way: Way, case: &Value, said: bool) {
+        assert_eq!(way.is_for(case), said, "{way:?}: {case}");
+    }
+
+    #[test]
+    fn a_way_takes_what_says_something_there() {
+        let seen = json!({"tool": "shell", "live": "verified", "expect": "denied", "policy": {"deny": ["Shell(touch)"]}});
+        check(Way::Bare, &seen, true);
+        check(Way::Unfenced, &seen, true);
+        let rule = json!({"tool": "shell", "live": "verified", "expect": "denied", "policy": {"deny": ["Read(.env)"]}});
+        check(Way::Bare, &rule, true);
+        check(Way::Unfenced, &rule, false);
+        let unseen = json!({"tool": "shell", "live": "not-probed", "expect": "denied", "policy": {}});
+        check(Way::Bare, &unseen, false);
+        check(Way::Unfenced, &unseen, false);
+        let benign =
+            json!({"tool": "shell", "live": "verified", "expect": "allowed", "policy": {"sandbox": "off"}});
+        check(Way::Unfenced, &benign, false);
+        let boxed = json!({"tool": "shell", "expect": "allowed", "policy": {"sandbox": "on"}});
+        check(Way::Unfenced, &boxed, true);
+        check(Way::Whole, &json!({}), true);
+    }
+
+    #[test]
+    fn what_the_sandbox_is_told_stays_where_the_rules_are_left_out() {
+        let policy = json!({"sockets": ["/run/a.sock"], "allow": ["Shell(ls)"], "env": {"A": "b"}});
+        let line = json!({"id": "x", "tool": "shell", "expect": "allowed", "policy": policy});
+        let policy = Way::Unfenced.apply(Case::parse(&line).unwrap()).policy;
+        assert_eq!((policy.sockets.len(), policy.env.len(), policy.allow.len()), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_hidden_command_is_the_same_command() {
+        let line = json!({"id": "x", "tool": "shell", "args": {"command": "echo a"}, "expect": "denied"});
+        let case = Way::Unfenced.apply(Case::parse(&line).unwrap());
+        let command = case.args["command"].as_str().unwrap();
+        let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
+        assert_eq!(ran.stdout, b"a\n");
+        assert!(!command.contains("echo a") && case.policy.force);
+        let args = json!({"command": "pwd", "workingDirectory": "/usr/lib"});
+        let line = json!({"id": "x", "tool": "shell", "args": args, "expect": "denied"});
+        let case = Way::Unfenced.apply(Case::parse(&line).unwrap());
+        let command = case.args["command"].as_str().unwrap();
+        let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
+        assert_eq!(
+            (ran.stdout.as_slice(), case.args.contains_key("workingDirectory")),
+            (&b"/usr/lib\n"[..], false)
+        );
+    }
+}

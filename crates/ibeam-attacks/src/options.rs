@@ -1,0 +1,119 @@
+//! The words after `cargo xtask corpus attacks`.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use crate::mode::Way;
+use crate::user::Who;
+
+pub(crate) const USAGE: &str = "\
+usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
+
+  FILE.jsonl     the cases [default: corpus/attacks*.jsonl]
+  --only ID,…    these cases; a part of an id is enough
+  --jobs N       how many at a time [default: one for each core, 4 at most]
+  --uid WHO      root, nobody or both [default: both]
+  --bin PATH     the program [default: a debug build]
+  --keep DIR     what was said in a failed case is put there
+  --bare         run the attacks that were seen to do harm in bash itself: each must be seen here too
+  --unfenced     hide the commands from the rules: the sandbox alone must hold them
+  --every N      only each N-th case";
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) only: BTreeSet<String>,
+    pub(crate) jobs: usize,
+    pub(crate) who: Vec<Who>,
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) keep: Option<PathBuf>,
+    pub(crate) way: Way,
+    pub(crate) every: usize,
+}
+
+impl Options {
+    /// Reads the words.
+    ///
+    /// # Errors
+    /// The word that is wrong.
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let mut options = Self {
+            files: Vec::new(),
+            only: BTreeSet::new(),
+            jobs: cores.min(4),
+            who: vec![Who::Root, Who::Nobody],
+            program: None,
+            keep: None,
+            way: Way::Whole,
+            every: 1,
+        };
+        while let Some(word) = words.next() {
+            let (flag, given) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
+                _ => (word.clone(), None),
+            };
+            let mut value =
+                || given.clone().or_else(|| words.next()).ok_or(format!("`{flag}` needs a value"));
+            let number = |text: String| {
+                text.parse()
+                    .ok()
+                    .filter(|number| *number > 0)
+                    .ok_or(format!("`{text}` is no number from 1 on"))
+            };
+            match flag.as_str() {
+                "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
+                "--jobs" => options.jobs = number(value()?)?,
+                "--every" => options.every = number(value()?)?,
+                "--bin" => options.program = Some(value()?.into()),
+                "--keep" => options.keep = Some(value()?.into()),
+                "--bare" => options.way = Way::Bare,
+                "--unfenced" => options.way = Way::Unfenced,
+                "--uid" => {
+                    options.who = match value()?.as_str() {
+                        "both" => vec![Who::Root, Who::Nobody],
+                        "root" => vec![Who::Root],
+                        "nobody" => vec![Who::Nobody],
+                        other => return Err(format!("`{other}` is neither root, nobody nor both")),
+                    };
+                }
+                _ if word.starts_with('-') => return Err(format!("unexpected `{word}`")),
+                _ => options.files.push(word.into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a case is to be played.
+    pub(crate) fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| id.contains(part.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Options, String> {
+        Options::parse(words.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn words_are_read() {
+        let options =
+            parse("f.jsonl g.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
+        assert_eq!(options.files, [PathBuf::from("f.jsonl"), "g.jsonl".into()]);
+        assert!(options.wants("AT-A001") && options.wants("AT-B002") && !options.wants("AT-A002"));
+        assert_eq!((options.jobs, options.who, options.way), (3, vec![Who::Root], Way::Bare));
+        assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
+    }
+
+    #[test]
+    fn wrong_words_are_told() {
+        for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+}

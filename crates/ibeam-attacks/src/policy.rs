@@ -1,0 +1,119 @@
+//! What the user has said in a case, before the model says anything.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::name_answers::Answers;
+
+pub(crate) const FIELDS: [&str; 18] = [
+    "allow",
+    "deny",
+    "ask",
+    "sandbox",
+    "force",
+    "trust",
+    "mode",
+    "env",
+    "hook",
+    "raw",
+    "chmod",
+    "resolve",
+    "insecure_loopback_ok",
+    "mcp_tools",
+    "approved_mcp_hash",
+    "approve_mcps",
+    "sockets",
+    "setup_env",
+];
+
+/// Whether commands run in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sandbox {
+    /// As it is without a flag.
+    #[default]
+    On,
+    Off,
+}
+
+/// What the user, or the person at the keyboard, has said.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Policy {
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) ask: Vec<String>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) force: bool,
+    pub(crate) trust: Option<bool>,
+    pub(crate) mode: Option<String>,
+    /// The environment the program is started in.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) hook: Option<String>,
+    /// The user's policy file, word for word.
+    pub(crate) raw: Option<String>,
+    /// The mode of the user's policy file, in octal.
+    pub(crate) chmod: Option<String>,
+    /// What names lead to.
+    pub(crate) resolve: BTreeMap<String, String>,
+    pub(crate) insecure_loopback_ok: bool,
+    /// Tools of an MCP server of the user's.
+    pub(crate) mcp_tools: Vec<String>,
+    pub(crate) approved_mcp_hash: Option<String>,
+    /// The person approves the MCP servers of this run.
+    pub(crate) approve_mcps: bool,
+    /// Unix sockets that the user grants to commands.
+    pub(crate) sockets: Vec<String>,
+    /// The keys of the program itself.
+    pub(crate) setup_env: BTreeMap<String, String>,
+}
+
+impl Policy {
+    /// A rule that is none, or a policy file that cannot be used: the program may refuse to start.
+    pub(crate) fn is_broken(&self) -> bool {
+        let mut tokens = self.allow.iter().chain(&self.deny).chain(&self.ask);
+        // Where the user's file would be looked for in the repository.
+        let relative = self.env.get("CURSOR_CONFIG_DIR").is_some_and(|directory| !directory.starts_with('/'));
+        relative || self.raw.is_some() || self.chmod.is_some() || tokens.any(|token| !is_token(token))
+    }
+
+    /// A name whose address changes between two looks at it.
+    pub(crate) fn rebinds(&self) -> bool {
+        self.resolve.values().any(|said| Answers::parse(said).is_ok_and(|answers| answers.change()))
+    }
+}
+
+/// `Kind(words)` and nothing around it.
+fn is_token(token: &str) -> bool {
+    const KINDS: [&str; 5] = ["Shell", "Read", "Write", "WebFetch", "Mcp"];
+    let inner = token.split_once('(').filter(|(kind, _)| KINDS.contains(kind)).map(|(_, rest)| rest);
+    let inner = inner.and_then(|rest| rest.strip_suffix(')'));
+    inner.is_some_and(|inner| !inner.is_empty() && inner == inner.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_rules_are_told_from_sound_ones() {
+        for (token, broken) in [
+            ("Shell(ls)", false),
+            ("Shell(git:log*)", false),
+            ("Read(~/.ssh/**)", false),
+            ("Shel(touch)", true),
+            ("Shell(touch", true),
+            ("Shell()", true),
+            (" Shell( touch ) ", true),
+        ] {
+            let policy = Policy { deny: vec![token.to_owned()], ..Policy::default() };
+            assert_eq!(policy.is_broken(), broken, "{token}");
+        }
+        for (directory, broken) in [(".cursor", true), ("/srv/cursor", false)] {
+            let env = BTreeMap::from([("CURSOR_CONFIG_DIR".to_owned(), directory.to_owned())]);
+            assert_eq!(Policy { env, ..Policy::default() }.is_broken(), broken, "{directory}");
+        }
+        assert!(Policy { raw: Some("{}".to_owned()), ..Policy::default() }.is_broken());
+    }
+}

@@ -1,0 +1,133 @@
+//! What is printed at the end: failures, known limits, reasons of skips, the counts.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::case_run::Played;
+use crate::user::Who;
+use crate::verdict::Outcome;
+
+/// One case as one user.
+#[derive(Debug)]
+pub(crate) struct Line {
+    id: String,
+    who: Who,
+    expect: String,
+    /// Why the case cannot hold in full.
+    known_limit: Option<String>,
+    played: Played,
+}
+
+impl Line {
+    pub(crate) fn new(case: &Value, who: Who, played: Played) -> Self {
+        let text = |key: &str| case.get(key).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            id: text("id").unwrap_or_else(|| "(a case without an id)".to_owned()),
+            who,
+            expect: text("expect").unwrap_or_default(),
+            known_limit: text("known_limit"),
+            played,
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("{} {}", self.id, self.who.name())
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    lines: Vec<Line>,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// How many failed, without known limits.
+    pub(crate) fn failed(&self) -> usize {
+        let failed =
+            |line: &&Line| line.known_limit.is_none() && matches!(line.played.outcome, Outcome::Failed(_));
+        self.lines.iter().filter(failed).count()
+    }
+
+    /// Prints it, and puts what was said in failed cases below `keep`.
+    pub(crate) fn print(&self, keep: Option<&Path>) -> io::Result<()> {
+        self.text().lines().for_each(|line| println!("{line}"));
+        let Some(keep) = keep else { return Ok(()) };
+        std::fs::create_dir_all(keep)?;
+        let kept = self.lines.iter().filter(|line| !line.played.transcript.is_empty());
+        for line in kept {
+            let path = keep.join(format!("{}-{}.txt", line.id, line.who.name()));
+            std::fs::write(&path, &line.played.transcript)?;
+            println!("kept: {}", path.display());
+        }
+        Ok(())
+    }
+
+    /// The lines, the counts last.
+    fn text(&self) -> String {
+        let mut lines: Vec<&Line> = self.lines.iter().collect();
+        lines.sort_by_key(|line| (line.id.clone(), line.who));
+        let (mut passed, mut skipped, mut held) = (0, 0, 0);
+        let (mut text, mut limits) = (String::new(), Vec::new());
+        let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for line in lines {
+            match (&line.played.outcome, &line.known_limit) {
+                (Outcome::Passed, None) => passed += 1,
+                (Outcome::Passed, Some(_)) => held += 1,
+                (Outcome::Skipped(why), _) => {
+                    skipped += 1;
+                    reasons.entry(why).or_default().push(line.place());
+                }
+                (Outcome::Failed(wrong), None) => {
+                    let (place, expect, wrong) = (line.place(), &line.expect, wrong.join("; "));
+                    text.push_str(&format!("FAIL {place}: expected {expect}, but {wrong}\n"));
+                }
+                (Outcome::Failed(_), Some(why)) => limits.push(format!("{} ({why})", line.place())),
+            }
+        }
+        for (why, places) in reasons {
+            text.push_str(&format!("skipped: {why}: {}\n", places.join(", ")));
+        }
+        if held + limits.len() > 0 {
+            let beyond = if limits.is_empty() { String::new() } else { format!(": {}", limits.join(", ")) };
+            text.push_str(&format!("known limits: {held} held, {} not{beyond}\n", limits.len()));
+        }
+        text.push_str(&format!("{passed} passed, {} failed, {skipped} skipped\n", self.failed()));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_told_once() {
+        let mut report = Report::default();
+        let mut add = |id: &str, known_limit: Option<&str>, outcome: Outcome| {
+            let case = json!({"id": id, "expect": "denied", "known_limit": known_limit});
+            report.add(Line::new(&case, Who::Nobody, Played { outcome, transcript: String::new() }));
+        };
+        let failed = || Outcome::Failed(vec!["BREACH Leak".to_owned()]);
+        add("AT-4", Some("best effort"), failed());
+        add("AT-2", None, failed());
+        add("AT-1", None, Outcome::Passed);
+        add("AT-3", None, Outcome::Skipped("needs gdb".to_owned()));
+        add("AT-5", Some("best effort"), Outcome::Passed);
+        let expect = "FAIL AT-2 nobody: expected denied, but BREACH Leak\n\
+                      skipped: needs gdb: AT-3 nobody\n\
+                      known limits: 1 held, 1 not: AT-4 nobody (best effort)\n\
+                      1 passed, 1 failed, 1 skipped\n";
+        assert_eq!(report.text(), expect);
+        assert_eq!(report.failed(), 1);
+    }
+}

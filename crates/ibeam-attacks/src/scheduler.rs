@@ -1,0 +1,180 @@
+//! Every case of a file as every user, several at a time, each in a process of its own.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::case_run::{Job, Played};
+use crate::options::Options;
+use crate::report::{Line, Report};
+use crate::user::{Who, program};
+use crate::verdict::Outcome;
+use crate::{AttacksError, RUN_CASE, case_machine, test_programs};
+use ibeam_testkit::build_program;
+
+/// Where the corpora are, and how the names of those begin that are played where none is named.
+const CORPORA: &str = "corpus";
+const ATTACKS: &str = "attacks";
+/// Where what belongs to all cases is kept, below the directory of builds.
+const SCRATCH: &str = "corpus";
+/// The program that plays a case is ended after so many seconds; the program under test has a shorter guard.
+const PATIENCE: &str = "150";
+
+/// Plays the file and reports.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
+    let files = if options.files.is_empty() { all(&root.join(CORPORA))? } else { options.files.clone() };
+    let cases = read(&files, options)?;
+    let scratch = target(root).join(SCRATCH);
+    let programs_of_tests = test_programs::build(&root.join("corpus/helpers"), &scratch)?;
+    let binary = match &options.program {
+        Some(path) => path.clone(),
+        None => build_program(root, &[])?,
+    };
+    // Copies, since a build may replace both while cases are played.
+    let copies = tempfile::tempdir_in(&scratch)
+        .map_err(|error| AttacksError::File(scratch.display().to_string(), error))?;
+    let copy = |of: &Path, name: &str| {
+        let copy = copies.path().join(name);
+        std::fs::copy(of, &copy).map_err(|error| AttacksError::File(of.display().to_string(), error))?;
+        copy.canonicalize().map_err(|error| AttacksError::File(copy.display().to_string(), error))
+    };
+    let binary = copy(&binary, "ibeam")?;
+    let player =
+        std::env::current_exe().map_err(|error| AttacksError::File("this program".to_owned(), error))?;
+    let player = copy(&player, "ibeam-attacks")?;
+    rustix::fs::chmod(copies.path(), rustix::fs::Mode::from_raw_mode(0o755))
+        .map_err(|error| AttacksError::File(copies.path().display().to_string(), error.into()))?;
+    let isolation = case_machine::launcher();
+    if isolation.is_none() {
+        println!("note: no namespaces to be had; cases run on this machine itself, one after the other");
+    }
+    let stage =
+        tempfile::tempdir().map_err(|error| AttacksError::File("a directory for the cases".into(), error))?;
+    let job = |case: &Value, who: Who| Job {
+        case: case.clone(),
+        who,
+        program: binary.clone(),
+        programs_of_tests: programs_of_tests.clone(),
+        stage: isolation.as_ref().map(|_| stage.path().to_owned()),
+        way: options.way,
+    };
+    let jobs: VecDeque<Job> =
+        cases.iter().flat_map(|case| options.who.iter().map(|who| job(case, *who))).collect();
+    let count = if isolation.is_some() { options.jobs } else { 1 };
+    let (queue, report) = (Mutex::new(jobs), Mutex::new(Report::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some(job) = next else { break };
+                    let played = match job.who.unreachable() {
+                        Some(why) => {
+                            Played { outcome: Outcome::Skipped(why.to_owned()), transcript: String::new() }
+                        }
+                        None => play_apart(&player, isolation.as_deref().unwrap_or_default(), &job),
+                    };
+                    let line = Line::new(&job.case, job.who, played);
+                    report.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+                }
+            });
+        }
+    });
+    let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report
+        .print(options.keep.as_deref())
+        .map_err(|error| AttacksError::File("the transcripts".into(), error))?;
+    match report.failed() {
+        0 => Ok(()),
+        failed => Err(AttacksError::Cases(failed)),
+    }
+}
+
+/// The files of attacks in a directory, in the order of their names.
+fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
+    let entries = std::fs::read_dir(directory)
+        .map_err(|error| AttacksError::File(directory.display().to_string(), error))?;
+    let is_meant = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with(ATTACKS) && name.ends_with(".jsonl")
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_meant).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The cases that are wanted; a line that is no JSON, or an id that was there before, ends it.
+fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError> {
+    let mut cases = Vec::new();
+    let mut ids = BTreeSet::new();
+    for file in files {
+        read_one(file, options, &mut cases, &mut ids)?;
+    }
+    if cases.is_empty() {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        return Err(AttacksError::Malformed(format!("{}: no case is to be played", names.join(", "))));
+    }
+    Ok(cases.into_iter().step_by(options.every).collect())
+}
+
+fn read_one(
+    file: &Path,
+    options: &Options,
+    cases: &mut Vec<Value>,
+    ids: &mut BTreeSet<String>,
+) -> Result<(), AttacksError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| AttacksError::File(name.clone(), error))?;
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let case: Value = serde_json::from_str(line)
+            .map_err(|error| AttacksError::Malformed(format!("{name}:{}: {error}", number + 1)))?;
+        let text = |key: &str| case.get(key).and_then(Value::as_str);
+        if !ids.insert(text("id").unwrap_or_default().to_owned()) {
+            return Err(AttacksError::Malformed(format!("{name}:{}: the id of another case", number + 1)));
+        }
+        let wanted = options.wants(text("id").unwrap_or_default());
+        if wanted && options.way.is_for(&case) {
+            cases.push(case);
+        }
+    }
+    Ok(())
+}
+
+/// Plays a case in a process of its own, so that nothing of it stays.
+fn play_apart(player: &Path, isolation: &[OsString], job: &Job) -> Played {
+    let wrong = |why: String| Played { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
+    match play_in_child(player, isolation, job) {
+        Ok((out, err)) => serde_json::from_str(&out)
+            .unwrap_or_else(|_| wrong(format!("the runner: {}", err.trim().replace('\n', " ")))),
+        Err(error) => wrong(format!("the runner: {error}")),
+    }
+}
+
+fn play_in_child(player: &Path, isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
+    let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
+    let mut child = Command::new(timeout)
+        .args(["--kill-after=5", PATIENCE])
+        .args(isolation)
+        .arg(player)
+        .arg(RUN_CASE)
+        .env_remove("TMPDIR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(serde_json::to_string(job)?.as_bytes())?;
+    }
+    let ended = child.wait_with_output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&ended.stdout), format!("{}; {}", ended.status, text(&ended.stderr))))
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}

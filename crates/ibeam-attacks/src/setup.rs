@@ -1,0 +1,232 @@
+//! What of a case the program is told before it starts: flags, files of the user's, its environment.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::json;
+use toml::{Table, Value as Toml};
+
+use crate::case::Case;
+use crate::effect::Effect;
+use crate::fixture::Ground;
+use crate::hook::Hook;
+use crate::policy::{Policy, Sandbox};
+use crate::user::{SYSTEM_PATH, find, program};
+
+const MCP_SERVER: &str = include_str!("mcp_server.py");
+const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
+const KEY: &str = "key-0123456789abcdef";
+/// The variable that stands for the program's own key in a corpus that knows no program.
+const ANY_KEY: &str = "PROVIDER_API_KEY";
+
+/// How a case is started.
+#[derive(Debug)]
+pub(crate) struct Arranged {
+    pub(crate) args: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    /// Where an MCP server says that it was called.
+    pub(crate) mcp_mark: PathBuf,
+    mcp: Option<(String, Vec<String>)>,
+}
+
+impl Arranged {
+    /// Writes the files and gives the rest. `pins` are the names that the user leads somewhere.
+    pub(crate) fn new(
+        case: &Case,
+        ground: &Ground,
+        model: &str,
+        pins: &[(String, String)],
+    ) -> io::Result<Self> {
+        let policy = &case.policy;
+        let mut arranged = Self {
+            args: vec!["-p".into(), case.prompt().into(), "--model".into(), MODEL.into()],
+            environment: Vec::new(),
+            mcp_mark: ground.top().join("mcp-called"),
+            mcp: mcp_server(case),
+        };
+        let config = ground.workspace.home().join(".config/ibeam/config.toml");
+        let mut permissions = Table::new();
+        let in_file = policy.raw.is_some() || policy.chmod.is_some();
+        if let Some(raw) = &policy.raw {
+            ground.put(&policy_file(ground), raw)?;
+        } else if in_file {
+            let permissions = json!({ "allow": policy.allow, "deny": policy.deny });
+            ground.put(
+                &policy_file(ground),
+                &json!({ "version": 1, "permissions": permissions }).to_string(),
+            )?;
+        } else if policy.trust.is_some() {
+            // What the repository says stands against what the user's file says.
+            let lists = [("allow", &policy.allow), ("deny", &policy.deny)];
+            permissions.extend(lists.map(|(name, tokens)| (name.to_owned(), list(tokens))));
+        } else {
+            arranged.args.extend(policy.allow.iter().map(|token| format!("--allow={token}")));
+            arranged.args.extend(policy.deny.iter().map(|token| format!("--deny={token}")));
+        }
+        if !policy.ask.is_empty() {
+            permissions.insert("ask".to_owned(), list(&policy.ask));
+        }
+        let mut tables = arranged.config(model, pins);
+        tables.insert("permissions".to_owned(), permissions.into());
+        ground.put(&config, &tables.to_string())?;
+        if let Some(mode) = &policy.chmod {
+            ground.shell(&format!("chmod {mode} '{}'", policy_file(ground).display()))?;
+        }
+        if let Some(said) = &policy.hook {
+            let payload = hook_payload(case);
+            let hook = Hook::parse(said, &payload).map_err(io::Error::other)?;
+            ground.put(&ground.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
+        }
+        if arranged.mcp.is_some() {
+            ground.put(&ground.top().join("mcp/server.py"), MCP_SERVER)?;
+            arranged.change_mcp(ground, "one")?;
+        }
+        arranged.flags(case);
+        arranged.environment(case);
+        Ok(arranged)
+    }
+
+    /// The tools of the MCP server are described in other words from now on.
+    pub(crate) fn change_mcp(&self, ground: &Ground, version: &str) -> io::Result<()> {
+        ground.put(&ground.top().join("mcp/version"), version)
+    }
+
+    /// The program finds its model at another address from now on.
+    pub(crate) fn lead_to(&self, ground: &Ground, from: &str, to: &str) -> io::Result<()> {
+        let config = ground.workspace.home().join(".config/ibeam/config.toml");
+        let text = std::fs::read_to_string(&config)?;
+        ground.put(&config, &text.replace(from, to))
+    }
+
+    fn config(&self, model: &str, pins: &[(String, String)]) -> Table {
+        let mut tables = Table::new();
+        // In a file, so that a variable that the repository sets would count above it.
+        let provider = Table::from_iter([("base_url".to_owned(), Toml::String(model.to_owned()))]);
+        tables
+            .insert("providers".into(), Table::from_iter([("anthropic".to_owned(), provider.into())]).into());
+        if let Some((name, tools)) = &self.mcp {
+            let directory = self.mcp_mark.with_file_name("mcp");
+            let python = program("python3").unwrap_or_else(|| "python3".into());
+            let mark = self.mcp_mark.display().to_string();
+            let args = ["server.py".to_owned(), mark].into_iter().chain(tools.iter().cloned());
+            let server = Table::from_iter([
+                ("command".to_owned(), python.display().to_string().into()),
+                ("args".to_owned(), list(&args.collect::<Vec<_>>())),
+                ("cwd".to_owned(), directory.display().to_string().into()),
+            ]);
+            tables.insert("mcp_servers".into(), Table::from_iter([(name.clone(), server.into())]).into());
+        }
+        if !pins.is_empty() {
+            let pins =
+                Table::from_iter(pins.iter().map(|(name, place)| (name.clone(), place.clone().into())));
+            tables.insert("network".into(), Table::from_iter([("resolve".to_owned(), pins.into())]).into());
+        }
+        tables
+    }
+
+    fn flags(&mut self, case: &Case) {
+        let Policy { sandbox, force, trust, mode, approve_mcps, sockets, .. } = &case.policy;
+        if *approve_mcps {
+            self.args.push("--approve-mcps".to_owned());
+        }
+        if *sandbox == Sandbox::Off {
+            self.args.push("--sandbox=disabled".to_owned());
+        }
+        if *force {
+            self.args.push("--force".to_owned());
+        }
+        if *trust == Some(true) {
+            self.args.push("--trust".to_owned());
+        }
+        self.args.extend(sockets.iter().map(|path| format!("--allow-socket={path}")));
+        self.args.extend(mode.iter().map(|mode| format!("--mode={mode}")));
+        if reads_stdin(case) {
+            self.args.push("--stdin=ignore".to_owned());
+        }
+    }
+
+    fn environment(&mut self, case: &Case) {
+        let path = match case.needs().contains(&"cargo").then(toolchain).flatten() {
+            Some(toolchain) => format!("{SYSTEM_PATH}:{toolchain}"),
+            None => SYSTEM_PATH.to_owned(),
+        };
+        let own_key = case.policy.setup_env.get(ANY_KEY).map_or(KEY, String::as_str);
+        self.environment.push(("ANTHROPIC_API_KEY".to_owned(), own_key.to_owned()));
+        self.environment.push(("PATH".to_owned(), path.clone()));
+        let given = case.setup_env.iter().chain(&case.policy.setup_env).chain(&case.policy.env);
+        let expand = |value: &String| value.replace("${PATH}", &path).replace("$PATH", &path);
+        self.environment.extend(given.map(|(name, value)| (name.clone(), expand(value))));
+    }
+}
+
+/// Whether the call goes for the stdin of the program, which must then have something to lose.
+pub(crate) fn reads_stdin(case: &Case) -> bool {
+    case.own_words()
+        .iter()
+        .any(|word| ["/dev/stdin", "/fd/0", "/dev/fd"].iter().any(|place| word.contains(place)))
+}
+
+/// Where `cargo` of this toolchain stands, which is no program of the system.
+pub(crate) fn toolchain() -> Option<String> {
+    let cargo = PathBuf::from(std::env::var_os("CARGO")?);
+    let directory = cargo.parent()?.to_str()?.to_owned();
+    find("cargo", &directory).map(|_| directory)
+}
+
+/// The file of the user's that says what is allowed, as a corpus has it.
+fn policy_file(ground: &Ground) -> PathBuf {
+    ground.workspace.home().join(".cursor/cli-config.json")
+}
+
+fn list(texts: &[String]) -> Toml {
+    Toml::Array(texts.iter().map(|text| Toml::String(text.clone())).collect())
+}
+
+/// What a hook that rewrites a command makes it do: what the case forbids.
+fn hook_payload(case: &Case) -> String {
+    let word = case.policy.hook.as_deref().and_then(|said| said.rsplit("rewrites command to ").next());
+    let word = word.unwrap_or_default().trim();
+    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
+    let path = effects.iter().find_map(|effect| match effect {
+        Effect::Exists(path) | Effect::Changed(path) => Some(path.display().to_string()),
+        _ => None,
+    });
+    format!("{word} {}", path.unwrap_or_default())
+}
+
+/// The MCP server of a case and its tools.
+fn mcp_server(case: &Case) -> Option<(String, Vec<String>)> {
+    let text = |key: &str| case.args.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    let called = (case.tool == "mcp").then(|| text("tool")).flatten();
+    let name = (case.tool == "mcp").then(|| text("server")).flatten().unwrap_or_else(|| "x".to_owned());
+    let mut tools = case.policy.mcp_tools.clone();
+    tools.extend(called);
+    tools.dedup();
+    (!tools.is_empty()).then_some((name, tools))
+}
+
+/// Names that the user's configuration leads to the listener: those the case says so of; without a name server of the
+/// case also every name that the call could mean, so that refusing it is not for want of an address.
+pub(crate) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, String)> {
+    let policy = &case.policy;
+    let mut pins = BTreeMap::new();
+    if !has_names && !case.policy.rebinds() {
+        let url = case.args.get("url").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let words = url.split(|part: char| !part.is_ascii_alphanumeric() && !"-.".contains(part));
+        // What is no name of a host cannot be pinned, and leads nowhere anyway.
+        let is_name = |word: &&str| {
+            let last = word.rsplit_once('.').map(|(_, last)| last);
+            last.is_some_and(|last| last.chars().all(char::is_alphabetic)) && !word.contains("xn--")
+        };
+        pins.extend(words.filter(is_name).map(|name| (name.to_owned(), format!("127.0.0.1:{port}"))));
+    }
+    if policy.insecure_loopback_ok || !has_names && !case.policy.rebinds() {
+        pins.extend(policy.resolve.clone());
+    }
+    pins.into_iter().collect()
+}
+
+#[cfg(test)]
+#[path = "setup_test.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+//! Processes that outlived a run: found by their command line, and ended.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::effect::Effect;
+
+/// A program that was just started has its command line only a moment later.
+const SETTLING: Duration = Duration::from_millis(300);
+
+/// Those of the looked-for command lines that are still there at the deadline.
+pub(crate) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
+    let words = effects.iter().filter_map(|effect| match effect {
+        Effect::Alive(words) => Some(words.clone()),
+        _ => None,
+    });
+    let mut looked_for: Vec<String> = words.collect();
+    if !looked_for.is_empty() {
+        std::thread::sleep(SETTLING);
+    }
+    loop {
+        looked_for.retain(|words| !processes_with(words).is_empty());
+        if looked_for.is_empty() || Instant::now() > deadline {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for pid in looked_for.iter().flat_map(|words| processes_with(words)) {
+        // It may end by itself meanwhile.
+        let _gone = kill_process(pid, Signal::KILL);
+    }
+    looked_for
+}
+
+/// Every process but this one whose command line has these words.
+fn processes_with(words: &str) -> Vec<Pid> {
+    let has_words = |entry: fs::DirEntry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let command_line = fs::read(entry.path().join("cmdline")).ok()?;
+        let command_line = String::from_utf8_lossy(&command_line).replace('\0', " ");
+        let other = pid != i32::try_from(std::process::id()).ok()?;
+        (other && command_line.contains(words)).then(|| Pid::from_raw(pid)).flatten()
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(has_words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_found_and_ended() {
+        let mut child = std::process::Command::new("sleep").arg("7793.25").spawn().unwrap();
+        let effects = [Effect::Alive("sleep 7793.25".to_owned()), Effect::Alive("sleep 7793.26".to_owned())];
+        assert_eq!(find(&effects, Instant::now()), ["sleep 7793.25"]);
+        assert!(!child.wait().unwrap().success());
+        assert!(find(&effects, Instant::now()).is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! As whom a case is run, and the words that make a program run so.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Gid, Uid, geteuid};
+use serde::{Deserialize, Serialize};
+
+/// The user without any rights that a case is run as beside root.
+const NOBODY: u32 = 65_534;
+/// Where programs of the system stand.
+pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Who {
+    Root,
+    /// Where the runner is not root: whoever runs it.
+    Nobody,
+}
+
+impl Who {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Nobody => "nobody",
+        }
+    }
+
+    /// Why we cannot be that user.
+    pub(crate) fn unreachable(self) -> Option<&'static str> {
+        (self == Self::Root && !geteuid().is_root()).then_some("the runner is not root")
+    }
+
+    /// Why a case with this demand is not for this user.
+    pub(crate) fn refused_by(self, requires: &str) -> Option<String> {
+        match (requires, self) {
+            ("uid0" | "root", Self::Root) | ("non-root" | "nobody", Self::Nobody) => None,
+            ("uid0" | "root" | "non-root" | "nobody", _) => Some(format!("requires {requires}")),
+            _ => Some(format!("the runner does not know how to give `{requires}`")),
+        }
+    }
+
+    /// Whose files the ground has.
+    pub(crate) fn owner(self) -> (Uid, Gid) {
+        match self {
+            Self::Nobody if geteuid().is_root() => (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)),
+            Self::Nobody | Self::Root => (geteuid(), rustix::process::getegid()),
+        }
+    }
+
+    /// The words before a command line that make it run as this user, without rights that root of a user name space
+    /// would have given it.
+    pub(crate) fn launcher(self) -> Vec<OsString> {
+        let words: &[&str] = match self {
+            Self::Root => &[],
+            Self::Nobody if geteuid().is_root() => {
+                &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            }
+            Self::Nobody => &["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"],
+        };
+        absolute(words)
+    }
+
+    /// The same where no further user name space can be made.
+    pub(crate) fn launcher_without_user_namespaces(self) -> Option<Vec<OsString>> {
+        const NONE_MORE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+        let mut words = match self {
+            Self::Nobody if geteuid().is_root() => self.launcher(),
+            Self::Nobody | Self::Root => Vec::new(),
+        };
+        words.extend(absolute(&["unshare", "--user", "--map-current-user", "--keep-caps"]));
+        words.extend(["/bin/sh", "-c", NONE_MORE].map(OsString::from));
+        if self == Self::Nobody {
+            words.extend(absolute(&[
+                "setpriv",
+                "--inh-caps=-all",
+                "--ambient-caps=-all",
+                "--bounding-set=-all",
+            ]));
+        }
+        let works = std::process::Command::new(words.first()?).args(words.get(1..)?).arg("true").output();
+        works.is_ok_and(|ended| ended.status.success()).then_some(words)
+    }
+}
+
+/// A program of the system, wherever `PATH` of the case leads.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    find(name, SYSTEM_PATH)
+}
+
+/// A program below one of the directories.
+pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let runs = |file: &PathBuf| {
+        let metadata = std::fs::metadata(file);
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    path.split(':').map(|directory| Path::new(directory).join(name)).find(runs)
+}
+
+fn absolute(words: &[&str]) -> Vec<OsString> {
+    let first = words.first().map(|name| program(name).unwrap_or_else(|| name.into()).into_os_string());
+    first.into_iter().chain(words.iter().skip(1).map(OsString::from)).collect()
+}

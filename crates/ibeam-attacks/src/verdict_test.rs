@@ -1,0 +1,203 @@
+//! What is and is not as it should be.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::effect::tests::quiet;
+
+fn case(expect: &str, more: &Value) -> Case {
+    let mut line =
+        json!({"id": "x", "tool": "shell", "args": {"command": "ls"}, "expect": expect, "breach": ["conn"]});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        line[name] = value.clone();
+    }
+    Case::parse(&line).unwrap()
+}
+
+fn rejected() -> Evidence {
+    quiet(json!({"rejected": {"reason": "no rule"}}))
+}
+
+fn failed() -> Evidence {
+    quiet(json!({"error": {"errorMessage": "no such tool"}}))
+}
+
+fn succeeded() -> Evidence {
+    quiet(json!({"success": {"stdout": "", "stderr": "", "exitCode": 0}}))
+}
+
+#[track_caller]
+fn check(case: &Case, evidence: &Evidence, passes: bool) {
+    let outcome = judge(case, evidence);
+    assert_eq!(outcome == Outcome::Passed, passes, "{outcome:?}");
+}
+
+#[test]
+fn a_breach_fails_whatever_was_told() {
+    for (expect, mut evidence) in
+        [("denied", rejected()), ("contained", succeeded()), ("allowed", succeeded())]
+    {
+        check(&case(expect, &Value::Null), &evidence, true);
+        evidence.heard.connections = 1;
+        check(&case(expect, &Value::Null), &evidence, false);
+    }
+}
+
+#[test]
+fn denied_is_a_refusal_and_nothing_else() {
+    let denied = case("denied", &Value::Null);
+    check(&denied, &quiet(json!({"permissionDenied": {}})), true);
+    check(&denied, &succeeded(), false);
+    check(&denied, &failed(), false);
+    let mut no_call = rejected();
+    no_call.ran.finished.stdout = "{\"type\":\"result\"}\n".to_owned();
+    check(&denied, &no_call, false);
+}
+
+#[test]
+fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
+    let error = |text: &str| quiet(json!({"error": {"errorMessage": text}}));
+    let denied = case("denied", &Value::Null);
+    check(&denied, &error("invalid arguments: `workingDirectory` leaves the workspace"), true);
+    check(&denied, &error("cannot open `x`: No such file or directory (os error 2)"), false);
+    check(&denied, &quiet(json!({"failure": {"exitCode": 1, "stderr": "bad"}})), false);
+    check(&case("denied", &json!({"breach": []})), &error("invalid arguments"), false);
+    let mut harm = error("invalid arguments");
+    harm.heard.connections = 1;
+    check(&denied, &harm, false);
+}
+
+#[test]
+fn the_result_is_held() {
+    let with = |result: Value| case("contained", &json!({"result": result}));
+    let mut answered = succeeded();
+    check(&with(json!("done")), &answered, false);
+    answered.ran.finished.stdout = answered
+        .ran
+        .finished
+        .stdout
+        .replace("\"subtype\":\"success\"", "\"subtype\":\"success\",\"result\":\"done\",\"is_error\":false");
+    check(&with(json!("done")), &answered, true);
+    check(&with(json!("other")), &answered, false);
+    check(&with(json!({"is_error": false, "result": "done"})), &answered, true);
+    check(&with(json!({"is_error": true})), &answered, false);
+    answered.resumed = Some(succeeded().ran);
+    check(&with(json!("done")), &answered, false);
+}
+
+#[test]
+fn the_second_run_must_end_well_and_its_calls_count() {
+    let resumed = |expect: &str| case(expect, &json!({"resume": {"tool": "shell"}, "breach": []}));
+    let with = |ran: crate::run_result::Ran| Evidence { resumed: Some(ran), ..succeeded() };
+    check(&resumed("allowed"), &with(succeeded().ran), true);
+    check(&resumed("allowed"), &with(rejected().ran), false);
+    check(&resumed("denied"), &Evidence { resumed: Some(rejected().ran), ..rejected() }, true);
+    check(&resumed("denied"), &Evidence { resumed: Some(succeeded().ran), ..rejected() }, false);
+    let mut killed = succeeded().ran;
+    killed.finished.code = None;
+    check(&resumed("contained"), &with(killed), false);
+}
+
+#[test]
+fn what_cannot_be_called_is_denied_by_an_error() {
+    check(&case("denied", &json!({"tool": "no_such_tool"})), &failed(), true);
+    check(&case("denied", &json!({"tool": "read", "args": {"path": "a\0b"}})), &failed(), true);
+    check(&case("denied", &json!({"tool": "no_such_tool"})), &succeeded(), false);
+}
+
+#[test]
+fn a_call_under_an_id_of_another_is_denied_by_an_error() {
+    let calls = json!([{"id": "c1", "command": "true"}, {"id": "c1", "command": "ls"}]);
+    let twice = case("denied", &json!({"raw_calls": calls}));
+    check(&twice, &succeeded(), false);
+    let mut refused = failed();
+    refused.ran.finished.stdout = refused.ran.finished.stdout.replace("\"command\"", "\"text\"");
+    check(&twice, &refused, true);
+    let apart = json!([{"id": "c1", "command": "true"}, {"id": "c2", "command": "ls"}]);
+    check(&case("denied", &json!({"raw_calls": apart})), &refused, false);
+}
+
+#[test]
+fn broken_rules_may_end_it_before_it_begins() {
+    let mut no_run = failed();
+    no_run.ran.requests.clear();
+    no_run.ran.finished.stdout.clear();
+    no_run.ran.finished.code = Some(2);
+    check(&case("denied", &json!({"policy": {"deny": ["Shel(ls)"]}})), &no_run, true);
+    check(&case("denied", &json!({"policy": {"deny": ["Shell(ls)"]}})), &no_run, false);
+    check(&case("contained", &Value::Null), &no_run, false);
+}
+
+#[test]
+fn contained_needs_a_run_that_ended_in_order() {
+    let contained = case("contained", &Value::Null);
+    check(&contained, &rejected(), true);
+    let mut without_sandbox = succeeded();
+    without_sandbox.ran.finished.code = Some(40);
+    without_sandbox.ran.finished.stderr = "error: no sandbox\n".to_owned();
+    check(&contained, &without_sandbox, false);
+    check(&case("contained", &json!({"env_fault": "deny clone(CLONE_NEWUSER)"})), &without_sandbox, true);
+    let mut killed = succeeded();
+    killed.ran.finished.code = None;
+    check(&contained, &killed, false);
+}
+
+#[test]
+fn allowed_needs_success_and_every_effect() {
+    let allowed = case("allowed", &json!({"breach": [], "ok": ["conn"]}));
+    let mut fetched = succeeded();
+    check(&allowed, &fetched, false);
+    fetched.heard.connections = 1;
+    check(&allowed, &fetched, true);
+    let mut refused = rejected();
+    refused.heard.connections = 1;
+    check(&allowed, &refused, false);
+}
+
+#[test]
+fn a_step_that_went_otherwise_fails_the_case() {
+    let steps = |expect: &str| json!({"steps": [{"tool": "shell", "expect": expect}], "breach": []});
+    let evidence = |steps: usize| Evidence { steps, ..succeeded() };
+    check(&case("contained", &steps("denied")), &evidence(0), false);
+    check(&case("contained", &steps("allowed")), &evidence(0), true);
+    // The only call was the step; the one that counts is missing.
+    check(&case("contained", &steps("allowed")), &evidence(1), false);
+}
+
+#[test]
+fn time_is_held() {
+    check(&case("contained", &json!({"max_s": 5})), &succeeded(), true);
+    check(&case("contained", &json!({"max_s": 0.5})), &succeeded(), false);
+}
+
+#[test]
+fn of_many_calls_beside_an_attacker_only_the_harm_counts() {
+    let twice = case("denied", &json!({"repeat": 2}));
+    check(&twice, &succeeded(), false);
+    let mut both = succeeded();
+    both.ran.finished.stdout = both.ran.finished.stdout.repeat(2);
+    check(&twice, &both, true);
+}
+
+#[test]
+fn a_name_that_changes_may_lead_nowhere() {
+    let rebinding = json!({"policy": {"resolve": {"a.test": "first public, then 127.0.0.1"}}});
+    check(&case("denied", &rebinding), &failed(), true);
+    check(&case("denied", &rebinding), &succeeded(), false);
+}
+
+#[test]
+fn an_attack_that_nothing_holds_back_must_do_harm() {
+    let attack = case("denied", &Value::Null);
+    let mut evidence = succeeded();
+    assert_ne!(bare(&attack, &evidence), Outcome::Passed);
+    evidence.heard.connections = 1;
+    assert_eq!(bare(&attack, &evidence), Outcome::Passed);
+}
+
+#[test]
+fn what_the_rules_refuse_says_nothing_of_the_sandbox() {
+    let contained = case("contained", &Value::Null);
+    assert_ne!(unfenced(&contained, &rejected()), Outcome::Passed);
+    assert_eq!(unfenced(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
+}
