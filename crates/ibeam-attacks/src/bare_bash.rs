@@ -13,40 +13,40 @@ use ibeam_testkit::ProgramOutput;
 use serde_json::{Value, json};
 
 use crate::case::Case;
-use crate::fixture::Ground;
-use crate::run_result::Ran;
-use crate::setup::Arranged;
+use crate::fixture::Fixture;
+use crate::run_result::RunResult;
+use crate::setup::RunSetup;
 use crate::user::program;
 
 /// Some attacks end by themselves only after minutes; their harm is done at once.
-const SECONDS: &str = "8";
+const TIMEOUT_SECONDS: &str = "8";
 
 /// Runs the command of a case, and tells of it as the program would.
-pub(crate) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Result<Ran> {
+pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::Result<RunResult> {
     let text = |key: &str| case.args.get(key).and_then(Value::as_str);
     let command = command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
     let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
     // What outlives the command may hold its pipes; files let it.
-    let (stdout, stderr) = (ground.top().join("stdout"), ground.top().join("stderr"));
+    let (stdout, stderr) = (fixture.top().join("stdout"), fixture.top().join("stderr"));
     let mut words = vec![program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
-    words.extend(["--kill-after=1".into(), SECONDS.into()]);
-    words.extend(ground.who.launcher());
+    words.extend(["--kill-after=1".into(), TIMEOUT_SECONDS.into()]);
+    words.extend(fixture.user.launcher());
     words.extend(["/bin/bash", "--norc", "--noprofile", "-c", command.as_str()].map(Into::into));
     let (launcher, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let started = Instant::now();
     let status = Command::new(launcher)
         .args(args)
-        .current_dir(ground.start(case.cwd.as_deref()).join(directory))
+        .current_dir(fixture.start(case.cwd.as_deref()).join(directory))
         .env_clear()
-        .env("HOME", ground.workspace.home())
-        .envs(arranged.environment.iter().cloned())
+        .env("HOME", fixture.workspace.home())
+        .envs(run_setup.environment.iter().cloned())
         .stdin(Stdio::null())
         .stdout(File::create(&stdout)?)
         .stderr(File::create(&stderr)?)
         .status()?;
     let read = |path| Ok::<_, io::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
-    let told = json!({ "stdout": read(&stdout)?, "stderr": read(&stderr)?, "exitCode": status.code() });
-    let result = if status.success() { json!({ "success": told }) } else { json!({ "failure": told }) };
+    let payload = json!({ "stdout": read(&stdout)?, "stderr": read(&stderr)?, "exitCode": status.code() });
+    let result = if status.success() { json!({ "success": payload }) } else { json!({ "failure": payload }) };
     let call = json!({ "shellToolCall": { "args": { "command": command }, "result": result } });
     let completed = json!({ "type": "tool_call", "subtype": "completed", "tool_call": call });
     let finished = ProgramOutput {
@@ -56,7 +56,7 @@ pub(crate) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Resu
         stderr: String::new(),
         elapsed: started.elapsed(),
     };
-    Ok(Ran { finished, requests: Vec::new() })
+    Ok(RunResult { finished, requests: Vec::new() })
 }
 
 /// What bash runs in place of the call.

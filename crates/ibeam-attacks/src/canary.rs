@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::case::collect;
+use crate::case::collect_strings;
 
 /// What stands in every secret of the ground.
 pub(crate) const CANARY: &str = "SECRET-CANARY";
@@ -33,25 +33,26 @@ impl Canary {
     }
 
     /// In any string of a document.
-    pub(crate) fn is_in(&self, document: &Value) -> bool {
+    pub(crate) fn is_contained_in(&self, document: &Value) -> bool {
         let mut texts = Vec::new();
-        collect(document, &mut texts);
+        collect_strings(document, &mut texts);
         texts.iter().any(|text| self.is_in_plain(text))
     }
 
     /// In lines of JSON, or in text that is none.
     pub(crate) fn is_in_text(&self, text: &str) -> bool {
         text.lines().any(|line| match serde_json::from_str::<Value>(line) {
-            Ok(document @ (Value::Object(_) | Value::Array(_))) => self.is_in(&document),
+            Ok(document @ (Value::Object(_) | Value::Array(_))) => self.is_contained_in(&document),
             Ok(_) | Err(_) => self.is_in_plain(line),
         })
     }
 
     /// In a name that was asked for: its beginning is enough, since a name is short.
     pub(crate) fn is_in_names(&self, names: &[String]) -> bool {
-        const ENOUGH: usize = 6;
-        let begins =
-            |form: &String| form.get(..ENOUGH * (form.len() / CANARY.len()).max(1)).map(str::to_lowercase);
+        const ENOUGH_CHARACTERS: usize = 6;
+        let begins = |form: &String| {
+            form.get(..ENOUGH_CHARACTERS * (form.len() / CANARY.len()).max(1)).map(str::to_lowercase)
+        };
         let begins: Vec<String> = self.forms.iter().filter_map(begins).collect();
         names.iter().any(|name| begins.iter().any(|begin| name.to_lowercase().contains(begin)))
     }

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::effect::Effect;
 use crate::hook::Hook;
-use crate::name_answers::Answers;
+use crate::name_answers::NameAnswers;
 use crate::policy::{self, Policy};
 
 /// Fields that say something to people, or of other runners.
-const FOR_PEOPLE: [&str; 7] =
+const IGNORED_FIELDS: [&str; 7] =
     ["source", "note", "cat", "expect_note", "probe_unsandboxed", "ref_sandbox", "live"];
 const FIELDS: [&str; 22] = [
     "id",
@@ -65,7 +65,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// What a command leaves running is to run beside a call that is repeated: it stays in the background.
-    fn stay(&mut self) {
+    fn run_in_background(&mut self) {
         let command = self.args.get("command").and_then(Value::as_str);
         let leaves_running = command.is_some_and(|command| self.tool == "shell" && command.contains("& "));
         if let (true, Some(command)) = (leaves_running, command) {
@@ -79,7 +79,7 @@ impl Step {
 /// One or several words.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum OneOrMany {
     One(String),
     Several(Vec<String>),
 }
@@ -110,7 +110,7 @@ pub(crate) struct Case {
     pub(crate) setup: Vec<String>,
     #[serde(default)]
     pub(crate) setup_env: BTreeMap<String, String>,
-    needs: Option<Words>,
+    needs: Option<OneOrMany>,
     pub(crate) requires: Option<String>,
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
@@ -123,7 +123,7 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) after: Vec<String>,
     /// The last words of the model, in pieces as they are streamed.
-    answer: Option<Words>,
+    answer: Option<OneOrMany>,
     /// Where the program is started, from the workspace.
     pub(crate) cwd: Option<String>,
     /// What the result must be: its text, or fields of it.
@@ -137,64 +137,63 @@ impl Case {
     /// # Errors
     /// What of it is not known.
     pub(crate) fn parse(line: &Value) -> Result<Self, String> {
-        known(line, "field", &[&FIELDS[..], &FOR_PEOPLE[..]].concat())?;
-        known(line.get("policy").unwrap_or(&Value::Null), "policy field", &policy::FIELDS)?;
+        check_fields(line, "field", &[&FIELDS[..], &IGNORED_FIELDS[..]].concat())?;
+        check_fields(line.get("policy").unwrap_or(&Value::Null), "policy field", &policy::FIELDS)?;
         for step in line.get("steps").and_then(Value::as_array).into_iter().flatten() {
-            known(step, "field of a step", &STEP_FIELDS)?;
+            check_fields(step, "field of a step", &STEP_FIELDS)?;
         }
         let resumed = line.get("resume").into_iter();
         for step in
             resumed.flat_map(|resume| resume.as_array().map_or(vec![resume], |all| all.iter().collect()))
         {
-            known(step, "field of a step", &STEP_FIELDS)?;
+            check_fields(step, "field of a step", &STEP_FIELDS)?;
         }
         if line.get("result").is_some_and(|result| !result.is_string() && !result.is_object()) {
             return Err("the runner knows a `result` as a text or as fields".to_owned());
         }
-        for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_for_people(name))
-        {
-            if let Some(place) = unknown_place(value) {
+        for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_ignored(name)) {
+            if let Some(place) = unfilled_placeholder(value) {
                 return Err(format!("the runner does not know the place-holder `{place}` in `{field}`"));
             }
         }
         let mut case: Self =
             serde_json::from_value(line.clone()).map_err(|error| format!("the case: {error}"))?;
-        case.breaches()?;
-        case.oks()?;
-        if case.times() > 1 {
-            case.steps.iter_mut().for_each(Step::stay);
+        case.forbidden_effects()?;
+        case.expected_effects()?;
+        if case.repetitions() > 1 {
+            case.steps.iter_mut().for_each(Step::run_in_background);
         }
         if let Some(hook) = &case.policy.hook {
             Hook::parse(hook, "")?;
         }
         for answers in case.policy.resolve.values() {
-            Answers::parse(answers)?;
+            NameAnswers::parse(answers)?;
         }
         Ok(case)
     }
 
     /// What must not come of it.
-    pub(crate) fn breaches(&self) -> Result<Vec<Effect>, String> {
+    pub(crate) fn forbidden_effects(&self) -> Result<Vec<Effect>, String> {
         self.breach.iter().map(|effect| Effect::parse(effect)).collect()
     }
 
     /// What must come of it.
-    pub(crate) fn oks(&self) -> Result<Vec<Effect>, String> {
+    pub(crate) fn expected_effects(&self) -> Result<Vec<Effect>, String> {
         self.ok.iter().map(|effect| Effect::parse(effect)).collect()
     }
 
     /// Whether it names this effect.
-    pub(crate) fn looks_for(&self, effect: &Effect) -> bool {
+    pub(crate) fn names_effect(&self, effect: &Effect) -> bool {
         let found = |effects: Result<Vec<Effect>, String>| effects.is_ok_and(|all| all.contains(effect));
-        found(self.breaches()) || found(self.oks())
+        found(self.forbidden_effects()) || found(self.expected_effects())
     }
 
     /// The programs without which it says nothing.
     pub(crate) fn needs(&self) -> Vec<&str> {
         match &self.needs {
             None => Vec::new(),
-            Some(Words::One(word)) => vec![word],
-            Some(Words::Several(words)) => words.iter().map(String::as_str).collect(),
+            Some(OneOrMany::One(word)) => vec![word],
+            Some(OneOrMany::Several(words)) => words.iter().map(String::as_str).collect(),
         }
     }
 
@@ -202,8 +201,8 @@ impl Case {
     pub(crate) fn answer(&self) -> Vec<&str> {
         match &self.answer {
             None => vec!["done"],
-            Some(Words::One(word)) => vec![word],
-            Some(Words::Several(words)) => words.iter().map(String::as_str).collect(),
+            Some(OneOrMany::One(word)) => vec![word],
+            Some(OneOrMany::Several(words)) => words.iter().map(String::as_str).collect(),
         }
     }
 
@@ -218,7 +217,7 @@ impl Case {
     }
 
     /// How often the call is made.
-    pub(crate) fn times(&self) -> usize {
+    pub(crate) fn repetitions(&self) -> usize {
         self.repeat.unwrap_or(1).max(1)
     }
 
@@ -233,18 +232,18 @@ impl Case {
     }
 
     /// What was to be denied by a rule may now run, and do no harm.
-    pub(crate) fn be_contained(&mut self) {
+    pub(crate) fn relax_denied(&mut self) {
         if self.expect == Expect::Denied {
             self.expect = Expect::Contained;
         }
     }
 
     /// Text of the case that the program is told, so that finding it again says nothing.
-    pub(crate) fn own_words(&self) -> Vec<String> {
+    pub(crate) fn own_texts(&self) -> Vec<String> {
         let mut words = vec![self.prompt().to_owned()];
         let steps = self.steps.iter().chain(self.resumed().unwrap_or_default());
         let args = steps.map(|step| &step.args).chain([&self.args]).chain(&self.raw_calls);
-        args.flat_map(Map::values).for_each(|value| collect(value, &mut words));
+        args.flat_map(Map::values).for_each(|value| collect_strings(value, &mut words));
         words
     }
 
@@ -256,23 +255,23 @@ impl Case {
 }
 
 /// Every string in a value.
-pub(crate) fn collect(value: &Value, into: &mut Vec<String>) {
+pub(crate) fn collect_strings(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-        Value::Object(fields) => fields.values().for_each(|field| collect(field, into)),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, into)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_strings(field, into)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn is_for_people(field: &str) -> bool {
-    FOR_PEOPLE.contains(&field)
+fn is_ignored(field: &str) -> bool {
+    IGNORED_FIELDS.contains(&field)
 }
 
 /// A place-holder that nobody has filled: `{{NAME}}`.
-fn unknown_place(value: &Value) -> Option<String> {
+fn unfilled_placeholder(value: &Value) -> Option<String> {
     let mut texts = Vec::new();
-    collect(value, &mut texts);
+    collect_strings(value, &mut texts);
     let name_of = |text: &str| {
         let names = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name);
         let mut names = names.filter(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
@@ -281,7 +280,7 @@ fn unknown_place(value: &Value) -> Option<String> {
     texts.iter().find_map(|text| name_of(text))
 }
 
-fn known(object: &Value, what: &str, fields: &[&str]) -> Result<(), String> {
+fn check_fields(object: &Value, what: &str, fields: &[&str]) -> Result<(), String> {
     let mut names = object.as_object().into_iter().flat_map(Map::keys);
     match names.find(|name| !fields.contains(&name.as_str())) {
         Some(name) => Err(format!("the runner does not know the {what} `{name}`")),
@@ -303,11 +302,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_unknown(field: &str, value: Value, said: &str) {
+    fn check_unknown(field: &str, value: Value, detail: &str) {
         let mut line = line();
         let (path, name) = field.rsplit_once('/').unwrap_or(("", field));
         line.pointer_mut(path).unwrap()[name] = value;
-        assert!(Case::parse(&line).unwrap_err().contains(said), "{:?}", Case::parse(&line));
+        assert!(Case::parse(&line).unwrap_err().contains(detail), "{:?}", Case::parse(&line));
     }
 
     #[test]

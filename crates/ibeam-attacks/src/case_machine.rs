@@ -25,7 +25,7 @@ const METADATA: std::net::Ipv4Addr = std::net::Ipv4Addr::new(169, 254, 169, 254)
 /// What lies outside the ground and must be reachable in it.
 const UNDER_TEST: &str = "under-test";
 /// A command that fills the disk fills no more than this.
-const DISK: &str = "size=256m,mode=1777";
+const TMPFS_OPTIONS: &str = "size=256m,mode=1777";
 
 /// The words before a command line that give it a machine of its own; nothing where that is refused.
 pub(crate) fn launcher() -> Option<Vec<OsString>> {
@@ -42,9 +42,9 @@ pub(crate) fn launcher() -> Option<Vec<OsString>> {
 }
 
 /// What the little machine has that ours has not.
-pub(crate) struct Machine {
+pub(crate) struct CaseMachine {
     pub(crate) program: PathBuf,
-    pub(crate) programs_of_tests: PathBuf,
+    pub(crate) test_programs: PathBuf,
     /// Addresses that look like those of others and lead to us.
     pub(crate) addresses: Vec<std::net::Ipv4Addr>,
 }
@@ -52,34 +52,34 @@ pub(crate) struct Machine {
 /// Furnishes the machine in which this process is the first: `/tmp`, names, addresses.
 ///
 /// `stage` is an empty directory; `program` and `programs_of_tests` may lie anywhere, below `/tmp` too.
-pub(crate) fn furnish(stage: &Path, program: &Path, programs_of_tests: &Path) -> io::Result<Machine> {
+pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -> io::Result<CaseMachine> {
     let addresses = vec![PUBLIC, METADATA];
-    let up = Command::new(programs_of_tests.join("loopback"))
+    let up = Command::new(test_programs.join("loopback"))
         .args(addresses.iter().map(ToString::to_string))
         .output()?;
     if !up.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&up.stderr).trim().to_owned()));
     }
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    let size = std::ffi::CString::new(DISK)?;
-    mount("corpus", stage, "tmpfs", MountFlags::empty(), size.as_c_str())?;
-    let under_test = stage.join(UNDER_TEST);
+    let size = std::ffi::CString::new(TMPFS_OPTIONS)?;
+    mount("corpus", mount_point, "tmpfs", MountFlags::empty(), size.as_c_str())?;
+    let under_test = mount_point.join(UNDER_TEST);
     fs::create_dir(&under_test)?;
     fs::write(under_test.join("ibeam"), "")?;
     mount_bind(program, under_test.join("ibeam"))?;
     fs::create_dir(under_test.join("programs"))?;
-    mount_bind(programs_of_tests, under_test.join("programs"))?;
+    mount_bind(test_programs, under_test.join("programs"))?;
     fs::write(
         under_test.join("resolv.conf"),
         format!("nameserver {}\noptions attempts:1\n", name_server::ADDRESS),
     )?;
     fs::set_permissions(&under_test, fs::Permissions::from_mode(0o755))?;
-    mount_bind_recursive(stage, "/tmp")?;
+    mount_bind_recursive(mount_point, "/tmp")?;
     let under_test = Path::new("/tmp").join(UNDER_TEST);
     mount_bind(under_test.join("resolv.conf"), "/etc/resolv.conf")?;
-    Ok(Machine {
+    Ok(CaseMachine {
         program: under_test.join("ibeam"),
-        programs_of_tests: under_test.join("programs"),
+        test_programs: under_test.join("programs"),
         addresses,
     })
 }

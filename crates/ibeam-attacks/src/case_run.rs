@@ -14,18 +14,18 @@ use crate::case::Case;
 use crate::case_machine;
 use crate::effect::Effect;
 use crate::evidence::Evidence;
-use crate::file_snapshot::Trace;
-use crate::fixture::Ground;
+use crate::file_snapshot::FileSnapshot;
+use crate::fixture::Fixture;
 use crate::journal::Journal;
 use crate::listener::Listener;
-use crate::mode::Way;
-use crate::name_answers::Answers;
+use crate::mode::Mode;
+use crate::name_answers::NameAnswers;
 use crate::name_server::NameServer;
-use crate::run_result::Ran;
-use crate::setup::{Arranged, pins, reads_stdin};
+use crate::run_result::RunResult;
+use crate::setup::{RunSetup, pins, reads_stdin};
 use crate::terminal::Terminal;
 use crate::tracer_watch::TracerWatch;
-use crate::user::Who;
+use crate::user::User;
 use crate::verdict::{self, Outcome};
 use crate::{bare_bash, cron_tables, model_script, preconditions, survivors, user_commands};
 
@@ -38,104 +38,110 @@ const GRACE: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Job {
     pub(crate) case: Value,
-    pub(crate) who: Who,
+    pub(crate) user: User,
     pub(crate) program: PathBuf,
-    pub(crate) programs_of_tests: PathBuf,
+    pub(crate) test_programs: PathBuf,
     /// An empty directory, where the case has a machine of its own.
-    pub(crate) stage: Option<PathBuf>,
-    pub(crate) way: Way,
+    pub(crate) mount_point: Option<PathBuf>,
+    pub(crate) mode: Mode,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Played {
+pub(crate) struct CaseResult {
     pub(crate) outcome: Outcome,
     /// All that was said, for whoever wants to know more.
     pub(crate) transcript: String,
 }
 
 /// Why there is no verdict.
-enum Unplayed {
+enum NoVerdict {
     Skipped(String),
     Failed(String),
 }
 
-impl From<io::Error> for Unplayed {
+impl From<io::Error> for NoVerdict {
     fn from(error: io::Error) -> Self {
         Self::Failed(format!("the runner: {error}"))
     }
 }
 
 /// Plays it.
-pub(crate) fn play(job: &Job) -> Played {
-    let outcome = match try_play(job) {
+pub(crate) fn run_case(job: &Job) -> CaseResult {
+    let outcome = match try_run_case(job) {
         Ok(played) => return played,
-        Err(Unplayed::Skipped(why)) => Outcome::Skipped(why),
-        Err(Unplayed::Failed(why)) => Outcome::Failed(vec![why]),
+        Err(NoVerdict::Skipped(why)) => Outcome::Skipped(why),
+        Err(NoVerdict::Failed(why)) => Outcome::Failed(vec![why]),
     };
-    Played { outcome, transcript: String::new() }
+    CaseResult { outcome, transcript: String::new() }
 }
 
-fn try_play(job: &Job) -> Result<Played, Unplayed> {
-    let machine = match &job.stage {
-        Some(stage) => Some(case_machine::furnish(stage, &job.program, &job.programs_of_tests)?),
+fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
+    let machine = match &job.mount_point {
+        Some(mount_point) => Some(case_machine::set_up(mount_point, &job.program, &job.test_programs)?),
         None => None,
     };
-    let (program, programs_of_tests) = match &machine {
-        Some(machine) => (&machine.program, &machine.programs_of_tests),
-        None => (&job.program, &job.programs_of_tests),
+    let (program, test_programs) = match &machine {
+        Some(machine) => (&machine.program, &machine.test_programs),
+        None => (&job.program, &job.test_programs),
     };
     let mut listener = Listener::start()?;
-    let mut ground = Ground::lay_out(job.who, program, programs_of_tests, listener.port())?;
+    let mut fixture = Fixture::create(job.user, program, test_programs, listener.port())?;
     if job.case.to_string().contains("{{BIN}}") {
-        ground.expose_program()?;
+        fixture.copy_program()?;
     }
-    let case = job.way.apply(Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?);
-    if job.way == Way::Bare && (bare_bash::command(&case).is_none() || case.resumed().is_some()) {
-        return Err(Unplayed::Skipped("no command does the same without the program".to_owned()));
+    let case =
+        job.mode.apply(Case::parse(&fixture.fill_placeholders(&job.case)).map_err(NoVerdict::Skipped)?);
+    if job.mode == Mode::Bare && (bare_bash::command(&case).is_none() || case.resumed().is_some()) {
+        return Err(NoVerdict::Skipped("no command does the same without the program".to_owned()));
     }
-    let launcher = preconditions::launcher(&case, &ground, machine.is_some()).map_err(Unplayed::Skipped)?;
+    let launcher = preconditions::launcher(&case, &fixture, machine.is_some()).map_err(NoVerdict::Skipped)?;
     if let Some(machine) = &machine {
-        listener.widen(&machine.addresses)?;
+        listener.listen_on_web_ports(&machine.addresses)?;
     }
-    let on_unix = case.looks_for(&Effect::UnixConnection);
+    let on_unix = case.names_effect(&Effect::UnixConnection);
     if on_unix {
-        let Ok(path) = listener.listen_on_unix(&ground.out()) else {
-            return Err(Unplayed::Skipped("somebody else has the unix socket of the listener".to_owned()));
+        let Ok(path) = listener.listen_on_unix(&fixture.out()) else {
+            return Err(NoVerdict::Skipped("somebody else has the unix socket of the listener".to_owned()));
         };
         // Only the owner may make a hard link of it.
-        ground.give(&path)?;
+        fixture.chown_to_user(&path)?;
     }
-    let names = machine.as_ref().map(|_| NameServer::start(told_answers(&case))).transpose()?;
+    let names = machine.as_ref().map(|_| NameServer::start(name_answers(&case))).transpose()?;
 
-    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
-    if let Some(stage) = job.stage.as_deref().filter(|_| effects.contains(&Effect::CronChanged)) {
-        cron_tables::cover(stage)?;
+    let effects = [case.forbidden_effects(), case.expected_effects()]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect::<Vec<_>>();
+    if let Some(mount_point) = job.mount_point.as_deref().filter(|_| effects.contains(&Effect::CronChanged)) {
+        cron_tables::mask(mount_point)?;
     }
     // Ended when the case is over, and whatever it left in the background with it.
-    let background = user_commands::prepare(&ground, &case.setup)
-        .map_err(|error| Unplayed::Failed(format!("the setup: {error}")))?;
+    let background = user_commands::prepare(&fixture, &case.setup)
+        .map_err(|error| NoVerdict::Failed(format!("the setup: {error}")))?;
     let model = ModelServer::start(model_script::answers(&case));
     let pins = pins(&case, names.is_some(), listener.port());
-    let arranged = Arranged::new(&case, &ground, &model.url(), &pins)?;
+    let run_setup = RunSetup::new(&case, &fixture, &model.url(), &pins)?;
     if case.policy.approved_mcp_hash.is_some() {
-        approve(&case, &ground, &arranged, &launcher)?;
+        approve(&case, &fixture, &run_setup, &launcher)?;
     }
-    let before = traces(&effects);
-    let there = |effect: &&Effect| matches!(effect, Effect::Exists(path) if Trace::of(path).exists());
+    let before = snapshots(&effects);
+    let there =
+        |effect: &&Effect| matches!(effect, Effect::Exists(path) if FileSnapshot::take(path).exists());
     if let Some(effect) = effects.iter().find(there) {
-        return Err(Unplayed::Failed(format!("it says nothing, since this was so before: {effect:?}")));
+        return Err(NoVerdict::Failed(format!("it says nothing, since this was so before: {effect:?}")));
     }
     let terminal = effects.contains(&Effect::TerminalInput).then(Terminal::open).transpose()?;
     if let Some(terminal) = &terminal {
-        terminal.give_to(job.who.owner().0)?;
+        terminal.give_to(job.user.owner().0)?;
     }
     let watch = effects.contains(&Effect::AgentTraced).then(|| TracerWatch::start("ibeam"));
     let mut resumed = None;
-    let ran = if job.way == Way::Bare {
-        bare_bash::run(&case, &ground, &arranged)?
+    let first_run = if job.mode == Mode::Bare {
+        bare_bash::run(&case, &fixture, &run_setup)?
     } else {
-        let mut command = ibeam(&case, &ground, &arranged, &arranged.args).through(&launcher);
+        let mut command = ibeam(&case, &fixture, &run_setup, &run_setup.args).through(&launcher);
         if let Some(terminal) = &terminal {
             // The terminal must be stdin before it becomes the one that controls.
             command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
@@ -143,61 +149,61 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         }
         let finished = command.run();
         if case.resumed().is_some() {
-            resumed = Some(resume(&case, &ground, &arranged, &launcher, &model.url())?);
+            resumed = Some(resume(&case, &fixture, &run_setup, &launcher, &model.url())?);
         }
-        Ran { finished, requests: bodies(&model) }
+        RunResult { finished, requests: bodies(&model) }
     };
-    let traced = watch.is_some_and(TracerWatch::finish);
-    let printed_after = user_commands::follow_up(&ground, &case.after, &ground.start(case.cwd.as_deref()))?;
+    let was_traced = watch.is_some_and(TracerWatch::finish);
+    let printed_after = user_commands::follow_up(&fixture, &case.after, &fixture.start(case.cwd.as_deref()))?;
 
     let found = survivors::find(&effects, Instant::now() + Duration::from_secs(1));
     drop(background);
-    let mut heard = listener.finish();
-    heard.names = names.map(NameServer::finish).unwrap_or_default();
+    let mut traffic = listener.finish();
+    traffic.names = names.map(NameServer::finish).unwrap_or_default();
     if case.tool == "shell" {
-        heard.datagrams += heard.names.len();
+        traffic.datagrams += traffic.names.len();
     }
     let evidence = Evidence {
-        ran,
+        first_run,
         resumed,
         printed_after,
-        traced,
-        journal: Journal::read(&ground.state().join("sessions")),
-        heard,
-        canary: Canary::new(case.own_words()),
-        alive: found,
-        mcp_called: arranged.mcp_mark.exists(),
-        typed: terminal.as_ref().is_some_and(Terminal::has_input),
-        after: traces(&effects),
+        was_traced,
+        journal: Journal::read(&fixture.state().join("sessions")),
+        traffic,
+        canary: Canary::new(case.own_texts()),
+        survivors: found,
+        mcp_called: run_setup.mcp_marker.exists(),
+        has_terminal_input: terminal.as_ref().is_some_and(Terminal::has_input),
+        after: snapshots(&effects),
         before,
         steps: case.steps.len(),
     };
-    take_away(&evidence, ground.top());
-    let outcome = match job.way {
-        Way::Whole => verdict::judge(&case, &evidence),
-        Way::Bare => verdict::bare(&case, &evidence),
-        Way::Unfenced => verdict::unfenced(&case, &evidence),
+    remove_leftovers(&evidence, fixture.top());
+    let outcome = match job.mode {
+        Mode::Full => verdict::judge(&case, &evidence),
+        Mode::Bare => verdict::judge_bare(&case, &evidence),
+        Mode::SandboxOnly => verdict::judge_sandbox_only(&case, &evidence),
     };
     let transcript = match &outcome {
-        Outcome::Failed(_) => transcript(&case, &arranged, &evidence),
+        Outcome::Failed(_) => transcript(&case, &run_setup, &evidence),
         Outcome::Passed | Outcome::Skipped(_) => String::new(),
     };
-    Ok(Played { outcome, transcript })
+    Ok(CaseResult { outcome, transcript })
 }
 
 /// The second run on the session, with a script of its own.
 fn resume(
     case: &Case,
-    ground: &Ground,
-    arranged: &Arranged,
+    fixture: &Fixture,
+    run_setup: &RunSetup,
     launcher: &[std::ffi::OsString],
     first: &str,
-) -> io::Result<Ran> {
-    let model = ModelServer::start(model_script::resumed_answers(case));
-    arranged.lead_to(ground, first, &model.url())?;
-    let args: Vec<String> = arranged.args.iter().cloned().chain(["--continue".to_owned()]).collect();
-    let finished = ibeam(case, ground, arranged, &args).through(launcher).run();
-    Ok(Ran { finished, requests: bodies(&model) })
+) -> io::Result<RunResult> {
+    let model = ModelServer::start(model_script::answers_of_resumed_run(case));
+    run_setup.replace_model_url(fixture, first, &model.url())?;
+    let args: Vec<String> = run_setup.args.iter().cloned().chain(["--continue".to_owned()]).collect();
+    let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
+    Ok(RunResult { finished, requests: bodies(&model) })
 }
 
 fn bodies(model: &ModelServer) -> Vec<Value> {
@@ -205,67 +211,70 @@ fn bodies(model: &ModelServer) -> Vec<Value> {
 }
 
 /// What the case says of names, where nobody has granted it.
-fn told_answers(case: &Case) -> BTreeMap<String, Answers> {
-    let told = case.policy.resolve.iter();
-    told.filter_map(|(name, said)| Some((name.to_lowercase(), Answers::parse(said).ok()?))).collect()
+fn name_answers(case: &Case) -> BTreeMap<String, NameAnswers> {
+    let resolutions = case.policy.resolve.iter();
+    resolutions
+        .filter_map(|(name, text)| Some((name.to_lowercase(), NameAnswers::parse(text).ok()?)))
+        .collect()
 }
 
 /// A first run in which the person approves the MCP server; then the server changes.
 fn approve(
     case: &Case,
-    ground: &Ground,
-    arranged: &Arranged,
+    fixture: &Fixture,
+    run_setup: &RunSetup,
     launcher: &[std::ffi::OsString],
 ) -> io::Result<()> {
-    let args: Vec<String> = arranged.args.iter().cloned().chain(["--approve-mcps".to_owned()]).collect();
-    let finished = ibeam(case, ground, arranged, &args).through(launcher).run();
+    let args: Vec<String> = run_setup.args.iter().cloned().chain(["--approve-mcps".to_owned()]).collect();
+    let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
     if finished.code != Some(0) {
         return Err(io::Error::other(format!("the first run, which approves: {finished}")));
     }
-    arranged.change_mcp(ground, "two")
+    run_setup.set_mcp_version(fixture, "two")
 }
 
-fn ibeam(case: &Case, ground: &Ground, arranged: &Arranged, args: &[String]) -> Ibeam {
-    let environment = arranged.environment.iter();
+fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) -> Ibeam {
+    let environment = run_setup.environment.iter();
     // A program that hangs need not be waited for much longer than it may take.
     let guard = case.max_s.map_or(GUARD, |most| GUARD.min(Duration::from_secs_f64(most.max(0.0)) + GRACE));
-    let command = Ibeam::new(ground.program(), &ground.workspace).args(args).guard(guard);
+    let command = Ibeam::new(fixture.program(), &fixture.workspace).args(args).guard(guard);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
     let command =
         environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value));
     match &case.cwd {
         Some(cwd) => {
-            let start = ground.start(Some(cwd)).display().to_string().replace('\'', "'\\''");
+            let start = fixture.start(Some(cwd)).display().to_string().replace('\'', "'\\''");
             command.after(&format!("cd -- '{start}' || exit 99"))
         }
         None => command,
     }
 }
 
-fn traces(effects: &[Effect]) -> BTreeMap<PathBuf, Trace> {
+fn snapshots(effects: &[Effect]) -> BTreeMap<PathBuf, FileSnapshot> {
     let paths = effects.iter().flat_map(Effect::paths);
-    paths.map(|path| (path.clone(), Trace::of(&path))).collect()
+    paths.map(|path| (path.clone(), FileSnapshot::take(&path))).collect()
 }
 
 /// What a case made on the machine itself, which the next one must not find.
-fn take_away(evidence: &Evidence, ground: &Path) {
-    for (path, trace) in &evidence.after {
-        let ours = path.starts_with(ground) || path.starts_with("/tmp");
-        if !ours && trace.exists() && evidence.before(path).is_some_and(|before| !before.exists()) {
+fn remove_leftovers(evidence: &Evidence, fixture: &Path) {
+    for (path, snapshot) in &evidence.after {
+        let is_cleaned_up = path.starts_with(fixture) || path.starts_with("/tmp");
+        if !is_cleaned_up && snapshot.exists() && evidence.before(path).is_some_and(|before| !before.exists())
+        {
             // Whoever cannot has not made it.
             let _gone = std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
         }
     }
 }
 
-fn transcript(case: &Case, arranged: &Arranged, evidence: &Evidence) -> String {
+fn transcript(case: &Case, run_setup: &RunSetup, evidence: &Evidence) -> String {
     let mut text =
-        format!("{case:#?}\n\n{arranged:#?}\n\n{}\n\n{:?}\n", evidence.ran.finished, evidence.heard);
+        format!("{case:#?}\n\n{run_setup:#?}\n\n{}\n\n{:?}\n", evidence.first_run.finished, evidence.traffic);
     text.push_str(&format!("\nafter the run:\n{}\n", evidence.printed_after));
-    if let Some(ran) = &evidence.resumed {
-        text.push_str(&format!("\nthe second run:\n{}\n", ran.finished));
+    if let Some(run) = &evidence.resumed {
+        text.push_str(&format!("\nthe second run:\n{}\n", run.finished));
     }
-    for (number, request) in evidence.ran.requests.iter().enumerate() {
+    for (number, request) in evidence.first_run.requests.iter().enumerate() {
         let messages = serde_json::to_string_pretty(&request.get("messages")).unwrap_or_default();
         text.push_str(&format!("\nrequest {number}:\n{messages}\n"));
     }

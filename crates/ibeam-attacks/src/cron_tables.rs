@@ -31,13 +31,13 @@ pub(crate) fn tables() -> impl Iterator<Item = PathBuf> {
 ///
 /// # Errors
 /// Where a mount is refused; the tables of this system are then in reach.
-pub(crate) fn cover(stage: &Path) -> io::Result<()> {
+pub(crate) fn mask(mount_point: &Path) -> io::Result<()> {
     for table in tables() {
         let Ok(metadata) = fs::metadata(&table) else { continue };
         if metadata.is_dir() {
             mount("cron", &table, "tmpfs", MountFlags::empty(), c"size=1m,mode=755")?;
         } else {
-            let copy = stage.join(table.file_name().unwrap_or_default());
+            let copy = mount_point.join(table.file_name().unwrap_or_default());
             fs::copy(&table, &copy)?;
             mount_bind(&copy, &table)?;
         }

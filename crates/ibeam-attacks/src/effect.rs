@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::cron_tables;
 use crate::evidence::Evidence;
-use crate::run_result::Ran;
+use crate::run_result::RunResult;
 
 /// One effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Effect {
     Datagram,
     UnixConnection,
     /// A process with these words on its command line outlived the run.
-    Alive(String),
+    ProcessAlive(String),
     /// The command printed this.
     Stdout(String),
     ExitedWithZero,
@@ -73,19 +73,20 @@ impl Effect {
         if let Some(plain) = plain {
             return Ok(plain);
         }
-        let (kind, of) = word.split_once(':').filter(|(_, of)| !of.is_empty()).ok_or_else(unknown)?;
-        let path = || Some(PathBuf::from(of)).filter(|path| path.is_absolute()).ok_or_else(unknown);
+        let (kind, argument) =
+            word.split_once(':').filter(|(_, argument)| !argument.is_empty()).ok_or_else(unknown)?;
+        let path = || Some(PathBuf::from(argument)).filter(|path| path.is_absolute()).ok_or_else(unknown);
         match kind {
             "exists" => Ok(Self::Exists(path()?)),
             "changed" => Ok(Self::Changed(path()?)),
             "mode" => Ok(Self::Mode(path()?)),
             "mtime" => Ok(Self::ModifiedAt(path()?)),
             "xattr" => Ok(Self::Attributes(path()?)),
-            "ran" => Ok(Self::Executed(of.to_owned())),
-            "alive" => Ok(Self::Alive(of.to_owned())),
-            "stdout" => Ok(Self::Stdout(of.to_owned())),
+            "ran" => Ok(Self::Executed(argument.to_owned())),
+            "alive" => Ok(Self::ProcessAlive(argument.to_owned())),
+            "stdout" => Ok(Self::Stdout(argument.to_owned())),
             "bytes" => {
-                let (path, hex) = of.rsplit_once('=').ok_or_else(unknown)?;
+                let (path, hex) = argument.rsplit_once('=').ok_or_else(unknown)?;
                 let bytes = from_hex(hex).filter(|_| path.starts_with('/')).ok_or_else(unknown)?;
                 Ok(Self::Bytes(path.into(), bytes))
             }
@@ -108,7 +109,7 @@ impl Effect {
             | Self::Connection
             | Self::Datagram
             | Self::UnixConnection
-            | Self::Alive(_)
+            | Self::ProcessAlive(_)
             | Self::Stdout(_)
             | Self::ExitedWithZero
             | Self::McpCalled
@@ -123,9 +124,9 @@ impl Effect {
     }
 
     /// Whether the evidence has it.
-    pub(crate) fn is_in(&self, evidence: &Evidence) -> bool {
-        let differs = |path: &PathBuf, told: fn(&super::file_snapshot::Trace) -> String| {
-            evidence.before(path).map(told) != evidence.after(path).map(told)
+    pub(crate) fn is_contained_in(&self, evidence: &Evidence) -> bool {
+        let differs = |path: &PathBuf, aspect: fn(&super::file_snapshot::FileSnapshot) -> String| {
+            evidence.before(path).map(aspect) != evidence.after(path).map(aspect)
         };
         match self {
             Self::Exists(path) => evidence.after(path).is_some_and(|trace| trace.exists()),
@@ -136,23 +137,23 @@ impl Effect {
             Self::Bytes(path, bytes) => std::fs::read(path).is_ok_and(|found| found == *bytes),
             Self::Leak => evidence.leaks(),
             Self::LeakInJournal => evidence.leaks_into_journal(),
-            Self::Connection => evidence.heard.connections > 0,
-            Self::Datagram => evidence.heard.datagrams > 0,
-            Self::UnixConnection => evidence.heard.unix_connections > 0,
-            Self::Alive(words) => evidence.alive.contains(words),
-            Self::Stdout(text) => evidence.calls().any(|call| call.printed().contains(text)),
+            Self::Connection => evidence.traffic.connections > 0,
+            Self::Datagram => evidence.traffic.datagrams > 0,
+            Self::UnixConnection => evidence.traffic.unix_connections > 0,
+            Self::ProcessAlive(words) => evidence.survivors.contains(words),
+            Self::Stdout(text) => evidence.calls().any(|call| call.output().contains(text)),
             Self::ExitedWithZero => {
                 let mut calls = evidence.calls().peekable();
                 calls.peek().is_some() && calls.all(|call| call.exit_code() == Some(0))
             }
             Self::McpCalled => evidence.mcp_called,
-            Self::AgentDied => evidence.runs().any(|ran| !ran.came_to_its_result()),
+            Self::AgentDied => evidence.runs().any(|run| !run.is_complete()),
             Self::JournalLost => {
-                evidence.journal.lost_something(evidence.runs().map(|ran| ran.completed().len()).sum())
+                evidence.journal.lost_something(evidence.runs().map(|run| run.completed().len()).sum())
             }
-            Self::TerminalInput => evidence.typed,
-            Self::ExtraResult => evidence.runs().any(Ran::has_extra_result),
-            Self::AgentTraced => evidence.traced,
+            Self::TerminalInput => evidence.has_terminal_input,
+            Self::ExtraResult => evidence.runs().any(RunResult::has_extra_result),
+            Self::AgentTraced => evidence.was_traced,
             Self::CronChanged => cron_tables::tables().any(|table| differs(&table, |trace| trace.content())),
             Self::Executed(words) => {
                 evidence.calls().any(|call| call.was_executed() && call.command().contains(words))
@@ -160,7 +161,7 @@ impl Effect {
             Self::RawEscape => {
                 let is_sent = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
                 let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-                evidence.runs().any(|ran| ran.finished.stdout.contains(is_sent))
+                evidence.runs().any(|run| run.finished.stdout.contains(is_sent))
                     || evidence.printed_after.contains(|c| is_sent(c) || turns(c))
             }
         }

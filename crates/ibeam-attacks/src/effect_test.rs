@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::canary::Canary;
-use crate::file_snapshot::Trace;
+use crate::file_snapshot::FileSnapshot;
 use crate::journal::Journal;
-use crate::listener::Heard;
-use crate::run_result::Ran;
+use crate::listener::ReceivedTraffic;
+use crate::run_result::RunResult;
 
 /// A run of one call that left nothing.
 pub(crate) fn quiet(result: Value) -> Evidence {
@@ -32,16 +32,16 @@ pub(crate) fn quiet(result: Value) -> Evidence {
         elapsed: Duration::from_secs(1),
     };
     Evidence {
-        ran: Ran { finished, requests: vec![json!({"messages": []})] },
+        first_run: RunResult { finished, requests: vec![json!({"messages": []})] },
         resumed: None,
         printed_after: String::new(),
-        traced: false,
+        was_traced: false,
         journal: Journal::default(),
-        heard: Heard::default(),
+        traffic: ReceivedTraffic::default(),
         canary: Canary::new(Vec::new()),
-        alive: Vec::new(),
+        survivors: Vec::new(),
         mcp_called: false,
-        typed: false,
+        has_terminal_input: false,
         before: BTreeMap::new(),
         after: BTreeMap::new(),
         steps: 0,
@@ -58,9 +58,9 @@ fn check(word: &str, happen: impl FnOnce(&mut Evidence)) {
     let effect = Effect::parse(word).unwrap();
     let mut evidence = succeeded("");
     evidence.journal = sound_journal();
-    assert!(!effect.is_in(&evidence), "{word} without cause");
+    assert!(!effect.is_contained_in(&evidence), "{word} without cause");
     happen(&mut evidence);
-    assert!(effect.is_in(&evidence), "{word} is not noticed");
+    assert!(effect.is_contained_in(&evidence), "{word} is not noticed");
 }
 
 /// A journal with everything that a quiet run has printed.
@@ -89,13 +89,13 @@ fn check_file(kind: &str, change: impl FnOnce(&std::path::Path)) {
         std::fs::write(&path, "original").unwrap();
     }
     let effect = Effect::parse(&format!("{kind}:{}", path.display())).unwrap();
-    let traces = || BTreeMap::from([(path.clone(), Trace::of(&path))]);
+    let snapshots = || BTreeMap::from([(path.clone(), FileSnapshot::take(&path))]);
     let mut evidence = succeeded("");
-    (evidence.before, evidence.after) = (traces(), traces());
-    assert!(!effect.is_in(&evidence), "{kind} without cause");
+    (evidence.before, evidence.after) = (snapshots(), snapshots());
+    assert!(!effect.is_contained_in(&evidence), "{kind} without cause");
     change(&path);
-    evidence.after = traces();
-    assert!(effect.is_in(&evidence), "{kind} is not noticed");
+    evidence.after = snapshots();
+    assert!(effect.is_contained_in(&evidence), "{kind} is not noticed");
 }
 
 #[test]
@@ -126,7 +126,9 @@ fn bytes_are_those_and_no_others() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "a\r\nB").unwrap();
     let has = |hex: &str| {
-        Effect::parse(&format!("bytes:{}={hex}", file.path().display())).unwrap().is_in(&succeeded(""))
+        Effect::parse(&format!("bytes:{}={hex}", file.path().display()))
+            .unwrap()
+            .is_contained_in(&succeeded(""))
     };
     assert!(has("610d0a42"));
     assert!(!has("610a42"));
@@ -134,54 +136,54 @@ fn bytes_are_those_and_no_others() {
 
 #[test]
 fn leaks_are_noticed_wherever_they_go() {
-    let told = || json!({"messages": [{"content": "SECRET-CANARY"}]});
-    check("leak", |evidence| evidence.ran.requests.push(told()));
-    check("leak", |evidence| evidence.ran.finished.stdout.push_str("TOKEN=SECRET-CANARY\n"));
-    check("leak", |evidence| evidence.ran.finished.stderr.push_str("TOKEN=SECRET-CANARY\n"));
+    let payload = || json!({"messages": [{"content": "SECRET-CANARY"}]});
+    check("leak", |evidence| evidence.first_run.requests.push(payload()));
+    check("leak", |evidence| evidence.first_run.finished.stdout.push_str("TOKEN=SECRET-CANARY\n"));
+    check("leak", |evidence| evidence.first_run.finished.stderr.push_str("TOKEN=SECRET-CANARY\n"));
     check("leak", |evidence| evidence.journal = journal(&[json!({"text": "SECRET-CANARY"})]));
-    check("leak", |evidence| evidence.heard.names.push("5345435245542d43.example.invalid".to_owned()));
+    check("leak", |evidence| evidence.traffic.names.push("5345435245542d43.example.invalid".to_owned()));
     check("leak_in_journal", |evidence| evidence.journal = journal(&[json!({"text": "SECRET-CANARY"})]));
 }
 
 #[test]
 fn whoever_connects_is_noticed() {
-    check("conn", |evidence| evidence.heard.connections = 1);
-    check("conn_udp", |evidence| evidence.heard.datagrams = 1);
-    check("conn_unix", |evidence| evidence.heard.unix_connections = 1);
+    check("conn", |evidence| evidence.traffic.connections = 1);
+    check("conn_udp", |evidence| evidence.traffic.datagrams = 1);
+    check("conn_unix", |evidence| evidence.traffic.unix_connections = 1);
 }
 
 #[test]
 fn what_a_command_printed_is_noticed() {
-    check("stdout:MARK", |evidence| evidence.ran = succeeded("a MARK b").ran);
+    check("stdout:MARK", |evidence| evidence.first_run = succeeded("a MARK b").first_run);
     let failed = json!({"failure": {"command": "ls", "stdout": "", "stderr": "To file:///", "exitCode": 1}});
-    check("stdout:To file", |evidence| evidence.ran = quiet(failed).ran);
+    check("stdout:To file", |evidence| evidence.first_run = quiet(failed).first_run);
     let rejected = json!({"rejected": {"reason": "no MARK may be printed"}});
-    assert!(!Effect::Stdout("MARK".to_owned()).is_in(&quiet(rejected)));
+    assert!(!Effect::Stdout("MARK".to_owned()).is_contained_in(&quiet(rejected)));
 }
 
 #[test]
 fn an_exit_code_of_zero_is_told_from_others() {
     let failed = json!({"failure": {"stdout": "", "stderr": "", "exitCode": 1}});
-    assert!(Effect::ExitedWithZero.is_in(&succeeded("")));
-    assert!(!Effect::ExitedWithZero.is_in(&quiet(failed)));
-    assert!(!Effect::ExitedWithZero.is_in(&quiet(json!({"rejected": {"reason": ""}}))));
+    assert!(Effect::ExitedWithZero.is_contained_in(&succeeded("")));
+    assert!(!Effect::ExitedWithZero.is_contained_in(&quiet(failed)));
+    assert!(!Effect::ExitedWithZero.is_contained_in(&quiet(json!({"rejected": {"reason": ""}}))));
 }
 
 #[test]
 fn what_happens_around_the_run_is_noticed() {
-    check("alive:sleep 7791", |evidence| evidence.alive.push("sleep 7791".to_owned()));
+    check("alive:sleep 7791", |evidence| evidence.survivors.push("sleep 7791".to_owned()));
     check("mcp_called", |evidence| evidence.mcp_called = true);
-    check("tty_injected", |evidence| evidence.typed = true);
+    check("tty_injected", |evidence| evidence.has_terminal_input = true);
 }
 
 #[test]
 fn a_program_that_died_is_noticed() {
     check("agent_died", |evidence| {
-        evidence.ran.finished.code = None;
-        evidence.ran.finished.signal = Some(9);
+        evidence.first_run.finished.code = None;
+        evidence.first_run.finished.signal = Some(9);
     });
-    check("agent_died", |evidence| evidence.ran.finished.code = Some(101));
-    check("agent_died", |evidence| evidence.ran.finished.stdout = "{\"type\":\"system\"}\n".to_owned());
+    check("agent_died", |evidence| evidence.first_run.finished.code = Some(101));
+    check("agent_died", |evidence| evidence.first_run.finished.stdout = "{\"type\":\"system\"}\n".to_owned());
 }
 
 #[test]
@@ -204,31 +206,32 @@ fn a_journal_with_less_than_was_printed_is_noticed() {
 fn a_second_result_is_noticed() {
     check("extra_result_event", |evidence| {
         evidence
-            .ran
+            .first_run
             .finished
             .stdout
             .push_str("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false}\n");
     });
-    check("extra_result_event", |evidence| evidence.ran.finished.stdout.push_str("{broken\n"));
+    check("extra_result_event", |evidence| evidence.first_run.finished.stdout.push_str("{broken\n"));
 }
 
 #[test]
 fn what_the_second_run_does_counts() {
     let dead = || {
-        let mut ran = succeeded("").ran;
-        ran.finished.code = Some(101);
-        ran
+        let mut run = succeeded("").first_run;
+        run.finished.code = Some(101);
+        run
     };
     check("agent_died", |evidence| evidence.resumed = Some(dead()));
-    check("stdout:MARK", |evidence| evidence.resumed = Some(succeeded("a MARK b").ran));
-    let told = || Ran { requests: vec![json!({"messages": ["SECRET-CANARY"]})], ..succeeded("").ran };
-    check("leak", |evidence| evidence.resumed = Some(told()));
-    check("journal_lost", |evidence| evidence.resumed = Some(succeeded("").ran));
+    check("stdout:MARK", |evidence| evidence.resumed = Some(succeeded("a MARK b").first_run));
+    let payload =
+        || RunResult { requests: vec![json!({"messages": ["SECRET-CANARY"]})], ..succeeded("").first_run };
+    check("leak", |evidence| evidence.resumed = Some(payload()));
+    check("journal_lost", |evidence| evidence.resumed = Some(succeeded("").first_run));
 }
 
 #[test]
 fn a_tracer_is_noticed() {
-    check("agent_traced", |evidence| evidence.traced = true);
+    check("agent_traced", |evidence| evidence.was_traced = true);
 }
 
 #[test]
@@ -236,7 +239,7 @@ fn a_changed_table_of_cron_is_noticed() {
     let effect = Effect::parse("cron_changed").unwrap();
     assert!(effect.paths().contains(&PathBuf::from("/etc/crontab")));
     let top = tempfile::tempdir().unwrap();
-    let table = || BTreeMap::from([(PathBuf::from("/var/spool/cron"), Trace::of(top.path()))]);
+    let table = || BTreeMap::from([(PathBuf::from("/var/spool/cron"), FileSnapshot::take(top.path()))]);
     check("cron_changed", |evidence| {
         evidence.before = table();
         std::fs::write(top.path().join("user"), "* * * * * evil\n").unwrap();
@@ -246,25 +249,25 @@ fn a_changed_table_of_cron_is_noticed() {
 
 #[test]
 fn a_call_that_was_executed_is_told_from_one_that_was_not() {
-    let ran = |result: Value| Effect::parse("ran").unwrap().is_in(&quiet(result));
-    assert!(ran(json!({"success": {"exitCode": 0}})));
-    assert!(ran(json!({"failure": {"exitCode": 1}})));
-    assert!(!ran(json!({"rejected": {"reason": ""}})));
-    assert!(!ran(json!({"error": {"errorMessage": ""}})));
-    assert!(Effect::parse("ran:ls").unwrap().is_in(&succeeded("")));
-    assert!(!Effect::parse("ran:rm").unwrap().is_in(&succeeded("")));
+    let is_executed = |result: Value| Effect::parse("ran").unwrap().is_contained_in(&quiet(result));
+    assert!(is_executed(json!({"success": {"exitCode": 0}})));
+    assert!(is_executed(json!({"failure": {"exitCode": 1}})));
+    assert!(!is_executed(json!({"rejected": {"reason": ""}})));
+    assert!(!is_executed(json!({"error": {"errorMessage": ""}})));
+    assert!(Effect::parse("ran:ls").unwrap().is_contained_in(&succeeded("")));
+    assert!(!Effect::parse("ran:rm").unwrap().is_contained_in(&succeeded("")));
 }
 
 #[test]
 fn what_a_terminal_obeys_is_noticed() {
-    check("stdout_raw_esc", |evidence| evidence.ran.finished.stdout.push_str("\u{1b}[31m\n"));
+    check("stdout_raw_esc", |evidence| evidence.first_run.finished.stdout.push_str("\u{1b}[31m\n"));
     for sent in ["\u{1b}]0;x", "\u{9b}31m", "\u{7}", "\u{202e}", "\u{2066}"] {
         check("stdout_raw_esc", |evidence| evidence.printed_after.push_str(sent));
     }
     let mut shown = succeeded("");
-    shown.ran.finished.stdout.push_str("a\tb \\u001b[31m é\r\n");
+    shown.first_run.finished.stdout.push_str("a\tb \\u001b[31m é\r\n");
     shown.printed_after.push_str("a\tb \\u{1b}[31m é\n");
-    assert!(!Effect::RawEscape.is_in(&shown));
+    assert!(!Effect::RawEscape.is_contained_in(&shown));
 }
 
 #[test]

@@ -9,18 +9,18 @@ use std::path::Path;
 
 /// A file, a directory with all below it, a link, or nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Trace {
-    Nothing,
-    Something { content: String, mode: u32, modified_at: (i64, i64), attributes: BTreeMap<Vec<u8>, Vec<u8>> },
+pub(crate) enum FileSnapshot {
+    Missing,
+    Present { content: String, mode: u32, modified_at: (i64, i64), attributes: BTreeMap<Vec<u8>, Vec<u8>> },
 }
 
-impl Trace {
+impl FileSnapshot {
     /// Looks at a path; its last name is not followed where it is a link.
-    pub(crate) fn of(path: &Path) -> Self {
-        let Ok(metadata) = fs::symlink_metadata(path) else { return Self::Nothing };
+    pub(crate) fn take(path: &Path) -> Self {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Self::Missing };
         let mut hasher = DefaultHasher::new();
         hash(path, &metadata, &mut hasher);
-        Self::Something {
+        Self::Present {
             content: format!("{:016x}", hasher.finish()),
             mode: metadata.mode(),
             modified_at: (metadata.mtime(), metadata.mtime_nsec()),
@@ -29,35 +29,35 @@ impl Trace {
     }
 
     pub(crate) fn exists(&self) -> bool {
-        *self != Self::Nothing
+        *self != Self::Missing
     }
 
     /// What is in it; of a directory also the names and modes of what is below.
     pub(crate) fn content(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
-            Self::Something { content, .. } => content.clone(),
+            Self::Missing => String::new(),
+            Self::Present { content, .. } => content.clone(),
         }
     }
 
     pub(crate) fn mode(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
-            Self::Something { mode, .. } => format!("{mode:o}"),
+            Self::Missing => String::new(),
+            Self::Present { mode, .. } => format!("{mode:o}"),
         }
     }
 
     pub(crate) fn modified_at(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
-            Self::Something { modified_at, .. } => format!("{modified_at:?}"),
+            Self::Missing => String::new(),
+            Self::Present { modified_at, .. } => format!("{modified_at:?}"),
         }
     }
 
     pub(crate) fn attributes(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
-            Self::Something { attributes, .. } => format!("{attributes:?}"),
+            Self::Missing => String::new(),
+            Self::Present { attributes, .. } => format!("{attributes:?}"),
         }
     }
 }
@@ -104,32 +104,35 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(change: impl FnOnce(&Path), told: fn(&Trace) -> String) {
+    fn check(change: impl FnOnce(&Path), aspect: fn(&FileSnapshot) -> String) {
         let top = tempfile::tempdir().unwrap();
         let file = top.path().join("d/victim");
         fs::create_dir(top.path().join("d")).unwrap();
         fs::write(&file, "original").unwrap();
-        let before = Trace::of(&file);
-        assert_eq!(told(&before), told(&Trace::of(&file)));
+        let before = FileSnapshot::take(&file);
+        assert_eq!(aspect(&before), aspect(&FileSnapshot::take(&file)));
         change(&file);
-        assert_ne!(told(&before), told(&Trace::of(&file)));
+        assert_ne!(aspect(&before), aspect(&FileSnapshot::take(&file)));
     }
 
     #[test]
     fn each_change_leaves_a_trace() {
-        check(|file| fs::write(file, "originaL").unwrap(), Trace::content);
-        check(|file| fs::remove_file(file).unwrap(), Trace::content);
+        check(|file| fs::write(file, "originaL").unwrap(), FileSnapshot::content);
+        check(|file| fs::remove_file(file).unwrap(), FileSnapshot::content);
         check(
             |file| {
                 fs::remove_file(file).unwrap();
                 symlink("elsewhere", file).unwrap();
             },
-            Trace::content,
+            FileSnapshot::content,
         );
-        check(|file| fs::set_permissions(file, fs::Permissions::from_mode(0o4755)).unwrap(), Trace::mode);
+        check(
+            |file| fs::set_permissions(file, fs::Permissions::from_mode(0o4755)).unwrap(),
+            FileSnapshot::mode,
+        );
         check(
             |file| fs::File::open(file).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap(),
-            Trace::modified_at,
+            FileSnapshot::modified_at,
         );
     }
 
@@ -137,20 +140,20 @@ mod tests {
     fn a_directory_changes_with_what_is_below_it() {
         let top = tempfile::tempdir().unwrap();
         fs::create_dir(top.path().join("d")).unwrap();
-        let before = Trace::of(top.path());
+        let before = FileSnapshot::take(top.path());
         fs::write(top.path().join("d/f"), "").unwrap();
-        assert_ne!(before.content(), Trace::of(top.path()).content());
+        assert_ne!(before.content(), FileSnapshot::take(top.path()).content());
     }
 
     #[test]
     fn an_attribute_leaves_a_trace() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let before = Trace::of(file.path());
+        let before = FileSnapshot::take(file.path());
         let flags = rustix::fs::XattrFlags::empty();
         if let Err(error) = rustix::fs::setxattr(file.path(), "user.x", b"y", flags) {
             eprintln!("SKIP: no extended attributes in the directory for temporary files: {error}");
             return;
         }
-        assert_ne!(before.attributes(), Trace::of(file.path()).attributes());
+        assert_ne!(before.attributes(), FileSnapshot::take(file.path()).attributes());
     }
 }

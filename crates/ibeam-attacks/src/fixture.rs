@@ -10,10 +10,10 @@ use ibeam_testkit::Workspace;
 use serde_json::Value;
 
 use crate::canary::CANARY;
-use crate::user::{SYSTEM_PATH, Who};
+use crate::user::{SYSTEM_PATH, User};
 
 /// Made as the user whom the case is run as, in an empty workspace.
-const LAY_OUT: &str = r#"
+const CREATE_SCRIPT: &str = r#"
 set -e
 mkdir src
 printf '# Sample\n\nhello, world\nRun `make install` to install it.\n' > README.md
@@ -35,31 +35,31 @@ printf '# bashrc\n' > "$HOME/.bashrc"
 "#;
 
 /// The place, gone at the end.
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     pub(crate) workspace: Workspace,
-    pub(crate) who: Who,
+    pub(crate) user: User,
     program: PathBuf,
-    programs_of_tests: PathBuf,
+    test_programs: PathBuf,
     port: u16,
 }
 
-impl Ground {
+impl Fixture {
     /// Lays everything out. `port` is the listener's.
-    pub(crate) fn lay_out(who: Who, program: &Path, programs_of_tests: &Path, port: u16) -> io::Result<Self> {
+    pub(crate) fn create(user: User, program: &Path, test_programs: &Path, port: u16) -> io::Result<Self> {
         let workspace = Workspace::new();
-        let ground = Self {
+        let fixture = Self {
             workspace,
-            who,
+            user,
             program: program.to_owned(),
-            programs_of_tests: programs_of_tests.to_owned(),
+            test_programs: test_programs.to_owned(),
             port,
         };
-        let (user, group) = who.owner();
-        for path in [ground.top(), ground.workspace.path(), ground.workspace.home()] {
-            rustix::fs::chown(path, Some(user), Some(group))?;
+        let (uid, gid) = user.owner();
+        for path in [fixture.top(), fixture.workspace.path(), fixture.workspace.home()] {
+            rustix::fs::chown(path, Some(uid), Some(gid))?;
         }
-        ground.shell(LAY_OUT)?;
-        Ok(ground)
+        fixture.shell(CREATE_SCRIPT)?;
+        Ok(fixture)
     }
 
     /// The directory that holds all of it.
@@ -77,14 +77,14 @@ impl Ground {
     }
 
     /// Puts a copy of the program in place of the program itself, for a case that attacks it.
-    pub(crate) fn expose_program(&mut self) -> io::Result<()> {
+    pub(crate) fn copy_program(&mut self) -> io::Result<()> {
         let directory = self.top().join("bin");
         std::fs::create_dir(&directory)?;
         let copy = directory.join("ibeam");
         std::fs::copy(&self.program, &copy)?;
         std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
-        self.give(&directory)?;
-        self.give(&copy)?;
+        self.chown_to_user(&directory)?;
+        self.chown_to_user(&copy)?;
         self.program = copy;
         Ok(())
     }
@@ -101,16 +101,16 @@ impl Ground {
         missing.reverse();
         for parent in missing {
             std::fs::create_dir(parent)?;
-            self.give(parent)?;
+            self.chown_to_user(parent)?;
         }
         std::fs::write(path, text)?;
-        self.give(path)
+        self.chown_to_user(path)
     }
 
     /// Makes a file the user's own.
-    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
-        let (user, group) = self.who.owner();
-        Ok(rustix::fs::chown(path, Some(user), Some(group))?)
+    pub(crate) fn chown_to_user(&self, path: &Path) -> io::Result<()> {
+        let (uid, gid) = self.user.owner();
+        Ok(rustix::fs::chown(path, Some(uid), Some(gid))?)
     }
 
     /// Runs lines of bash in the workspace as the user.
@@ -136,7 +136,7 @@ impl Ground {
 
     /// The words that run lines of bash as the user.
     pub(crate) fn bash(&self, lines: &str) -> Vec<OsString> {
-        let mut words = self.who.launcher();
+        let mut words = self.user.launcher();
         words.extend(["/bin/bash", "-c", lines].map(OsString::from));
         words
     }
@@ -152,7 +152,7 @@ impl Ground {
     }
 
     /// Puts the places of the ground in all text of a case.
-    pub(crate) fn fill(&self, case: &Value) -> Value {
+    pub(crate) fn fill_placeholders(&self, case: &Value) -> Value {
         let text = |path: &Path| path.display().to_string();
         let places = [
             ("{{WS}}", text(self.workspace.path())),
@@ -161,20 +161,20 @@ impl Ground {
             ("{{STATE}}", text(&self.state())),
             ("{{PORT}}", self.port.to_string()),
             ("{{BIN}}", text(&self.program)),
-            ("{{HELPERS}}", text(&self.programs_of_tests)),
+            ("{{HELPERS}}", text(&self.test_programs)),
         ];
         let fill =
             |text: &str| places.iter().fold(text.to_owned(), |text, (name, place)| text.replace(name, place));
-        filled(case, &fill)
+        filled_value(case, &fill)
     }
 }
 
-fn filled(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
+fn filled_value(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(fill(text)),
-        Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
+        Value::Array(items) => items.iter().map(|item| filled_value(item, fill)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, field)| (fill(name), filled(field, fill))).collect()
+            fields.iter().map(|(name, field)| (fill(name), filled_value(field, fill))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
@@ -188,12 +188,12 @@ mod tests {
 
     #[test]
     fn places_stand_wherever_their_names_stood() {
-        let ground = Ground::lay_out(Who::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap();
+        let fixture = Fixture::create(User::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap();
         let case = json!({"a": ["{{PORT}} {{BIN}}"], "{{HELPERS}}": {"b": "{{OUT}}/x"}, "c": 1});
-        let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": ground.out().join("x")}, "c": 1});
-        assert_eq!(ground.fill(&case), expect);
-        assert_eq!(std::fs::read_to_string(ground.out().join("victim.txt")).unwrap(), "original");
-        assert!(ground.workspace.read(".env").unwrap().contains(CANARY));
-        assert!(ground.shell("exit 3").is_err());
+        let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": fixture.out().join("x")}, "c": 1});
+        assert_eq!(fixture.fill_placeholders(&case), expect);
+        assert_eq!(std::fs::read_to_string(fixture.out().join("victim.txt")).unwrap(), "original");
+        assert!(fixture.workspace.read(".env").unwrap().contains(CANARY));
+        assert!(fixture.shell("exit 3").is_err());
     }
 }

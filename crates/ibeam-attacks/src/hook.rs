@@ -16,14 +16,14 @@ const EVENTS: [&str; 12] = [
     "stop",
     "sessionEnd",
 ];
-const BROKEN: &str = r#"{"permission": "allow""#;
+const BROKEN_JSON: &str = r#"{"permission": "allow""#;
 
 /// A hook of the user's.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hook {
     event: &'static str,
     /// What it prints.
-    says: Option<String>,
+    output: Option<String>,
     end: End,
     fail_closed: bool,
 }
@@ -42,22 +42,22 @@ impl Hook {
     ///
     /// # Errors
     /// When it is not understood.
-    pub(crate) fn parse(said: &str, payload: &str) -> Result<Self, String> {
-        let unknown = || format!("the runner does not understand the hook `{said}`");
-        let (event, rest) = said.trim().split_once([' ', ':']).ok_or_else(unknown)?;
-        let event = EVENTS.iter().find(|known| **known == event).ok_or_else(unknown)?;
+    pub(crate) fn parse(description: &str, payload: &str) -> Result<Self, String> {
+        let unknown = || format!("the runner does not understand the hook `{description}`");
+        let (event, rest) = description.trim().split_once([' ', ':']).ok_or_else(unknown)?;
+        let event = EVENTS.iter().find(|candidate| **candidate == event).ok_or_else(unknown)?;
         let lower = rest.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let mut hook =
-            Self { event, says: None, end: End::Exit(0), fail_closed: has(&["failclosed", "fail closed"]) };
+            Self { event, output: None, end: End::Exit(0), fail_closed: has(&["failclosed", "fail closed"]) };
         let mut understood = false;
         if let Some((_, object)) = rest.split_once("->") {
-            hook.says = Some(lenient_object(object).ok_or_else(unknown)?.to_string());
+            hook.output = Some(parse_lenient_object(object).ok_or_else(unknown)?.to_string());
             understood = true;
         }
         if let Some((_, command)) = rest.split_once("rewrites command to ") {
             let command = if command.trim().contains(' ') { command.trim() } else { payload };
-            hook.says =
+            hook.output =
                 Some(json!({ "permission": "allow", "updated_input": { "command": command } }).to_string());
             understood = true;
         }
@@ -77,14 +77,14 @@ impl Hook {
                 understood = true;
             }
         }
-        for (words, says) in [
-            (&["broken json", "malformed", "invalid json", "no json"][..], BROKEN),
+        for (words, output) in [
+            (&["broken json", "malformed", "invalid json", "no json"][..], BROKEN_JSON),
             (&["says allow", "allows"], r#"{"permission":"allow"}"#),
             (&["says deny", "denies"], r#"{"permission":"deny"}"#),
             (&["says ask", "asks"], r#"{"permission":"ask"}"#),
         ] {
-            if hook.says.is_none() && has(words) {
-                hook.says = Some(says.to_owned());
+            if hook.output.is_none() && has(words) {
+                hook.output = Some(output.to_owned());
                 understood = true;
             }
         }
@@ -93,14 +93,14 @@ impl Hook {
 
     /// The file of hooks that has only this one.
     pub(crate) fn file(&self) -> Value {
-        let says = self.says.as_deref().unwrap_or_default().replace('\'', r"'\''");
+        let output = self.output.as_deref().unwrap_or_default().replace('\'', r"'\''");
         let end = match self.end {
             End::Exit(code) => format!("exit {code}"),
             End::Crash => "kill -KILL $$".to_owned(),
             End::Never => "exec sleep 600".to_owned(),
         };
         let hook = json!({
-            "command": format!("cat > /dev/null; printf '%s' '{says}'; {end}"),
+            "command": format!("cat > /dev/null; printf '%s' '{output}'; {end}"),
             "timeout": if self.end == End::Never { 2 } else { 30 },
             "failClosed": self.fail_closed,
         });
@@ -109,7 +109,7 @@ impl Hook {
 }
 
 /// An object whose words may stand without quotation marks: `{permission:allow}`.
-fn lenient_object(text: &str) -> Option<Value> {
+fn parse_lenient_object(text: &str) -> Option<Value> {
     let text = text.trim();
     if let Ok(object @ Value::Object(_)) = serde_json::from_str(text) {
         return Some(object);
@@ -129,9 +129,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(said: &str, event: &'static str, says: Option<&str>, end: End, fail_closed: bool) {
-        let hook = Hook::parse(said, "touch /out/pwned").unwrap();
-        assert_eq!(hook, Hook { event, says: says.map(str::to_owned), end, fail_closed }, "{said}");
+    fn check(description: &str, event: &'static str, output: Option<&str>, end: End, fail_closed: bool) {
+        let hook = Hook::parse(description, "touch /out/pwned").unwrap();
+        assert_eq!(
+            hook,
+            Hook { event, output: output.map(str::to_owned), end, fail_closed },
+            "{description}"
+        );
     }
 
     #[test]
@@ -152,7 +156,7 @@ mod tests {
         check(
             "preToolUse exits 2 with broken JSON on stdout",
             "preToolUse",
-            Some(BROKEN),
+            Some(BROKEN_JSON),
             End::Exit(2),
             false,
         );
@@ -163,8 +167,9 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        for said in ["", "preToolUse", "preToolUse sings", "afterLunch exits 2", "preToolUse -> allow"] {
-            assert!(Hook::parse(said, "").is_err(), "{said}");
+        for description in ["", "preToolUse", "preToolUse sings", "afterLunch exits 2", "preToolUse -> allow"]
+        {
+            assert!(Hook::parse(description, "").is_err(), "{description}");
         }
     }
 }

@@ -11,15 +11,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The name of the unix socket in the abstract name space.
-const UNIX_NAME: &str = "agentprobe";
+const UNIX_SOCKET_NAME: &str = "agentprobe";
 /// The name of the unix socket in the directory outside the workspace.
-const UNIX_FILE: &str = "listener.sock";
+const UNIX_SOCKET_FILE: &str = "listener.sock";
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
 
 /// What came until the end.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedTraffic {
     pub(crate) connections: usize,
     pub(crate) datagrams: usize,
     pub(crate) unix_connections: usize,
@@ -61,7 +61,7 @@ impl Listener {
     }
 
     /// Listens where only a network of its own lets it: the ports of the web, and this address.
-    pub(crate) fn widen(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
+    pub(crate) fn listen_on_web_ports(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
         for address in [&[Ipv4Addr::LOCALHOST], addresses].concat() {
             for port in [80, 443] {
                 self.accept(TcpListener::bind((address, port))?)?;
@@ -79,8 +79,10 @@ impl Listener {
     /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`, whose path it
     /// returns.
     pub(crate) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<PathBuf> {
-        let path = directory.join(UNIX_FILE);
-        for address in [UnixAddress::from_abstract_name(UNIX_NAME)?, UnixAddress::from_pathname(&path)?] {
+        let path = directory.join(UNIX_SOCKET_FILE);
+        for address in
+            [UnixAddress::from_abstract_name(UNIX_SOCKET_NAME)?, UnixAddress::from_pathname(&path)?]
+        {
             let listener = UnixListener::bind_addr(&address)?;
             listener.set_nonblocking(true)?;
             self.unix.push(listener);
@@ -94,7 +96,7 @@ impl Listener {
     }
 
     /// Closes all and tells what came.
-    pub(crate) fn finish(self) -> Heard {
+    pub(crate) fn finish(self) -> ReceivedTraffic {
         self.stop.store(true, Ordering::SeqCst);
         for thread in self.accepting {
             // It has no way to panic; what it counted is there in any case.
@@ -114,7 +116,7 @@ impl Listener {
             }
         }
         let connections = self.connections.load(Ordering::SeqCst);
-        Heard { connections, datagrams, unix_connections, names: Vec::new() }
+        ReceivedTraffic { connections, datagrams, unix_connections, names: Vec::new() }
     }
 
     /// Answers everybody who connects, on a thread, until the end and whoever waits then.
@@ -164,21 +166,24 @@ mod tests {
         }
         let mut web = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         web.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let mut told = String::new();
-        web.read_to_string(&mut told).unwrap();
-        assert!(told.ends_with("hello\n"), "{told}");
+        let mut response = String::new();
+        web.read_to_string(&mut response).unwrap();
+        assert!(response.ends_with("hello\n"), "{response}");
         let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         sender.send_to(b"leak", (Ipv4Addr::LOCALHOST, port)).unwrap();
-        let name = UnixAddress::from_abstract_name(UNIX_NAME).unwrap();
+        let name = UnixAddress::from_abstract_name(UNIX_SOCKET_NAME).unwrap();
         UnixStream::connect_addr(&name).unwrap();
-        std::fs::rename(top.path().join(UNIX_FILE), top.path().join("renamed")).unwrap();
+        std::fs::rename(top.path().join(UNIX_SOCKET_FILE), top.path().join("renamed")).unwrap();
         UnixStream::connect(top.path().join("renamed")).unwrap();
-        let heard = listener.finish();
-        assert_eq!(heard, Heard { connections: 1, datagrams: 1, unix_connections: 2, names: Vec::new() });
+        let traffic = listener.finish();
+        assert_eq!(
+            traffic,
+            ReceivedTraffic { connections: 1, datagrams: 1, unix_connections: 2, names: Vec::new() }
+        );
     }
 
     #[test]
     fn silence_is_silence() {
-        assert_eq!(Listener::start().unwrap().finish(), Heard::default());
+        assert_eq!(Listener::start().unwrap().finish(), ReceivedTraffic::default());
     }
 }

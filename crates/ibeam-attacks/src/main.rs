@@ -88,7 +88,7 @@ fn run(args: impl Iterator<Item = String>) -> Result<(), AttacksError> {
 fn run_case_on_stdin() -> Result<(), AttacksError> {
     let malformed = |error: serde_json::Error| AttacksError::Malformed(error.to_string());
     let job = serde_json::from_reader(std::io::stdin()).map_err(malformed)?;
-    println!("{}", serde_json::to_string(&case_run::play(&job)).map_err(malformed)?);
+    println!("{}", serde_json::to_string(&case_run::run_case(&job)).map_err(malformed)?);
     Ok(())
 }
 

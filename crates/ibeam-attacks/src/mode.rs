@@ -12,53 +12,53 @@ use crate::case::Case;
 use crate::policy::{Policy, Sandbox};
 
 /// Some attacks go on for minutes after they have done their harm.
-const MILLISECONDS: u64 = 15_000;
+const TIMEOUT_MS: u64 = 15_000;
 
 /// The three ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Way {
+pub(crate) enum Mode {
     /// The program as it is.
-    Whole,
+    Full,
     /// Bash alone: a pass says that the attack does its harm, and that the harm is seen.
     Bare,
     /// The sandbox alone: the command is hidden from the rules.
-    Unfenced,
+    SandboxOnly,
 }
 
-impl Way {
+impl Mode {
     /// Whether a case says something this way. Harm that was never seen cannot be asked for.
-    pub(crate) fn is_for(self, case: &Value) -> bool {
+    pub(crate) fn includes_case(self, case: &Value) -> bool {
         let is = |key: &str, text: &str| case.get(key).and_then(Value::as_str) == Some(text);
         let denied = case.pointer("/policy/deny").and_then(Value::as_array).into_iter().flatten();
         let mut rules_of_files =
             denied.filter_map(Value::as_str).filter(|token| !token.starts_with("Shell("));
         let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
         match self {
-            Self::Whole => true,
+            Self::Full => true,
             Self::Bare => is("live", "verified") && case.get("known_limit").is_none(),
             // What a rule forbids in the workspace the sandbox lets pass without the rule.
-            Self::Unfenced => {
+            Self::SandboxOnly => {
                 let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
                 (is("tool", "shell") || case.get("steps").is_some())
                     && attack
                     && rules_of_files.next().is_none()
-                    && !forbids_in_workspace(case)
+                    && !has_workspace_breach(case)
             }
         }
     }
 
     /// The case as it is played this way.
     pub(crate) fn apply(self, mut case: Case) -> Case {
-        if self != Self::Unfenced {
+        if self != Self::SandboxOnly {
             return case;
         }
         let Policy { env, setup_env, trust, sockets, .. } = case.policy;
         case.policy =
             Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, sockets, ..Policy::default() };
         if case.tool == "shell" {
-            case.be_contained();
+            case.relax_denied();
             hide(&mut case.args);
-            case.args.insert("timeout".to_owned(), MILLISECONDS.into());
+            case.args.insert("timeout".to_owned(), TIMEOUT_MS.into());
         }
         for step in case.steps.iter_mut().filter(|step| step.tool == "shell") {
             hide(&mut step.args);
@@ -79,11 +79,12 @@ fn hide(args: &mut Map<String, Value>) {
 }
 
 /// Whether it forbids something in the workspace that only a rule would keep a command from.
-fn forbids_in_workspace(case: &Value) -> bool {
-    let breaches =
+fn has_workspace_breach(case: &Value) -> bool {
+    let forbidden_effects =
         case.get("breach").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
-    let mut of_rules = breaches.filter(|breach| breach.contains(":{{WS}}/") && !breach.contains("/.git/"));
+    let mut of_rules =
+        forbidden_effects.filter(|breach| breach.contains(":{{WS}}/") && !breach.contains("/.git/"));
     !sandboxed && of_rules.next().is_some()
 }
 
@@ -94,52 +95,52 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(way: Way, case: &Value, said: bool) {
-        assert_eq!(way.is_for(case), said, "{way:?}: {case}");
+    fn check(mode: Mode, case: &Value, included: bool) {
+        assert_eq!(mode.includes_case(case), included, "{mode:?}: {case}");
     }
 
     #[test]
     fn a_way_takes_what_says_something_there() {
         let seen = json!({"tool": "shell", "live": "verified", "expect": "denied", "policy": {"deny": ["Shell(touch)"]}});
-        check(Way::Bare, &seen, true);
-        check(Way::Unfenced, &seen, true);
+        check(Mode::Bare, &seen, true);
+        check(Mode::SandboxOnly, &seen, true);
         let rule = json!({"tool": "shell", "live": "verified", "expect": "denied", "policy": {"deny": ["Read(.env)"]}});
-        check(Way::Bare, &rule, true);
-        check(Way::Unfenced, &rule, false);
+        check(Mode::Bare, &rule, true);
+        check(Mode::SandboxOnly, &rule, false);
         let unseen = json!({"tool": "shell", "live": "not-probed", "expect": "denied", "policy": {}});
-        check(Way::Bare, &unseen, false);
-        check(Way::Unfenced, &unseen, false);
+        check(Mode::Bare, &unseen, false);
+        check(Mode::SandboxOnly, &unseen, false);
         let benign =
             json!({"tool": "shell", "live": "verified", "expect": "allowed", "policy": {"sandbox": "off"}});
-        check(Way::Unfenced, &benign, false);
+        check(Mode::SandboxOnly, &benign, false);
         let boxed = json!({"tool": "shell", "expect": "allowed", "policy": {"sandbox": "on"}});
-        check(Way::Unfenced, &boxed, true);
-        check(Way::Whole, &json!({}), true);
+        check(Mode::SandboxOnly, &boxed, true);
+        check(Mode::Full, &json!({}), true);
     }
 
     #[test]
     fn what_the_sandbox_is_told_stays_where_the_rules_are_left_out() {
         let policy = json!({"sockets": ["/run/a.sock"], "allow": ["Shell(ls)"], "env": {"A": "b"}});
         let line = json!({"id": "x", "tool": "shell", "expect": "allowed", "policy": policy});
-        let policy = Way::Unfenced.apply(Case::parse(&line).unwrap()).policy;
+        let policy = Mode::SandboxOnly.apply(Case::parse(&line).unwrap()).policy;
         assert_eq!((policy.sockets.len(), policy.env.len(), policy.allow.len()), (1, 1, 0));
     }
 
     #[test]
     fn a_hidden_command_is_the_same_command() {
         let line = json!({"id": "x", "tool": "shell", "args": {"command": "echo a"}, "expect": "denied"});
-        let case = Way::Unfenced.apply(Case::parse(&line).unwrap());
+        let case = Mode::SandboxOnly.apply(Case::parse(&line).unwrap());
         let command = case.args["command"].as_str().unwrap();
-        let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
-        assert_eq!(ran.stdout, b"a\n");
+        let output = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
+        assert_eq!(output.stdout, b"a\n");
         assert!(!command.contains("echo a") && case.policy.force);
         let args = json!({"command": "pwd", "workingDirectory": "/usr/lib"});
         let line = json!({"id": "x", "tool": "shell", "args": args, "expect": "denied"});
-        let case = Way::Unfenced.apply(Case::parse(&line).unwrap());
+        let case = Mode::SandboxOnly.apply(Case::parse(&line).unwrap());
         let command = case.args["command"].as_str().unwrap();
-        let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
+        let output = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
         assert_eq!(
-            (ran.stdout.as_slice(), case.args.contains_key("workingDirectory")),
+            (output.stdout.as_slice(), case.args.contains_key("workingDirectory")),
             (&b"/usr/lib\n"[..], false)
         );
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::case::Case;
 
 /// More calls than this do not come in one answer.
-const CALLS_OF_AN_ANSWER: usize = 100;
+const MAX_CALLS_PER_ANSWER: usize = 100;
 /// Last words, should the program ask more often than it must.
 const SPARE_ANSWERS: usize = 8;
 
@@ -28,28 +28,28 @@ pub(crate) fn answers(case: &Case) -> Vec<Answer> {
         );
     } else if !case.is_startup() {
         let (name, args) = call(&case.tool, Value::Object(case.args.clone()));
-        let numbers: Vec<usize> = (0..case.times()).collect();
-        answers.extend(numbers.chunks(CALLS_OF_AN_ANSWER).map(|numbers| {
+        let numbers: Vec<usize> = (0..case.repetitions()).collect();
+        answers.extend(numbers.chunks(MAX_CALLS_PER_ANSWER).map(|numbers| {
             numbers.iter().fold(Answer::new(), |answer, number| {
-                answer.call(&format!("toolu_{number}"), &name, &another(&args, *number))
+                answer.call(&format!("toolu_{number}"), &name, &nth_arguments(&args, *number))
             })
         }));
     }
-    answers.extend(last_words(case));
+    answers.extend(final_answers(case));
     answers
 }
 
 /// The script of the second run on the session.
-pub(crate) fn resumed_answers(case: &Case) -> Vec<Answer> {
+pub(crate) fn answers_of_resumed_run(case: &Case) -> Vec<Answer> {
     let calls = case.resumed().unwrap_or_default().iter().enumerate();
     let calls = calls.map(|(number, step)| {
         let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
         Answer::new().call(&format!("toolu_resumed_{number}"), &name, &args)
     });
-    calls.chain(last_words(case)).collect()
+    calls.chain(final_answers(case)).collect()
 }
 
-fn last_words(case: &Case) -> impl Iterator<Item = Answer> + '_ {
+fn final_answers(case: &Case) -> impl Iterator<Item = Answer> + '_ {
     let say = |_| case.answer().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
     (0..=SPARE_ANSWERS).map(say)
 }
@@ -78,7 +78,7 @@ fn call(tool: &str, args: Value) -> (String, Value) {
 }
 
 /// The arguments of the n-th repetition: a model that makes the very same call again and again is stopped.
-fn another(args: &Value, number: usize) -> Value {
+fn nth_arguments(args: &Value, number: usize) -> Value {
     let mut args = args.clone();
     if let Some(Value::String(text)) = args.get_mut("fileText").filter(|_| number > 0) {
         text.push_str(&format!("\n{number}"));
@@ -135,7 +135,7 @@ mod tests {
         let line = json!({"id": "x", "tool": "ls", "expect": "denied", "resume": {"tool": "shell"}, "answer": ["a", "b"]});
         let case = Case::parse(&line).unwrap();
         assert_eq!(answers(&case).len(), 1 + SPARE_ANSWERS + 1);
-        assert_eq!(resumed_answers(&case).len(), 1 + SPARE_ANSWERS + 1);
+        assert_eq!(answers_of_resumed_run(&case).len(), 1 + SPARE_ANSWERS + 1);
         assert_eq!(case.answer(), ["a", "b"]);
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::name_answers::{Answers, PUBLIC};
+use crate::name_answers::{NameAnswers, PUBLIC};
 
 /// Where it listens; no other name server has this address.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 53);
@@ -24,17 +24,17 @@ pub(crate) struct NameServer {
 
 impl NameServer {
     /// Starts one that gives these answers.
-    pub(crate) fn start(answers: BTreeMap<String, Answers>) -> io::Result<Self> {
+    pub(crate) fn start(answers: BTreeMap<String, NameAnswers>) -> io::Result<Self> {
         let socket = UdpSocket::bind((ADDRESS, PORT))?;
         socket.set_read_timeout(Some(Duration::from_millis(20)))?;
         let stop = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let serve = move || {
-            let mut zone = Zone { answers, asked: BTreeMap::new() };
+            let mut zone = Zone { answers, query_counts: BTreeMap::new() };
             let mut names = Vec::new();
             let mut question = [0; 1500];
             loop {
-                let last = over.load(Ordering::SeqCst);
+                let last = stopped.load(Ordering::SeqCst);
                 while let Ok((length, from)) = socket.recv_from(&mut question) {
                     let question = question.get(..length).unwrap_or_default();
                     let Some((name, answer)) = zone.answer(question) else { continue };
@@ -59,9 +59,9 @@ impl NameServer {
 }
 
 struct Zone {
-    answers: BTreeMap<String, Answers>,
+    answers: BTreeMap<String, NameAnswers>,
     /// How often each name was asked for.
-    asked: BTreeMap<String, usize>,
+    query_counts: BTreeMap<String, usize>,
 }
 
 impl Zone {
@@ -71,13 +71,13 @@ impl Zone {
         const ADDRESS_RECORD: u16 = 1;
         let (name, kind_at) = name(question, HEADER)?;
         let kind = u16::from_be_bytes([*question.get(kind_at)?, *question.get(kind_at + 1)?]);
-        let asked = question.get(HEADER..kind_at + 4)?;
+        let query = question.get(HEADER..kind_at + 4)?;
         let address = (kind == ADDRESS_RECORD).then(|| self.address(&name)).flatten();
-        let known = address.is_some() || self.exists(&name);
+        let is_known = address.is_some() || self.exists(&name);
         let mut answer = question.get(..2)?.to_vec();
-        answer.extend([0x81, if known { 0x80 } else { 0x83 }]);
+        answer.extend([0x81, if is_known { 0x80 } else { 0x83 }]);
         answer.extend([0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
-        answer.extend(asked);
+        answer.extend(query);
         if let Some(address) = address {
             // The name is that of the question; class IN, valid for no time, four bytes.
             answer.extend([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
@@ -91,11 +91,11 @@ impl Zone {
     }
 
     fn address(&mut self, name: &str) -> Option<Ipv4Addr> {
-        let count = self.asked.entry(name.to_owned()).or_default();
+        let count = self.query_counts.entry(name.to_owned()).or_default();
         let question = *count;
         *count += 1;
-        let told = self.answers.get(name).map(|answers| answers.at(question));
-        told.or_else(|| name.ends_with(".test").then_some(PUBLIC))
+        let address = self.answers.get(name).map(|answers| answers.at(question));
+        address.or_else(|| name.ends_with(".test").then_some(PUBLIC))
     }
 }
 
@@ -132,17 +132,17 @@ mod tests {
 
     #[track_caller]
     fn check(zone: &mut Zone, name: &str, kind: u8, code: u8, address: Option<[u8; 4]>) {
-        let (asked, answer) = zone.answer(&question(name, kind)).unwrap();
-        assert_eq!(asked, name.to_lowercase());
+        let (queried, answer) = zone.answer(&question(name, kind)).unwrap();
+        assert_eq!(queried, name.to_lowercase());
         assert_eq!((&answer[..2], answer[3] & 15), (&[0xab, 0xcd][..], code), "{answer:?}");
-        let told = (answer[7] == 1).then(|| answer[answer.len() - 4..].try_into().unwrap());
-        assert_eq!(told, address, "{answer:?}");
+        let answered = (answer[7] == 1).then(|| answer[answer.len() - 4..].try_into().unwrap());
+        assert_eq!(answered, address, "{answer:?}");
     }
 
     #[test]
     fn names_of_test_exist_and_no_other() {
-        let answers = [("a.test".to_owned(), Answers::parse("public, then 127.0.0.1").unwrap())];
-        let mut zone = Zone { answers: answers.into(), asked: BTreeMap::new() };
+        let answers = [("a.test".to_owned(), NameAnswers::parse("public, then 127.0.0.1").unwrap())];
+        let mut zone = Zone { answers: answers.into(), query_counts: BTreeMap::new() };
         check(&mut zone, "Evil.test", 1, 0, Some(PUBLIC.octets()));
         check(&mut zone, "evil.test", 28, 0, None);
         check(&mut zone, "leak.example.invalid", 1, 3, None);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::mode::Way;
-use crate::user::Who;
+use crate::mode::Mode;
+use crate::user::User;
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
@@ -26,10 +26,10 @@ pub(crate) struct Options {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) only: BTreeSet<String>,
     pub(crate) jobs: usize,
-    pub(crate) who: Vec<Who>,
+    pub(crate) users: Vec<User>,
     pub(crate) program: Option<PathBuf>,
     pub(crate) keep: Option<PathBuf>,
-    pub(crate) way: Way,
+    pub(crate) mode: Mode,
     pub(crate) every: usize,
 }
 
@@ -44,10 +44,10 @@ impl Options {
             files: Vec::new(),
             only: BTreeSet::new(),
             jobs: cores.min(4),
-            who: vec![Who::Root, Who::Nobody],
+            users: vec![User::Root, User::Nobody],
             program: None,
             keep: None,
-            way: Way::Whole,
+            mode: Mode::Full,
             every: 1,
         };
         while let Some(word) = words.next() {
@@ -69,13 +69,13 @@ impl Options {
                 "--every" => options.every = number(value()?)?,
                 "--bin" => options.program = Some(value()?.into()),
                 "--keep" => options.keep = Some(value()?.into()),
-                "--bare" => options.way = Way::Bare,
-                "--unfenced" => options.way = Way::Unfenced,
+                "--bare" => options.mode = Mode::Bare,
+                "--unfenced" => options.mode = Mode::SandboxOnly,
                 "--uid" => {
-                    options.who = match value()?.as_str() {
-                        "both" => vec![Who::Root, Who::Nobody],
-                        "root" => vec![Who::Root],
-                        "nobody" => vec![Who::Nobody],
+                    options.users = match value()?.as_str() {
+                        "both" => vec![User::Root, User::Nobody],
+                        "root" => vec![User::Root],
+                        "nobody" => vec![User::Nobody],
                         other => return Err(format!("`{other}` is neither root, nobody nor both")),
                     };
                 }
@@ -87,7 +87,7 @@ impl Options {
     }
 
     /// Whether a case is to be played.
-    pub(crate) fn wants(&self, id: &str) -> bool {
+    pub(crate) fn includes(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|part| id.contains(part.as_str()))
     }
 }
@@ -105,8 +105,8 @@ mod tests {
         let options =
             parse("f.jsonl g.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
         assert_eq!(options.files, [PathBuf::from("f.jsonl"), "g.jsonl".into()]);
-        assert!(options.wants("AT-A001") && options.wants("AT-B002") && !options.wants("AT-A002"));
-        assert_eq!((options.jobs, options.who, options.way), (3, vec![Who::Root], Way::Bare));
+        assert!(options.includes("AT-A001") && options.includes("AT-B002") && !options.includes("AT-A002"));
+        assert_eq!((options.jobs, options.users, options.mode), (3, vec![User::Root], Mode::Bare));
         assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
     }
 

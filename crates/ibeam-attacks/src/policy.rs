@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::name_answers::Answers;
+use crate::name_answers::NameAnswers;
 
 pub(crate) const FIELDS: [&str; 18] = [
     "allow",
@@ -80,7 +80,7 @@ impl Policy {
 
     /// A name whose address changes between two looks at it.
     pub(crate) fn rebinds(&self) -> bool {
-        self.resolve.values().any(|said| Answers::parse(said).is_ok_and(|answers| answers.change()))
+        self.resolve.values().any(|text| NameAnswers::parse(text).is_ok_and(|answers| answers.is_changing()))
     }
 }
 

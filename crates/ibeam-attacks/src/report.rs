@@ -6,27 +6,27 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::case_run::Played;
-use crate::user::Who;
+use crate::case_run::CaseResult;
+use crate::user::User;
 use crate::verdict::Outcome;
 
 /// One case as one user.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ReportLine {
     id: String,
-    who: Who,
+    user: User,
     expect: String,
     /// Why the case cannot hold in full.
     known_limit: Option<String>,
-    played: Played,
+    played: CaseResult,
 }
 
-impl Line {
-    pub(crate) fn new(case: &Value, who: Who, played: Played) -> Self {
+impl ReportLine {
+    pub(crate) fn new(case: &Value, user: User, played: CaseResult) -> Self {
         let text = |key: &str| case.get(key).and_then(Value::as_str).map(str::to_owned);
         Self {
             id: text("id").unwrap_or_else(|| "(a case without an id)".to_owned()),
-            who,
+            user,
             expect: text("expect").unwrap_or_default(),
             known_limit: text("known_limit"),
             played,
@@ -34,25 +34,26 @@ impl Line {
     }
 
     fn place(&self) -> String {
-        format!("{} {}", self.id, self.who.name())
+        format!("{} {}", self.id, self.user.name())
     }
 }
 
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
 impl Report {
-    pub(crate) fn add(&mut self, line: Line) {
+    pub(crate) fn add(&mut self, line: ReportLine) {
         self.lines.push(line);
     }
 
     /// How many failed, without known limits.
     pub(crate) fn failed(&self) -> usize {
-        let failed =
-            |line: &&Line| line.known_limit.is_none() && matches!(line.played.outcome, Outcome::Failed(_));
+        let failed = |line: &&ReportLine| {
+            line.known_limit.is_none() && matches!(line.played.outcome, Outcome::Failed(_))
+        };
         self.lines.iter().filter(failed).count()
     }
 
@@ -63,7 +64,7 @@ impl Report {
         std::fs::create_dir_all(keep)?;
         let kept = self.lines.iter().filter(|line| !line.played.transcript.is_empty());
         for line in kept {
-            let path = keep.join(format!("{}-{}.txt", line.id, line.who.name()));
+            let path = keep.join(format!("{}-{}.txt", line.id, line.user.name()));
             std::fs::write(&path, &line.played.transcript)?;
             println!("kept: {}", path.display());
         }
@@ -72,8 +73,8 @@ impl Report {
 
     /// The lines, the counts last.
     fn text(&self) -> String {
-        let mut lines: Vec<&Line> = self.lines.iter().collect();
-        lines.sort_by_key(|line| (line.id.clone(), line.who));
+        let mut lines: Vec<&ReportLine> = self.lines.iter().collect();
+        lines.sort_by_key(|line| (line.id.clone(), line.user));
         let (mut passed, mut skipped, mut held) = (0, 0, 0);
         let (mut text, mut limits) = (String::new(), Vec::new());
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -85,9 +86,9 @@ impl Report {
                     skipped += 1;
                     reasons.entry(why).or_default().push(line.place());
                 }
-                (Outcome::Failed(wrong), None) => {
-                    let (place, expect, wrong) = (line.place(), &line.expect, wrong.join("; "));
-                    text.push_str(&format!("FAIL {place}: expected {expect}, but {wrong}\n"));
+                (Outcome::Failed(problems), None) => {
+                    let (place, expect, problems) = (line.place(), &line.expect, problems.join("; "));
+                    text.push_str(&format!("FAIL {place}: expected {expect}, but {problems}\n"));
                 }
                 (Outcome::Failed(_), Some(why)) => limits.push(format!("{} ({why})", line.place())),
             }
@@ -115,7 +116,11 @@ mod tests {
         let mut report = Report::default();
         let mut add = |id: &str, known_limit: Option<&str>, outcome: Outcome| {
             let case = json!({"id": id, "expect": "denied", "known_limit": known_limit});
-            report.add(Line::new(&case, Who::Nobody, Played { outcome, transcript: String::new() }));
+            report.add(ReportLine::new(
+                &case,
+                User::Nobody,
+                CaseResult { outcome, transcript: String::new() },
+            ));
         };
         let failed = || Outcome::Failed(vec!["BREACH Leak".to_owned()]);
         add("AT-4", Some("best effort"), failed());

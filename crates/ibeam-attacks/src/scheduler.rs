@@ -9,28 +9,29 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::case_run::{Job, Played};
+use crate::case_run::{CaseResult, Job};
 use crate::options::Options;
-use crate::report::{Line, Report};
-use crate::user::{Who, program};
+use crate::report::{Report, ReportLine};
+use crate::user::{User, program};
 use crate::verdict::Outcome;
 use crate::{AttacksError, RUN_CASE, case_machine, test_programs};
 use ibeam_testkit::build_program;
 
 /// Where the corpora are, and how the names of those begin that are played where none is named.
-const CORPORA: &str = "corpus";
-const ATTACKS: &str = "attacks";
+const CORPUS_DIRECTORY: &str = "corpus";
+const FILE_PREFIX: &str = "attacks";
 /// Where what belongs to all cases is kept, below the directory of builds.
 const SCRATCH: &str = "corpus";
 /// The program that plays a case is ended after so many seconds; the program under test has a shorter guard.
-const PATIENCE: &str = "150";
+const TIMEOUT_SECONDS: &str = "150";
 
 /// Plays the file and reports.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
-    let files = if options.files.is_empty() { all(&root.join(CORPORA))? } else { options.files.clone() };
+    let files =
+        if options.files.is_empty() { all(&root.join(CORPUS_DIRECTORY))? } else { options.files.clone() };
     let cases = read(&files, options)?;
     let scratch = target(root).join(SCRATCH);
-    let programs_of_tests = test_programs::build(&root.join("corpus/helpers"), &scratch)?;
+    let test_programs = test_programs::build(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
         Some(path) => path.clone(),
         None => build_program(root, &[])?,
@@ -44,27 +45,27 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
         copy.canonicalize().map_err(|error| AttacksError::File(copy.display().to_string(), error))
     };
     let binary = copy(&binary, "ibeam")?;
-    let player =
+    let runner =
         std::env::current_exe().map_err(|error| AttacksError::File("this program".to_owned(), error))?;
-    let player = copy(&player, "ibeam-attacks")?;
+    let runner = copy(&runner, "ibeam-attacks")?;
     rustix::fs::chmod(copies.path(), rustix::fs::Mode::from_raw_mode(0o755))
         .map_err(|error| AttacksError::File(copies.path().display().to_string(), error.into()))?;
     let isolation = case_machine::launcher();
     if isolation.is_none() {
         println!("note: no namespaces to be had; cases run on this machine itself, one after the other");
     }
-    let stage =
+    let mount_point =
         tempfile::tempdir().map_err(|error| AttacksError::File("a directory for the cases".into(), error))?;
-    let job = |case: &Value, who: Who| Job {
+    let job = |case: &Value, user: User| Job {
         case: case.clone(),
-        who,
+        user,
         program: binary.clone(),
-        programs_of_tests: programs_of_tests.clone(),
-        stage: isolation.as_ref().map(|_| stage.path().to_owned()),
-        way: options.way,
+        test_programs: test_programs.clone(),
+        mount_point: isolation.as_ref().map(|_| mount_point.path().to_owned()),
+        mode: options.mode,
     };
     let jobs: VecDeque<Job> =
-        cases.iter().flat_map(|case| options.who.iter().map(|who| job(case, *who))).collect();
+        cases.iter().flat_map(|case| options.users.iter().map(|user| job(case, *user))).collect();
     let count = if isolation.is_some() { options.jobs } else { 1 };
     let (queue, report) = (Mutex::new(jobs), Mutex::new(Report::default()));
     std::thread::scope(|scope| {
@@ -73,13 +74,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some(job) = next else { break };
-                    let played = match job.who.unreachable() {
-                        Some(why) => {
-                            Played { outcome: Outcome::Skipped(why.to_owned()), transcript: String::new() }
-                        }
-                        None => play_apart(&player, isolation.as_deref().unwrap_or_default(), &job),
+                    let played = match job.user.unavailable_reason() {
+                        Some(why) => CaseResult {
+                            outcome: Outcome::Skipped(why.to_owned()),
+                            transcript: String::new(),
+                        },
+                        None => run_isolated(&runner, isolation.as_deref().unwrap_or_default(), &job),
                     };
-                    let line = Line::new(&job.case, job.who, played);
+                    let line = ReportLine::new(&job.case, job.user, played);
                     report.lock().unwrap_or_else(PoisonError::into_inner).add(line);
                 }
             });
@@ -99,11 +101,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
 fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
     let entries = std::fs::read_dir(directory)
         .map_err(|error| AttacksError::File(directory.display().to_string(), error))?;
-    let is_meant = |path: &PathBuf| {
+    let is_relevant = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with(ATTACKS) && name.ends_with(".jsonl")
+        name.starts_with(FILE_PREFIX) && name.ends_with(".jsonl")
     };
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_meant).collect();
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_relevant).collect();
     files.sort();
     Ok(files)
 }
@@ -113,7 +115,7 @@ fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
     for file in files {
-        read_one(file, options, &mut cases, &mut ids)?;
+        read_file(file, options, &mut cases, &mut ids)?;
     }
     if cases.is_empty() {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
@@ -122,7 +124,7 @@ fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError
     Ok(cases.into_iter().step_by(options.every).collect())
 }
 
-fn read_one(
+fn read_file(
     file: &Path,
     options: &Options,
     cases: &mut Vec<Value>,
@@ -137,8 +139,8 @@ fn read_one(
         if !ids.insert(text("id").unwrap_or_default().to_owned()) {
             return Err(AttacksError::Malformed(format!("{name}:{}: the id of another case", number + 1)));
         }
-        let wanted = options.wants(text("id").unwrap_or_default());
-        if wanted && options.way.is_for(&case) {
+        let wanted = options.includes(text("id").unwrap_or_default());
+        if wanted && options.mode.includes_case(&case) {
             cases.push(case);
         }
     }
@@ -146,21 +148,22 @@ fn read_one(
 }
 
 /// Plays a case in a process of its own, so that nothing of it stays.
-fn play_apart(player: &Path, isolation: &[OsString], job: &Job) -> Played {
-    let wrong = |why: String| Played { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
-    match play_in_child(player, isolation, job) {
+fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
+    let problems =
+        |why: String| CaseResult { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
+    match run_in_child(runner, isolation, job) {
         Ok((out, err)) => serde_json::from_str(&out)
-            .unwrap_or_else(|_| wrong(format!("the runner: {}", err.trim().replace('\n', " ")))),
-        Err(error) => wrong(format!("the runner: {error}")),
+            .unwrap_or_else(|_| problems(format!("the runner: {}", err.trim().replace('\n', " ")))),
+        Err(error) => problems(format!("the runner: {error}")),
     }
 }
 
-fn play_in_child(player: &Path, isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
+fn run_in_child(runner: &Path, isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
     let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
     let mut child = Command::new(timeout)
-        .args(["--kill-after=5", PATIENCE])
+        .args(["--kill-after=5", TIMEOUT_SECONDS])
         .args(isolation)
-        .arg(player)
+        .arg(runner)
         .arg(RUN_CASE)
         .env_remove("TMPDIR")
         .stdin(Stdio::piped())

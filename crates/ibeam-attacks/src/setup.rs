@@ -9,7 +9,7 @@ use toml::{Table, Value as Toml};
 
 use crate::case::Case;
 use crate::effect::Effect;
-use crate::fixture::Ground;
+use crate::fixture::Fixture;
 use crate::hook::Hook;
 use crate::policy::{Policy, Sandbox};
 use crate::user::{SYSTEM_PATH, find, program};
@@ -22,38 +22,38 @@ const ANY_KEY: &str = "PROVIDER_API_KEY";
 
 /// How a case is started.
 #[derive(Debug)]
-pub(crate) struct Arranged {
+pub(crate) struct RunSetup {
     pub(crate) args: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
     /// Where an MCP server says that it was called.
-    pub(crate) mcp_mark: PathBuf,
+    pub(crate) mcp_marker: PathBuf,
     mcp: Option<(String, Vec<String>)>,
 }
 
-impl Arranged {
+impl RunSetup {
     /// Writes the files and gives the rest. `pins` are the names that the user leads somewhere.
     pub(crate) fn new(
         case: &Case,
-        ground: &Ground,
+        fixture: &Fixture,
         model: &str,
         pins: &[(String, String)],
     ) -> io::Result<Self> {
         let policy = &case.policy;
-        let mut arranged = Self {
+        let mut run_setup = Self {
             args: vec!["-p".into(), case.prompt().into(), "--model".into(), MODEL.into()],
             environment: Vec::new(),
-            mcp_mark: ground.top().join("mcp-called"),
+            mcp_marker: fixture.top().join("mcp-called"),
             mcp: mcp_server(case),
         };
-        let config = ground.workspace.home().join(".config/ibeam/config.toml");
+        let config = fixture.workspace.home().join(".config/ibeam/config.toml");
         let mut permissions = Table::new();
         let in_file = policy.raw.is_some() || policy.chmod.is_some();
         if let Some(raw) = &policy.raw {
-            ground.put(&policy_file(ground), raw)?;
+            fixture.put(&policy_file(fixture), raw)?;
         } else if in_file {
             let permissions = json!({ "allow": policy.allow, "deny": policy.deny });
-            ground.put(
-                &policy_file(ground),
+            fixture.put(
+                &policy_file(fixture),
                 &json!({ "version": 1, "permissions": permissions }).to_string(),
             )?;
         } else if policy.trust.is_some() {
@@ -61,42 +61,42 @@ impl Arranged {
             let lists = [("allow", &policy.allow), ("deny", &policy.deny)];
             permissions.extend(lists.map(|(name, tokens)| (name.to_owned(), list(tokens))));
         } else {
-            arranged.args.extend(policy.allow.iter().map(|token| format!("--allow={token}")));
-            arranged.args.extend(policy.deny.iter().map(|token| format!("--deny={token}")));
+            run_setup.args.extend(policy.allow.iter().map(|token| format!("--allow={token}")));
+            run_setup.args.extend(policy.deny.iter().map(|token| format!("--deny={token}")));
         }
         if !policy.ask.is_empty() {
             permissions.insert("ask".to_owned(), list(&policy.ask));
         }
-        let mut tables = arranged.config(model, pins);
+        let mut tables = run_setup.config(model, pins);
         tables.insert("permissions".to_owned(), permissions.into());
-        ground.put(&config, &tables.to_string())?;
+        fixture.put(&config, &tables.to_string())?;
         if let Some(mode) = &policy.chmod {
-            ground.shell(&format!("chmod {mode} '{}'", policy_file(ground).display()))?;
+            fixture.shell(&format!("chmod {mode} '{}'", policy_file(fixture).display()))?;
         }
-        if let Some(said) = &policy.hook {
+        if let Some(description) = &policy.hook {
             let payload = hook_payload(case);
-            let hook = Hook::parse(said, &payload).map_err(io::Error::other)?;
-            ground.put(&ground.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
+            let hook = Hook::parse(description, &payload).map_err(io::Error::other)?;
+            fixture.put(&fixture.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
         }
-        if arranged.mcp.is_some() {
-            ground.put(&ground.top().join("mcp/server.py"), MCP_SERVER)?;
-            arranged.change_mcp(ground, "one")?;
+        if run_setup.mcp.is_some() {
+            fixture.put(&fixture.top().join("mcp/server.py"), MCP_SERVER)?;
+            run_setup.set_mcp_version(fixture, "one")?;
         }
-        arranged.flags(case);
-        arranged.environment(case);
-        Ok(arranged)
+        run_setup.flags(case);
+        run_setup.environment(case);
+        Ok(run_setup)
     }
 
     /// The tools of the MCP server are described in other words from now on.
-    pub(crate) fn change_mcp(&self, ground: &Ground, version: &str) -> io::Result<()> {
-        ground.put(&ground.top().join("mcp/version"), version)
+    pub(crate) fn set_mcp_version(&self, fixture: &Fixture, version: &str) -> io::Result<()> {
+        fixture.put(&fixture.top().join("mcp/version"), version)
     }
 
     /// The program finds its model at another address from now on.
-    pub(crate) fn lead_to(&self, ground: &Ground, from: &str, to: &str) -> io::Result<()> {
-        let config = ground.workspace.home().join(".config/ibeam/config.toml");
+    pub(crate) fn replace_model_url(&self, fixture: &Fixture, from: &str, to: &str) -> io::Result<()> {
+        let config = fixture.workspace.home().join(".config/ibeam/config.toml");
         let text = std::fs::read_to_string(&config)?;
-        ground.put(&config, &text.replace(from, to))
+        fixture.put(&config, &text.replace(from, to))
     }
 
     fn config(&self, model: &str, pins: &[(String, String)]) -> Table {
@@ -106,9 +106,9 @@ impl Arranged {
         tables
             .insert("providers".into(), Table::from_iter([("anthropic".to_owned(), provider.into())]).into());
         if let Some((name, tools)) = &self.mcp {
-            let directory = self.mcp_mark.with_file_name("mcp");
+            let directory = self.mcp_marker.with_file_name("mcp");
             let python = program("python3").unwrap_or_else(|| "python3".into());
-            let mark = self.mcp_mark.display().to_string();
+            let mark = self.mcp_marker.display().to_string();
             let args = ["server.py".to_owned(), mark].into_iter().chain(tools.iter().cloned());
             let server = Table::from_iter([
                 ("command".to_owned(), python.display().to_string().into()),
@@ -162,7 +162,7 @@ impl Arranged {
 
 /// Whether the call goes for the stdin of the program, which must then have something to lose.
 pub(crate) fn reads_stdin(case: &Case) -> bool {
-    case.own_words()
+    case.own_texts()
         .iter()
         .any(|word| ["/dev/stdin", "/fd/0", "/dev/fd"].iter().any(|place| word.contains(place)))
 }
@@ -175,8 +175,8 @@ pub(crate) fn toolchain() -> Option<String> {
 }
 
 /// The file of the user's that says what is allowed, as a corpus has it.
-fn policy_file(ground: &Ground) -> PathBuf {
-    ground.workspace.home().join(".cursor/cli-config.json")
+fn policy_file(fixture: &Fixture) -> PathBuf {
+    fixture.workspace.home().join(".cursor/cli-config.json")
 }
 
 fn list(texts: &[String]) -> Toml {
@@ -185,9 +185,14 @@ fn list(texts: &[String]) -> Toml {
 
 /// What a hook that rewrites a command makes it do: what the case forbids.
 fn hook_payload(case: &Case) -> String {
-    let word = case.policy.hook.as_deref().and_then(|said| said.rsplit("rewrites command to ").next());
+    let word =
+        case.policy.hook.as_deref().and_then(|description| description.rsplit("rewrites command to ").next());
     let word = word.unwrap_or_default().trim();
-    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
+    let effects = [case.forbidden_effects(), case.expected_effects()]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect::<Vec<_>>();
     let path = effects.iter().find_map(|effect| match effect {
         Effect::Exists(path) | Effect::Changed(path) => Some(path.display().to_string()),
         _ => None,

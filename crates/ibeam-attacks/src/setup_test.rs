@@ -5,63 +5,65 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::user::Who;
+use crate::user::User;
 
 fn case(policy: Value, tool: &str, args: Value) -> Case {
     let line = json!({"id": "x", "policy": policy, "tool": tool, "args": args, "expect": "denied", "breach": ["exists:/out/pwned"]});
     Case::parse(&line).unwrap()
 }
 
-fn arranged(case: &Case) -> (Arranged, Ground) {
-    let ground = Ground::lay_out(Who::Nobody, Path::new("/p/ibeam"), Path::new("/p"), 4711).unwrap();
+fn run_setup(case: &Case) -> (RunSetup, Fixture) {
+    let fixture = Fixture::create(User::Nobody, Path::new("/p/ibeam"), Path::new("/p"), 4711).unwrap();
     let pins = pins(case, false, 4711);
-    (Arranged::new(case, &ground, "http://127.0.0.1:1", &pins).unwrap(), ground)
+    (RunSetup::new(case, &fixture, "http://127.0.0.1:1", &pins).unwrap(), fixture)
 }
 
-fn home(ground: &Ground, path: &str) -> String {
-    std::fs::read_to_string(ground.workspace.home().join(path)).unwrap()
+fn home(fixture: &Fixture, path: &str) -> String {
+    std::fs::read_to_string(fixture.workspace.home().join(path)).unwrap()
 }
 
 #[test]
 fn tokens_and_switches_are_flags() {
     let policy = json!({"allow": ["Shell(ls)"], "deny": ["Shell(rm)"], "sandbox": "off", "force": true, "mode": "plan"});
-    let (arranged, ground) = arranged(&case(policy, "shell", json!({})));
+    let (run_setup, fixture) = run_setup(&case(policy, "shell", json!({})));
     let approved = json!({"approve_mcps": true, "sockets": ["/run/a.sock"]});
     assert_eq!(
-        super::tests::arranged(&case(approved, "shell", json!({}))).0.args[4..],
+        super::tests::run_setup(&case(approved, "shell", json!({}))).0.args[4..],
         ["--approve-mcps", "--allow-socket=/run/a.sock"]
     );
     let flags = ["--allow=Shell(ls)", "--deny=Shell(rm)", "--sandbox=disabled", "--force", "--mode=plan"];
-    assert_eq!(arranged.args[4..], flags);
-    assert!(!home(&ground, ".config/ibeam/config.toml").contains("Shell"));
+    assert_eq!(run_setup.args[4..], flags);
+    assert!(!home(&fixture, ".config/ibeam/config.toml").contains("Shell"));
 }
 
 #[test]
 fn where_files_are_judged_tokens_stand_in_one() {
     let policy = json!({"allow": ["Shell(ls)"], "ask": ["Shell(git:*)"], "trust": true});
-    let (arranged, ground) = arranged(&case(policy, "shell", json!({})));
-    assert_eq!(arranged.args[4..], ["--trust"]);
-    let config: Table = home(&ground, ".config/ibeam/config.toml").parse().unwrap();
+    let (run_setup, fixture) = run_setup(&case(policy, "shell", json!({})));
+    assert_eq!(run_setup.args[4..], ["--trust"]);
+    let config: Table = home(&fixture, ".config/ibeam/config.toml").parse().unwrap();
     assert_eq!(config["permissions"]["allow"][0].as_str(), Some("Shell(ls)"));
     assert_eq!(config["permissions"]["ask"][0].as_str(), Some("Shell(git:*)"));
 }
 
 #[test]
 fn a_broken_file_is_written_as_it_is() {
-    let (_, ground) = arranged(&case(json!({"raw": "{\"a\":1,\"a\":2}"}), "shell", json!({})));
-    assert_eq!(home(&ground, ".cursor/cli-config.json"), "{\"a\":1,\"a\":2}");
-    let (arranged, ground) =
-        arranged(&case(json!({"deny": ["Shell(rm)"], "chmod": "000"}), "shell", json!({})));
-    assert_eq!(arranged.args.len(), 4);
-    let file = ground.workspace.home().join(".cursor/cli-config.json");
+    let (_, fixture) = run_setup(&case(json!({"raw": "{\"a\":1,\"a\":2}"}), "shell", json!({})));
+    assert_eq!(home(&fixture, ".cursor/cli-config.json"), "{\"a\":1,\"a\":2}");
+    let (run_setup, fixture) =
+        run_setup(&case(json!({"deny": ["Shell(rm)"], "chmod": "000"}), "shell", json!({})));
+    assert_eq!(run_setup.args.len(), 4);
+    let file = fixture.workspace.home().join(".cursor/cli-config.json");
     assert_eq!(std::os::unix::fs::MetadataExt::mode(&file.metadata().unwrap()) & 0o777, 0);
 }
 
 #[test]
 fn keys_and_variables_are_the_environment() {
     let policy = json!({"env": {"PATH": ".:$PATH"}, "setup_env": {"PROVIDER_API_KEY": "k"}});
-    let (arranged, _) = arranged(&case(policy, "shell", json!({})));
-    let last = |name: &str| arranged.environment.iter().rfind(|(known, _)| known == name).unwrap().1.clone();
+    let (run_setup, _) = run_setup(&case(policy, "shell", json!({})));
+    let last = |name: &str| {
+        run_setup.environment.iter().rfind(|(candidate, _)| candidate == name).unwrap().1.clone()
+    };
     assert_eq!(last("PATH"), format!(".:{SYSTEM_PATH}"));
     assert_eq!((last("ANTHROPIC_API_KEY"), last("PROVIDER_API_KEY")), ("k".to_owned(), "k".to_owned()));
 }
@@ -69,15 +71,15 @@ fn keys_and_variables_are_the_environment() {
 #[test]
 fn a_hook_rewrites_to_what_is_forbidden() {
     let policy = json!({"hook": "preToolUse rewrites command to touch"});
-    let (_, ground) = arranged(&case(policy, "shell", json!({})));
-    assert!(home(&ground, ".cursor/hooks.json").contains("touch /out/pwned"));
+    let (_, fixture) = run_setup(&case(policy, "shell", json!({})));
+    assert!(home(&fixture, ".cursor/hooks.json").contains("touch /out/pwned"));
 }
 
 #[test]
 fn a_server_has_the_name_and_the_tool_of_the_call() {
     let call = case(json!({}), "mcp", json!({"server": "DB", "tool": "drop"}));
-    let (_, ground) = arranged(&call);
-    let config: Table = home(&ground, ".config/ibeam/config.toml").parse().unwrap();
+    let (_, fixture) = run_setup(&call);
+    let config: Table = home(&fixture, ".config/ibeam/config.toml").parse().unwrap();
     let args = config["mcp_servers"]["DB"]["args"].as_array().unwrap();
     assert_eq!(args.last().and_then(Toml::as_str), Some("drop"));
 }

@@ -8,30 +8,30 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::effect::Effect;
 
 /// A program that was just started has its command line only a moment later.
-const SETTLING: Duration = Duration::from_millis(300);
+const START_DELAY: Duration = Duration::from_millis(300);
 
 /// Those of the looked-for command lines that are still there at the deadline.
 pub(crate) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
     let words = effects.iter().filter_map(|effect| match effect {
-        Effect::Alive(words) => Some(words.clone()),
+        Effect::ProcessAlive(words) => Some(words.clone()),
         _ => None,
     });
-    let mut looked_for: Vec<String> = words.collect();
-    if !looked_for.is_empty() {
-        std::thread::sleep(SETTLING);
+    let mut wanted: Vec<String> = words.collect();
+    if !wanted.is_empty() {
+        std::thread::sleep(START_DELAY);
     }
     loop {
-        looked_for.retain(|words| !processes_with(words).is_empty());
-        if looked_for.is_empty() || Instant::now() > deadline {
+        wanted.retain(|words| !processes_with(words).is_empty());
+        if wanted.is_empty() || Instant::now() > deadline {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    for pid in looked_for.iter().flat_map(|words| processes_with(words)) {
+    for pid in wanted.iter().flat_map(|words| processes_with(words)) {
         // It may end by itself meanwhile.
         let _gone = kill_process(pid, Signal::KILL);
     }
-    looked_for
+    wanted
 }
 
 /// Every process but this one whose command line has these words.
@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn a_process_is_found_and_ended() {
         let mut child = std::process::Command::new("sleep").arg("7793.25").spawn().unwrap();
-        let effects = [Effect::Alive("sleep 7793.25".to_owned()), Effect::Alive("sleep 7793.26".to_owned())];
+        let effects = [
+            Effect::ProcessAlive("sleep 7793.25".to_owned()),
+            Effect::ProcessAlive("sleep 7793.26".to_owned()),
+        ];
         assert_eq!(find(&effects, Instant::now()), ["sleep 7793.25"]);
         assert!(!child.wait().unwrap().success());
         assert!(find(&effects, Instant::now()).is_empty());

@@ -14,24 +14,24 @@ const SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Both ends.
 pub(crate) struct Terminal {
-    _ours: OwnedFd,
-    theirs: File,
+    _controller: OwnedFd,
+    device: File,
     name: CString,
 }
 
 impl Terminal {
     /// A terminal that gives each byte as it is typed and shows none.
     pub(crate) fn open() -> io::Result<Self> {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        grantpt(&ours)?;
-        unlockpt(&ours)?;
-        let name = ptsname(&ours, Vec::new())?;
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&controller)?;
+        unlockpt(&controller)?;
+        let name = ptsname(&controller, Vec::new())?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(&name, flags, Mode::empty())?;
-        let mut modes = tcgetattr(&theirs)?;
+        let device = rustix::fs::open(&name, flags, Mode::empty())?;
+        let mut modes = tcgetattr(&device)?;
         modes.make_raw();
-        tcsetattr(&theirs, OptionalActions::Now, &modes)?;
-        Ok(Self { _ours: ours, theirs: theirs.into(), name })
+        tcsetattr(&device, OptionalActions::Now, &modes)?;
+        Ok(Self { _controller: controller, device: device.into(), name })
     }
 
     /// The path of the program's end.
@@ -41,12 +41,12 @@ impl Terminal {
 
     /// Gives the program's end to the user it runs as.
     pub(crate) fn give_to(&self, user: rustix::process::Uid) -> io::Result<()> {
-        Ok(rustix::fs::fchown(&self.theirs, Some(user), None)?)
+        Ok(rustix::fs::fchown(&self.device, Some(user), None)?)
     }
 
     /// Whether there is input that nobody has read; what is typed arrives a moment later.
     pub(crate) fn has_input(&self) -> bool {
-        poll(&mut [PollFd::new(&self.theirs, PollFlags::IN)], Some(&SOON)).is_ok_and(|ready| ready > 0)
+        poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&SOON)).is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     fn what_is_typed_is_seen() {
         let terminal = Terminal::open().unwrap();
         assert!(!terminal.has_input());
-        rustix::io::write(&terminal._ours, b"x").unwrap();
+        rustix::io::write(&terminal._controller, b"x").unwrap();
         assert!(terminal.has_input());
     }
 }

@@ -14,13 +14,13 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 /// A user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Who {
+pub(crate) enum User {
     Root,
     /// Where the runner is not root: whoever runs it.
     Nobody,
 }
 
-impl Who {
+impl User {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Root => "root",
@@ -29,12 +29,12 @@ impl Who {
     }
 
     /// Why we cannot be that user.
-    pub(crate) fn unreachable(self) -> Option<&'static str> {
+    pub(crate) fn unavailable_reason(self) -> Option<&'static str> {
         (self == Self::Root && !geteuid().is_root()).then_some("the runner is not root")
     }
 
     /// Why a case with this demand is not for this user.
-    pub(crate) fn refused_by(self, requires: &str) -> Option<String> {
+    pub(crate) fn refusal_reason(self, requires: &str) -> Option<String> {
         match (requires, self) {
             ("uid0" | "root", Self::Root) | ("non-root" | "nobody", Self::Nobody) => None,
             ("uid0" | "root" | "non-root" | "nobody", _) => Some(format!("requires {requires}")),
@@ -65,13 +65,13 @@ impl Who {
 
     /// The same where no further user name space can be made.
     pub(crate) fn launcher_without_user_namespaces(self) -> Option<Vec<OsString>> {
-        const NONE_MORE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+        const FORBID_NAMESPACES: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
         let mut words = match self {
             Self::Nobody if geteuid().is_root() => self.launcher(),
             Self::Nobody | Self::Root => Vec::new(),
         };
         words.extend(absolute(&["unshare", "--user", "--map-current-user", "--keep-caps"]));
-        words.extend(["/bin/sh", "-c", NONE_MORE].map(OsString::from));
+        words.extend(["/bin/sh", "-c", FORBID_NAMESPACES].map(OsString::from));
         if self == Self::Nobody {
             words.extend(absolute(&[
                 "setpriv",

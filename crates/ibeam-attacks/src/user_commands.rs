@@ -12,17 +12,17 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::fixture::Ground;
+use crate::fixture::Fixture;
 use crate::user::program;
 
 /// What the person does after the run ends after so many seconds.
-const SECONDS: &str = "30";
+const TIMEOUT_SECONDS: &str = "30";
 
 /// Processes that are still there after the lines that started them.
 #[derive(Debug)]
-pub(crate) struct Background(Pid);
+pub(crate) struct BackgroundProcesses(Pid);
 
-impl Drop for Background {
+impl Drop for BackgroundProcesses {
     fn drop(&mut self) {
         // All of them may have ended by themselves.
         let _ended = kill_process_group(self.0, Signal::KILL);
@@ -33,9 +33,9 @@ impl Drop for Background {
 ///
 /// # Errors
 /// What they printed on stderr, where they failed.
-pub(crate) fn prepare(ground: &Ground, lines: &[String]) -> io::Result<Background> {
+pub(crate) fn prepare(fixture: &Fixture, lines: &[String]) -> io::Result<BackgroundProcesses> {
     let script = format!("set -e\n{}", lines.join("\n"));
-    let (status, background, _, stderr) = run(ground, Vec::new(), &script, ground.workspace.path())?;
+    let (status, background, _, stderr) = run(fixture, Vec::new(), &script, fixture.workspace.path())?;
     if status.success() {
         return Ok(background);
     }
@@ -44,24 +44,24 @@ pub(crate) fn prepare(ground: &Ground, lines: &[String]) -> io::Result<Backgroun
 
 /// Runs the lines of the person after the run, and returns what they printed on stdout. What they exit with says
 /// nothing: a line may find what it looks for, or not.
-pub(crate) fn follow_up(ground: &Ground, lines: &[String], directory: &Path) -> io::Result<String> {
+pub(crate) fn follow_up(fixture: &Fixture, lines: &[String], directory: &Path) -> io::Result<String> {
     if lines.is_empty() {
         return Ok(String::new());
     }
     let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
-    let limit = vec![timeout.into_os_string(), "--kill-after=1".into(), SECONDS.into()];
-    let (_, _, stdout, _) = run(ground, limit, &lines.join("\n"), directory)?;
+    let limit = vec![timeout.into_os_string(), "--kill-after=1".into(), TIMEOUT_SECONDS.into()];
+    let (_, _, stdout, _) = run(fixture, limit, &lines.join("\n"), directory)?;
     Ok(stdout)
 }
 
 /// Runs a script in a process group of its own. Both streams go to files, which nothing in the background holds up.
 fn run(
-    ground: &Ground,
+    fixture: &Fixture,
     mut words: Vec<OsString>,
     script: &str,
     directory: &Path,
-) -> io::Result<(ExitStatus, Background, String, String)> {
-    words.extend(ground.bash(script));
+) -> io::Result<(ExitStatus, BackgroundProcesses, String, String)> {
+    words.extend(fixture.bash(script));
     let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = tempfile::tempdir()?;
     let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
@@ -69,14 +69,14 @@ fn run(
         .args(args)
         .current_dir(directory)
         .env_clear()
-        .envs(ground.environment())
+        .envs(fixture.environment())
         .stdin(Stdio::null())
         .stdout(File::create(&stdout)?)
         .stderr(File::create(&stderr)?)
         .process_group(0)
         .spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-    let background = Background(group);
+    let background = BackgroundProcesses(group);
     let status = child.wait()?;
     let text = |path| Ok::<_, io::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
     Ok((status, background, text(stdout)?, text(stderr)?))
@@ -85,10 +85,10 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::user::Who;
+    use crate::user::User;
 
-    fn ground() -> Ground {
-        Ground::lay_out(Who::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap()
+    fn fixture() -> Fixture {
+        Fixture::create(User::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap()
     }
 
     fn lines(lines: &[&str]) -> Vec<String> {
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn what_stays_in_the_background_lives_until_it_is_ended() {
-        let ground = ground();
-        let background = prepare(&ground, &lines(&["sleep 7794.5 & echo $! > \"$OUT/pid\""])).unwrap();
-        let pid = std::fs::read_to_string(ground.out().join("pid")).unwrap();
+        let fixture = fixture();
+        let background = prepare(&fixture, &lines(&["sleep 7794.5 & echo $! > \"$OUT/pid\""])).unwrap();
+        let pid = std::fs::read_to_string(fixture.out().join("pid")).unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         assert!(!state().is_empty() && !state().contains(") Z"), "{}", state());
         drop(background);
@@ -112,17 +112,17 @@ mod tests {
 
     #[test]
     fn a_preparation_that_fails_says_why() {
-        let error = prepare(&ground(), &lines(&["echo reason >&2", "false", "true"])).unwrap_err();
+        let error = prepare(&fixture(), &lines(&["echo reason >&2", "false", "true"])).unwrap_err();
         assert!(error.to_string().contains("reason"), "{error}");
     }
 
     #[test]
     fn the_person_works_in_the_directory_and_its_output_is_kept() {
-        let ground = ground();
+        let fixture = fixture();
         let after = lines(&["false", "pwd; git status --porcelain; echo end"]);
-        let printed = follow_up(&ground, &after, ground.workspace.path()).unwrap();
-        assert!(printed.starts_with(&ground.workspace.path().display().to_string()), "{printed}");
+        let printed = follow_up(&fixture, &after, fixture.workspace.path()).unwrap();
+        assert!(printed.starts_with(&fixture.workspace.path().display().to_string()), "{printed}");
         assert!(printed.ends_with("?? .env\nend\n"), "{printed}");
-        assert_eq!(follow_up(&ground, &[], ground.workspace.path()).unwrap(), "");
+        assert_eq!(follow_up(&fixture, &[], fixture.workspace.path()).unwrap(), "");
     }
 }

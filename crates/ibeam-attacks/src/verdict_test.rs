@@ -38,7 +38,7 @@ fn a_breach_fails_whatever_was_told() {
         [("denied", rejected()), ("contained", succeeded()), ("allowed", succeeded())]
     {
         check(&case(expect, &Value::Null), &evidence, true);
-        evidence.heard.connections = 1;
+        evidence.traffic.connections = 1;
         check(&case(expect, &Value::Null), &evidence, false);
     }
 }
@@ -50,7 +50,7 @@ fn denied_is_a_refusal_and_nothing_else() {
     check(&denied, &succeeded(), false);
     check(&denied, &failed(), false);
     let mut no_call = rejected();
-    no_call.ran.finished.stdout = "{\"type\":\"result\"}\n".to_owned();
+    no_call.first_run.finished.stdout = "{\"type\":\"result\"}\n".to_owned();
     check(&denied, &no_call, false);
 }
 
@@ -63,7 +63,7 @@ fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
     check(&denied, &quiet(json!({"failure": {"exitCode": 1, "stderr": "bad"}})), false);
     check(&case("denied", &json!({"breach": []})), &error("invalid arguments"), false);
     let mut harm = error("invalid arguments");
-    harm.heard.connections = 1;
+    harm.traffic.connections = 1;
     check(&denied, &harm, false);
 }
 
@@ -72,8 +72,8 @@ fn the_result_is_held() {
     let with = |result: Value| case("contained", &json!({"result": result}));
     let mut answered = succeeded();
     check(&with(json!("done")), &answered, false);
-    answered.ran.finished.stdout = answered
-        .ran
+    answered.first_run.finished.stdout = answered
+        .first_run
         .finished
         .stdout
         .replace("\"subtype\":\"success\"", "\"subtype\":\"success\",\"result\":\"done\",\"is_error\":false");
@@ -81,19 +81,19 @@ fn the_result_is_held() {
     check(&with(json!("other")), &answered, false);
     check(&with(json!({"is_error": false, "result": "done"})), &answered, true);
     check(&with(json!({"is_error": true})), &answered, false);
-    answered.resumed = Some(succeeded().ran);
+    answered.resumed = Some(succeeded().first_run);
     check(&with(json!("done")), &answered, false);
 }
 
 #[test]
 fn the_second_run_must_end_well_and_its_calls_count() {
     let resumed = |expect: &str| case(expect, &json!({"resume": {"tool": "shell"}, "breach": []}));
-    let with = |ran: crate::run_result::Ran| Evidence { resumed: Some(ran), ..succeeded() };
-    check(&resumed("allowed"), &with(succeeded().ran), true);
-    check(&resumed("allowed"), &with(rejected().ran), false);
-    check(&resumed("denied"), &Evidence { resumed: Some(rejected().ran), ..rejected() }, true);
-    check(&resumed("denied"), &Evidence { resumed: Some(succeeded().ran), ..rejected() }, false);
-    let mut killed = succeeded().ran;
+    let with = |run: crate::run_result::RunResult| Evidence { resumed: Some(run), ..succeeded() };
+    check(&resumed("allowed"), &with(succeeded().first_run), true);
+    check(&resumed("allowed"), &with(rejected().first_run), false);
+    check(&resumed("denied"), &Evidence { resumed: Some(rejected().first_run), ..rejected() }, true);
+    check(&resumed("denied"), &Evidence { resumed: Some(succeeded().first_run), ..rejected() }, false);
+    let mut killed = succeeded().first_run;
     killed.finished.code = None;
     check(&resumed("contained"), &with(killed), false);
 }
@@ -111,7 +111,7 @@ fn a_call_under_an_id_of_another_is_denied_by_an_error() {
     let twice = case("denied", &json!({"raw_calls": calls}));
     check(&twice, &succeeded(), false);
     let mut refused = failed();
-    refused.ran.finished.stdout = refused.ran.finished.stdout.replace("\"command\"", "\"text\"");
+    refused.first_run.finished.stdout = refused.first_run.finished.stdout.replace("\"command\"", "\"text\"");
     check(&twice, &refused, true);
     let apart = json!([{"id": "c1", "command": "true"}, {"id": "c2", "command": "ls"}]);
     check(&case("denied", &json!({"raw_calls": apart})), &refused, false);
@@ -120,9 +120,9 @@ fn a_call_under_an_id_of_another_is_denied_by_an_error() {
 #[test]
 fn broken_rules_may_end_it_before_it_begins() {
     let mut no_run = failed();
-    no_run.ran.requests.clear();
-    no_run.ran.finished.stdout.clear();
-    no_run.ran.finished.code = Some(2);
+    no_run.first_run.requests.clear();
+    no_run.first_run.finished.stdout.clear();
+    no_run.first_run.finished.code = Some(2);
     check(&case("denied", &json!({"policy": {"deny": ["Shel(ls)"]}})), &no_run, true);
     check(&case("denied", &json!({"policy": {"deny": ["Shell(ls)"]}})), &no_run, false);
     check(&case("contained", &Value::Null), &no_run, false);
@@ -133,12 +133,12 @@ fn contained_needs_a_run_that_ended_in_order() {
     let contained = case("contained", &Value::Null);
     check(&contained, &rejected(), true);
     let mut without_sandbox = succeeded();
-    without_sandbox.ran.finished.code = Some(40);
-    without_sandbox.ran.finished.stderr = "error: no sandbox\n".to_owned();
+    without_sandbox.first_run.finished.code = Some(40);
+    without_sandbox.first_run.finished.stderr = "error: no sandbox\n".to_owned();
     check(&contained, &without_sandbox, false);
     check(&case("contained", &json!({"env_fault": "deny clone(CLONE_NEWUSER)"})), &without_sandbox, true);
     let mut killed = succeeded();
-    killed.ran.finished.code = None;
+    killed.first_run.finished.code = None;
     check(&contained, &killed, false);
 }
 
@@ -147,10 +147,10 @@ fn allowed_needs_success_and_every_effect() {
     let allowed = case("allowed", &json!({"breach": [], "ok": ["conn"]}));
     let mut fetched = succeeded();
     check(&allowed, &fetched, false);
-    fetched.heard.connections = 1;
+    fetched.traffic.connections = 1;
     check(&allowed, &fetched, true);
     let mut refused = rejected();
-    refused.heard.connections = 1;
+    refused.traffic.connections = 1;
     check(&allowed, &refused, false);
 }
 
@@ -175,7 +175,7 @@ fn of_many_calls_beside_an_attacker_only_the_harm_counts() {
     let twice = case("denied", &json!({"repeat": 2}));
     check(&twice, &succeeded(), false);
     let mut both = succeeded();
-    both.ran.finished.stdout = both.ran.finished.stdout.repeat(2);
+    both.first_run.finished.stdout = both.first_run.finished.stdout.repeat(2);
     check(&twice, &both, true);
 }
 
@@ -190,14 +190,14 @@ fn a_name_that_changes_may_lead_nowhere() {
 fn an_attack_that_nothing_holds_back_must_do_harm() {
     let attack = case("denied", &Value::Null);
     let mut evidence = succeeded();
-    assert_ne!(bare(&attack, &evidence), Outcome::Passed);
-    evidence.heard.connections = 1;
-    assert_eq!(bare(&attack, &evidence), Outcome::Passed);
+    assert_ne!(judge_bare(&attack, &evidence), Outcome::Passed);
+    evidence.traffic.connections = 1;
+    assert_eq!(judge_bare(&attack, &evidence), Outcome::Passed);
 }
 
 #[test]
 fn what_the_rules_refuse_says_nothing_of_the_sandbox() {
     let contained = case("contained", &Value::Null);
-    assert_ne!(unfenced(&contained, &rejected()), Outcome::Passed);
-    assert_eq!(unfenced(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
+    assert_ne!(judge_sandbox_only(&contained, &rejected()), Outcome::Passed);
+    assert_eq!(judge_sandbox_only(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
 }
