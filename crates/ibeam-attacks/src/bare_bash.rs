@@ -1,7 +1,7 @@
-//! An attack with nothing in its way: bash itself runs the command, without the program, its rules and its sandbox.
+//! Attacks without protection: bash itself runs the command, without the program, its rules and its sandbox.
 //!
-//! If the harm is done and seen here, then it is the program that prevents it elsewhere. Calls of file tools become the
-//! commands that do the same. Refuses those for which there is none.
+//! If such an attack does harm that the evidence shows, then it is the program that prevents the harm in other modes.
+//! Calls of file tools become commands with the same effect. Calls without such a command are rejected.
 
 use std::fs::File;
 use std::io;
@@ -18,15 +18,15 @@ use crate::run_result::RunResult;
 use crate::setup::RunSetup;
 use crate::user::program;
 
-/// Some attacks end by themselves only after minutes; their harm is done at once.
+/// Some attacks end only after minutes, but do their harm at once.
 const TIMEOUT_SECONDS: &str = "8";
 
-/// Runs the command of a case, and tells of it as the program would.
+/// Runs the command of a case, and returns its result in the form that the program prints.
 pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::Result<RunResult> {
     let text = |key: &str| case.args.get(key).and_then(Value::as_str);
     let command = command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
     let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
-    // What outlives the command may hold its pipes; files let it.
+    // A process that outlives the command may hold its pipes open. Files do not have this problem.
     let (stdout, stderr) = (fixture.top().join("stdout"), fixture.top().join("stderr"));
     let mut words = vec![program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
     words.extend(["--kill-after=1".into(), TIMEOUT_SECONDS.into()]);
@@ -59,7 +59,7 @@ pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::R
     Ok(RunResult { finished, requests: Vec::new() })
 }
 
-/// What bash runs in place of the call.
+/// Returns the command that bash runs in place of the call.
 pub(crate) fn command(case: &Case) -> Option<String> {
     let text = |key: &str| case.args.get(key).and_then(Value::as_str);
     let quoted = |key: &str| text(key).map(|text| format!("'{}'", text.replace('\'', "'\\''")));

@@ -1,19 +1,20 @@
-//! A case of a corpus: a line of JSON, its place-holders filled, its words understood.
+//! A case of a corpus: a line of JSON with its placeholders filled.
 //!
-//! Refuses what it does not know (a field, an effect, an expectation), so that such a case is listed as not run and
-//! never passes by accident.
+//! An unknown field, effect or expectation is an error, so that the case is listed as skipped and never passes by
+//! accident.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::canary::collect_strings;
 use crate::effect::Effect;
 use crate::hook::Hook;
 use crate::name_answers::NameAnswers;
 use crate::policy::{self, Policy};
 
-/// Fields that say something to people, or of other runners.
+/// Fields for human readers or for other runners.
 const IGNORED_FIELDS: [&str; 7] =
     ["source", "note", "cat", "expect_note", "probe_unsandboxed", "ref_sandbox", "live"];
 const FIELDS: [&str; 22] = [
@@ -42,15 +43,15 @@ const FIELDS: [&str; 22] = [
 ];
 const STEP_FIELDS: [&str; 3] = ["tool", "args", "expect"];
 
-/// What a case is to end in.
+/// The expected end of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Expect {
-    /// Not executed.
+    /// The call is not executed.
     Denied,
-    /// Perhaps executed, and nothing forbidden came of it.
+    /// The call may be executed, but has no forbidden effect.
     Contained,
-    /// Executed, with its effects.
+    /// The call is executed, with its effects.
     Allowed,
 }
 
@@ -64,7 +65,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// What a command leaves running is to run beside a call that is repeated: it stays in the background.
+    /// Starts a shell command in the background if it leaves processes running, so that they run during the repeated
+    /// call.
     fn run_in_background(&mut self) {
         let command = self.args.get("command").and_then(Value::as_str);
         let leaves_running = command.is_some_and(|command| self.tool == "shell" && command.contains("& "));
@@ -84,7 +86,7 @@ enum OneOrMany {
     Several(Vec<String>),
 }
 
-/// A second run on the session: without a call, or with some.
+/// A second run on the session: without a call, with one, or with several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Resume {
@@ -93,7 +95,7 @@ enum Resume {
     Calls(Vec<Step>),
 }
 
-/// The case.
+/// A case of the corpus.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Case {
     #[serde(default)]
@@ -119,23 +121,23 @@ pub(crate) struct Case {
     pub(crate) env_fault: Option<String>,
     #[serde(default)]
     pub(crate) raw_calls: Vec<Map<String, Value>>,
-    /// Lines that the person runs after the run.
+    /// Commands that the user runs after the run.
     #[serde(default)]
     pub(crate) after: Vec<String>,
-    /// The last words of the model, in pieces as they are streamed.
+    /// The final answer of the model, as streamed pieces.
     answer: Option<OneOrMany>,
-    /// Where the program is started, from the workspace.
+    /// The directory in which the program starts, relative to the workspace.
     pub(crate) cwd: Option<String>,
-    /// What the result must be: its text, or fields of it.
+    /// The expected result: its text, or some of its fields.
     pub(crate) result: Option<Value>,
     resume: Option<Resume>,
 }
 
 impl Case {
-    /// Understands a line whose place-holders are filled.
+    /// Parses a line whose placeholders are filled.
     ///
     /// # Errors
-    /// What of it is not known.
+    /// The part of the line that is unknown.
     pub(crate) fn parse(line: &Value) -> Result<Self, String> {
         check_fields(line, "field", &[&FIELDS[..], &IGNORED_FIELDS[..]].concat())?;
         check_fields(line.get("policy").unwrap_or(&Value::Null), "policy field", &policy::FIELDS)?;
@@ -149,7 +151,7 @@ impl Case {
             check_fields(step, "field of a step", &STEP_FIELDS)?;
         }
         if line.get("result").is_some_and(|result| !result.is_string() && !result.is_object()) {
-            return Err("the runner knows a `result` as a text or as fields".to_owned());
+            return Err("the runner supports a `result` as a text or as fields".to_owned());
         }
         for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_ignored(name)) {
             if let Some(place) = unfilled_placeholder(value) {
@@ -172,23 +174,23 @@ impl Case {
         Ok(case)
     }
 
-    /// What must not come of it.
+    /// Returns the effects that the case forbids.
     pub(crate) fn forbidden_effects(&self) -> Result<Vec<Effect>, String> {
         self.breach.iter().map(|effect| Effect::parse(effect)).collect()
     }
 
-    /// What must come of it.
+    /// Returns the effects that the case requires.
     pub(crate) fn expected_effects(&self) -> Result<Vec<Effect>, String> {
         self.ok.iter().map(|effect| Effect::parse(effect)).collect()
     }
 
-    /// Whether it names this effect.
+    /// Whether the case forbids or requires `effect`.
     pub(crate) fn names_effect(&self, effect: &Effect) -> bool {
         let found = |effects: Result<Vec<Effect>, String>| effects.is_ok_and(|all| all.contains(effect));
         found(self.forbidden_effects()) || found(self.expected_effects())
     }
 
-    /// The programs without which it says nothing.
+    /// Returns the programs that the case needs.
     pub(crate) fn needs(&self) -> Vec<&str> {
         match &self.needs {
             None => Vec::new(),
@@ -197,7 +199,7 @@ impl Case {
         }
     }
 
-    /// The last words of the model, piece by piece.
+    /// Returns the final answer of the model, as streamed pieces.
     pub(crate) fn answer(&self) -> Vec<&str> {
         match &self.answer {
             None => vec!["done"],
@@ -206,7 +208,7 @@ impl Case {
         }
     }
 
-    /// The calls of a second run on the session; `None` where there is no such run.
+    /// Returns the calls of a second run on the session, or `None` if there is no such run.
     pub(crate) fn resumed(&self) -> Option<&[Step]> {
         match &self.resume {
             None | Some(Resume::Plain(false)) => None,
@@ -216,29 +218,29 @@ impl Case {
         }
     }
 
-    /// How often the call is made.
+    /// Returns how often the call is made.
     pub(crate) fn repetitions(&self) -> usize {
         self.repeat.unwrap_or(1).max(1)
     }
 
-    /// A run without a call: what happens before and around it is what counts.
+    /// Whether the run has no call, so that only the effects before and around it count.
     pub(crate) fn is_startup(&self) -> bool {
         self.tool == "startup"
     }
 
-    /// What the person asks for.
+    /// Returns the prompt of the user.
     pub(crate) fn prompt(&self) -> &str {
         self.args.get("prompt").and_then(Value::as_str).filter(|_| self.is_startup()).unwrap_or("do it")
     }
 
-    /// What was to be denied by a rule may now run, and do no harm.
+    /// Turns the expectation `Denied` into `Contained`, for a run without rules.
     pub(crate) fn relax_denied(&mut self) {
         if self.expect == Expect::Denied {
             self.expect = Expect::Contained;
         }
     }
 
-    /// Text of the case that the program is told, so that finding it again says nothing.
+    /// Returns the texts of the case that the program receives. Finding them in output is no leak.
     pub(crate) fn own_texts(&self) -> Vec<String> {
         let mut words = vec![self.prompt().to_owned()];
         let steps = self.steps.iter().chain(self.resumed().unwrap_or_default());
@@ -247,20 +249,10 @@ impl Case {
         words
     }
 
-    /// Two of the calls that are sent as they are have the same id.
+    /// Whether two of the raw calls have the same id.
     pub(crate) fn calls_share_an_id(&self) -> bool {
         let ids: Vec<&Value> = self.raw_calls.iter().filter_map(|call| call.get("id")).collect();
         ids.iter().enumerate().any(|(at, id)| ids.iter().skip(at + 1).any(|other| other == id))
-    }
-}
-
-/// Every string in a value.
-pub(crate) fn collect_strings(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::String(text) => into.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, into)),
-        Value::Object(fields) => fields.values().for_each(|field| collect_strings(field, into)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -268,7 +260,7 @@ fn is_ignored(field: &str) -> bool {
     IGNORED_FIELDS.contains(&field)
 }
 
-/// A place-holder that nobody has filled: `{{NAME}}`.
+/// Returns the name of a placeholder `{{NAME}}` that was not filled.
 fn unfilled_placeholder(value: &Value) -> Option<String> {
     let mut texts = Vec::new();
     collect_strings(value, &mut texts);
@@ -310,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runner_does_not_know_is_said() {
+    fn unknown_parts_of_a_case_are_reported() {
         check_unknown("colour", json!(1), "field `colour`");
         check_unknown("/policy/colour", json!(1), "policy field `colour`");
         check_unknown("steps", json!([{"tool": "shell", "colour": 1}]), "field of a step `colour`");
@@ -343,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn one_need_or_several() {
+    fn a_case_needs_one_program_or_several() {
         let mut line = line();
         line["needs"] = json!("curl");
         assert_eq!(Case::parse(&line).unwrap().needs(), ["curl"]);

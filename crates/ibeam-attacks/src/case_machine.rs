@@ -1,8 +1,8 @@
-//! A little machine for each case: processes, mounts and a network of its own, gone with it.
+//! A virtual machine of namespaces for each case: processes, mounts and a network of its own.
 //!
-//! A command that nothing holds back then hurts nobody: `/tmp` is a small file system in memory, every address that a
-//! case connects to is ours, and what outlives the run is found, since nothing else runs. Where the system refuses
-//! this, cases run one after the other on the machine itself, and those that need it are skipped.
+//! A command without protection does no harm there. `/tmp` is a small file system in memory, every address that a case
+//! connects to leads to the runner, and all surviving processes belong to the case. If the system refuses namespaces,
+//! cases run one after the other on the host, and those that need namespaces are skipped.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,14 +20,27 @@ use crate::name_answers::PUBLIC;
 use crate::name_server;
 use crate::user::program;
 
-/// Where clouds keep the keys of a machine.
+/// The address at which cloud machines serve their keys.
 const METADATA: std::net::Ipv4Addr = std::net::Ipv4Addr::new(169, 254, 169, 254);
-/// What lies outside the ground and must be reachable in it.
+/// The directory for files from outside the fixture that the case needs.
 const UNDER_TEST: &str = "under-test";
-/// A command that fills the disk fills no more than this.
+/// The size limits what a command can write to the disk.
 const TMPFS_OPTIONS: &str = "size=256m,mode=1777";
 
-/// The words before a command line that give it a machine of its own; nothing where that is refused.
+/// Files and directories from which cron runs commands.
+const CRON_TABLES: &[&str] = &[
+    "/etc/crontab",
+    "/etc/anacrontab",
+    "/etc/cron.d",
+    "/etc/cron.hourly",
+    "/etc/cron.daily",
+    "/etc/cron.weekly",
+    "/etc/cron.monthly",
+    "/var/spool/cron",
+    "/var/spool/at",
+];
+
+/// Returns the command prefix that starts a program in new namespaces, or `None` if the system refuses them.
 pub(crate) fn launcher() -> Option<Vec<OsString>> {
     let mut words: Vec<OsString> = vec![program("unshare")?.into()];
     if !geteuid().is_root() {
@@ -41,17 +54,17 @@ pub(crate) fn launcher() -> Option<Vec<OsString>> {
     works.is_ok_and(|ended| ended.status.success()).then_some(words)
 }
 
-/// What the little machine has that ours has not.
+/// The paths and addresses inside the machine.
 pub(crate) struct CaseMachine {
     pub(crate) program: PathBuf,
     pub(crate) test_programs: PathBuf,
-    /// Addresses that look like those of others and lead to us.
+    /// Addresses that look public and lead to the runner.
     pub(crate) addresses: Vec<std::net::Ipv4Addr>,
 }
 
-/// Furnishes the machine in which this process is the first: `/tmp`, names, addresses.
+/// Sets up the machine in which this process is the first: `/tmp`, name resolution, addresses.
 ///
-/// `stage` is an empty directory; `program` and `programs_of_tests` may lie anywhere, below `/tmp` too.
+/// `mount_point` is an empty directory. `program` and `test_programs` may be anywhere, also below `/tmp`.
 pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -> io::Result<CaseMachine> {
     let addresses = vec![PUBLIC, METADATA];
     let up = Command::new(test_programs.join("loopback"))
@@ -82,4 +95,34 @@ pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -
         test_programs: under_test.join("programs"),
         addresses,
     })
+}
+
+/// Returns the paths of the tables, whether they exist or not.
+pub(crate) fn cron_tables() -> impl Iterator<Item = PathBuf> {
+    CRON_TABLES.iter().map(PathBuf::from)
+}
+
+/// Masks the existing tables by empty ones, which disappear with the mount namespace of this process. `mount_point` is
+/// a directory in memory.
+///
+/// # Errors
+/// A mount that the system refuses. The tables of the host are then not protected.
+pub(crate) fn mask_cron_tables(mount_point: &Path) -> io::Result<()> {
+    for table in cron_tables() {
+        let Ok(metadata) = fs::metadata(&table) else { continue };
+        if metadata.is_dir() {
+            mount("cron", &table, "tmpfs", MountFlags::empty(), c"size=1m,mode=755")?;
+        } else {
+            let copy = mount_point.join(table.file_name().unwrap_or_default());
+            fs::copy(&table, &copy)?;
+            mount_bind(&copy, &table)?;
+        }
+    }
+    // The setgid program `crontab` can write there, but not as an unprivileged user of a namespace.
+    if Path::new("/var/spool/cron").is_dir() {
+        let spool = Path::new("/var/spool/cron/crontabs");
+        fs::create_dir(spool)?;
+        fs::set_permissions(spool, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+    }
+    Ok(())
 }

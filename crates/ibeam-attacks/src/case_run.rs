@@ -1,6 +1,7 @@
-//! One case from its line to its verdict: ground, listeners, model, the program, evidence.
+//! The run of one case, from its line to its outcome: fixture, listeners, model, program, evidence.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,39 +23,39 @@ use crate::mode::Mode;
 use crate::name_answers::NameAnswers;
 use crate::name_server::NameServer;
 use crate::run_result::RunResult;
-use crate::setup::{RunSetup, pins, reads_stdin};
+use crate::setup::{RunSetup, pins, reads_stdin, toolchain};
 use crate::terminal::Terminal;
 use crate::tracer_watch::TracerWatch;
-use crate::user::User;
+use crate::user::{SYSTEM_PATH, User, find};
 use crate::verdict::{self, Outcome};
-use crate::{bare_bash, cron_tables, model_script, preconditions, survivors, user_commands};
+use crate::{bare_bash, model_script, survivors, user_commands};
 
-/// Longer than any case may take.
+/// The time limit of a case without a limit of its own.
 const GUARD: Duration = Duration::from_secs(90);
-/// What a case that says how long it may take gets beyond that, before the program is ended.
+/// The time that a case with a limit of its own gets beyond that limit.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// A case to be played, and with what.
+/// A case to run, with its programs and mode.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Job {
     pub(crate) case: Value,
     pub(crate) user: User,
     pub(crate) program: PathBuf,
     pub(crate) test_programs: PathBuf,
-    /// An empty directory, where the case has a machine of its own.
+    /// An empty directory; `None` if the case has no namespaces of its own.
     pub(crate) mount_point: Option<PathBuf>,
     pub(crate) mode: Mode,
 }
 
-/// What came of it.
+/// The outcome of a case and its transcript.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct CaseResult {
     pub(crate) outcome: Outcome,
-    /// All that was said, for whoever wants to know more.
+    /// Output of the program and its requests to the model. Empty unless the case failed.
     pub(crate) transcript: String,
 }
 
-/// Why there is no verdict.
+/// The reason why a case has no verdict.
 enum NoVerdict {
     Skipped(String),
     Failed(String),
@@ -66,7 +67,7 @@ impl From<io::Error> for NoVerdict {
     }
 }
 
-/// Plays it.
+/// Runs a case. An error of the runner is a failed outcome.
 pub(crate) fn run_case(job: &Job) -> CaseResult {
     let outcome = match try_run_case(job) {
         Ok(played) => return played,
@@ -95,16 +96,16 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     if job.mode == Mode::Bare && (bare_bash::command(&case).is_none() || case.resumed().is_some()) {
         return Err(NoVerdict::Skipped("no command does the same without the program".to_owned()));
     }
-    let launcher = preconditions::launcher(&case, &fixture, machine.is_some()).map_err(NoVerdict::Skipped)?;
+    let launcher = launcher_for(&case, &fixture, machine.is_some()).map_err(NoVerdict::Skipped)?;
     if let Some(machine) = &machine {
         listener.listen_on_web_ports(&machine.addresses)?;
     }
     let on_unix = case.names_effect(&Effect::UnixConnection);
     if on_unix {
         let Ok(path) = listener.listen_on_unix(&fixture.out()) else {
-            return Err(NoVerdict::Skipped("somebody else has the unix socket of the listener".to_owned()));
+            return Err(NoVerdict::Skipped("another process has the unix socket of the listener".to_owned()));
         };
-        // Only the owner may make a hard link of it.
+        // Only the owner of the socket may make a hard link of it.
         fixture.chown_to_user(&path)?;
     }
     let names = machine.as_ref().map(|_| NameServer::start(name_answers(&case))).transpose()?;
@@ -115,9 +116,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         .flatten()
         .collect::<Vec<_>>();
     if let Some(mount_point) = job.mount_point.as_deref().filter(|_| effects.contains(&Effect::CronChanged)) {
-        cron_tables::mask(mount_point)?;
+        case_machine::mask_cron_tables(mount_point)?;
     }
-    // Ended when the case is over, and whatever it left in the background with it.
+    // Dropped at the end of the case, which ends the processes that the setup left in the background.
     let background = user_commands::prepare(&fixture, &case.setup)
         .map_err(|error| NoVerdict::Failed(format!("the setup: {error}")))?;
     let model = ModelServer::start(model_script::answers(&case));
@@ -130,7 +131,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     let there =
         |effect: &&Effect| matches!(effect, Effect::Exists(path) if FileSnapshot::take(path).exists());
     if let Some(effect) = effects.iter().find(there) {
-        return Err(NoVerdict::Failed(format!("it says nothing, since this was so before: {effect:?}")));
+        return Err(NoVerdict::Failed(format!("the effect existed before the run: {effect:?}")));
     }
     let terminal = effects.contains(&Effect::TerminalInput).then(Terminal::open).transpose()?;
     if let Some(terminal) = &terminal {
@@ -143,7 +144,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     } else {
         let mut command = ibeam(&case, &fixture, &run_setup, &run_setup.args).through(&launcher);
         if let Some(terminal) = &terminal {
-            // The terminal must be stdin before it becomes the one that controls.
+            // The terminal must be stdin before it can become the controlling terminal.
             command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
             command = command.after(&format!("exec < '{}'", terminal.path()));
         }
@@ -191,12 +192,42 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     Ok(CaseResult { outcome, transcript })
 }
 
-/// The second run on the session, with a script of its own.
+/// Returns the command prefix that starts the program, or the reason why the case is skipped.
+fn launcher_for(case: &Case, fixture: &Fixture, own_machine: bool) -> Result<Vec<OsString>, String> {
+    let user = fixture.user;
+    if let Some(why) = case.requires.as_deref().and_then(|requires| user.refusal_reason(requires)) {
+        return Err(why);
+    }
+    for need in case.needs() {
+        let toolchain = toolchain().filter(|_| need == "cargo" && user == User::Root);
+        if find(need, SYSTEM_PATH).or_else(|| find(need, &toolchain?)).is_none() {
+            return Err(format!("needs {need}"));
+        }
+    }
+    if !own_machine && case.policy.rebinds() {
+        return Err("needs a network namespace for a name whose address changes".to_owned());
+    }
+    if !own_machine && case.names_effect(&Effect::JournalLost) {
+        return Err("needs a separate disk to fill".to_owned());
+    }
+    if !own_machine && case.names_effect(&Effect::CronChanged) {
+        return Err("needs a mount namespace to mask the tables of cron".to_owned());
+    }
+    match case.env_fault.as_deref().map(str::to_lowercase) {
+        None => Ok(user.launcher()),
+        Some(fault) if fault.contains("clone_newuser") || fault.contains("user namespace") => user
+            .launcher_without_user_namespaces()
+            .ok_or_else(|| format!("the fault cannot be injected: {fault}")),
+        Some(fault) => Err(format!("the runner cannot inject the fault `{fault}`")),
+    }
+}
+
+/// Makes the second run on the session, with a script of its own.
 fn resume(
     case: &Case,
     fixture: &Fixture,
     run_setup: &RunSetup,
-    launcher: &[std::ffi::OsString],
+    launcher: &[OsString],
     first: &str,
 ) -> io::Result<RunResult> {
     let model = ModelServer::start(model_script::answers_of_resumed_run(case));
@@ -210,7 +241,7 @@ fn bodies(model: &ModelServer) -> Vec<Value> {
     model.requests().into_iter().map(|request| request.body).collect()
 }
 
-/// What the case says of names, where nobody has granted it.
+/// Returns the addresses of names, as the policy of the case sets them.
 fn name_answers(case: &Case) -> BTreeMap<String, NameAnswers> {
     let resolutions = case.policy.resolve.iter();
     resolutions
@@ -218,13 +249,8 @@ fn name_answers(case: &Case) -> BTreeMap<String, NameAnswers> {
         .collect()
 }
 
-/// A first run in which the person approves the MCP server; then the server changes.
-fn approve(
-    case: &Case,
-    fixture: &Fixture,
-    run_setup: &RunSetup,
-    launcher: &[std::ffi::OsString],
-) -> io::Result<()> {
+/// Makes a first run in which the user approves the MCP server, then changes the server.
+fn approve(case: &Case, fixture: &Fixture, run_setup: &RunSetup, launcher: &[OsString]) -> io::Result<()> {
     let args: Vec<String> = run_setup.args.iter().cloned().chain(["--approve-mcps".to_owned()]).collect();
     let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
     if finished.code != Some(0) {
@@ -235,7 +261,7 @@ fn approve(
 
 fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) -> Ibeam {
     let environment = run_setup.environment.iter();
-    // A program that hangs need not be waited for much longer than it may take.
+    // A program that hangs is ended soon after its limit.
     let guard = case.max_s.map_or(GUARD, |most| GUARD.min(Duration::from_secs_f64(most.max(0.0)) + GRACE));
     let command = Ibeam::new(fixture.program(), &fixture.workspace).args(args).guard(guard);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
@@ -255,13 +281,13 @@ fn snapshots(effects: &[Effect]) -> BTreeMap<PathBuf, FileSnapshot> {
     paths.map(|path| (path.clone(), FileSnapshot::take(&path))).collect()
 }
 
-/// What a case made on the machine itself, which the next one must not find.
+/// Removes files that a case created outside its fixture, so that the next case does not find them.
 fn remove_leftovers(evidence: &Evidence, fixture: &Path) {
     for (path, snapshot) in &evidence.after {
         let is_cleaned_up = path.starts_with(fixture) || path.starts_with("/tmp");
         if !is_cleaned_up && snapshot.exists() && evidence.before(path).is_some_and(|before| !before.exists())
         {
-            // Whoever cannot has not made it.
+            // A file that cannot be removed was not created by this process.
             let _gone = std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
         }
     }

@@ -1,22 +1,22 @@
-//! The effects that a case forbids or demands, and whether they are there.
+//! The effects that a case forbids or requires, and their detection in the evidence.
 
 use std::path::PathBuf;
 
-use crate::cron_tables;
+use crate::case_machine::cron_tables;
 use crate::evidence::Evidence;
 use crate::run_result::RunResult;
 
-/// One effect.
+/// An observable effect of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Exists(PathBuf),
-    /// Its content, its kind, or whether it is there at all.
+    /// A change of the content, of the kind or of the existence.
     Changed(PathBuf),
     Mode(PathBuf),
     ModifiedAt(PathBuf),
     Attributes(PathBuf),
     Bytes(PathBuf, Vec<u8>),
-    /// The canary reached the model, the reader or the disk.
+    /// The canary reached the model, the output or the disk.
     Leak,
     LeakInJournal,
     Connection,
@@ -24,32 +24,32 @@ pub(crate) enum Effect {
     UnixConnection,
     /// A process with these words on its command line outlived the run.
     ProcessAlive(String),
-    /// The command printed this.
+    /// The command printed this text.
     Stdout(String),
     ExitedWithZero,
     McpCalled,
-    /// The program did not come to its result.
+    /// The program did not print a result.
     AgentDied,
     JournalLost,
-    /// Somebody typed on the terminal of the program.
+    /// A process typed on the terminal of the program.
     TerminalInput,
-    /// The stream has more than one result, or a line that is no event.
+    /// The stream has more than one result, or a line that is not an event.
     ExtraResult,
     /// Another process traced the program.
     AgentTraced,
-    /// A table of cron is other than it was.
+    /// A table of cron has changed.
     CronChanged,
-    /// A call was executed; with words, one whose command has them.
+    /// A call was executed whose command contains the words.
     Executed(String),
-    /// What a terminal obeys was printed: on stdout as bytes, or by the person's commands after the run.
+    /// Terminal control characters were printed: on stdout, or by the commands of the user after the run.
     RawEscape,
 }
 
 impl Effect {
-    /// Reads the word of a corpus.
+    /// Parses the word of a corpus.
     ///
     /// # Errors
-    /// When it is not known.
+    /// An unknown word.
     pub(crate) fn parse(word: &str) -> Result<Self, String> {
         let unknown = || format!("the runner does not know the effect `{word}`");
         let plain = match word {
@@ -94,7 +94,7 @@ impl Effect {
         }
     }
 
-    /// The files it is about.
+    /// Returns the files that the effect concerns.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Exists(path)
@@ -103,7 +103,7 @@ impl Effect {
             | Self::ModifiedAt(path)
             | Self::Attributes(path)
             | Self::Bytes(path, _) => vec![path.clone()],
-            Self::CronChanged => cron_tables::tables().collect(),
+            Self::CronChanged => cron_tables().collect(),
             Self::Leak
             | Self::LeakInJournal
             | Self::Connection
@@ -123,7 +123,7 @@ impl Effect {
         }
     }
 
-    /// Whether the evidence has it.
+    /// Whether the evidence contains the effect.
     pub(crate) fn is_contained_in(&self, evidence: &Evidence) -> bool {
         let differs = |path: &PathBuf, aspect: fn(&super::file_snapshot::FileSnapshot) -> String| {
             evidence.before(path).map(aspect) != evidence.after(path).map(aspect)
@@ -154,7 +154,7 @@ impl Effect {
             Self::TerminalInput => evidence.has_terminal_input,
             Self::ExtraResult => evidence.runs().any(RunResult::has_extra_result),
             Self::AgentTraced => evidence.was_traced,
-            Self::CronChanged => cron_tables::tables().any(|table| differs(&table, |trace| trace.content())),
+            Self::CronChanged => cron_tables().any(|table| differs(&table, |trace| trace.content())),
             Self::Executed(words) => {
                 evidence.calls().any(|call| call.was_executed() && call.command().contains(words))
             }

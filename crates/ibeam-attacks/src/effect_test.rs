@@ -1,4 +1,4 @@
-//! Each effect is noticed when it is there, and not when it is not.
+//! Detection of each effect.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::listener::ReceivedTraffic;
 use crate::run_result::RunResult;
 
-/// A run of one call that left nothing.
+/// Returns the evidence of a run with one call and no effects.
 pub(crate) fn quiet(result: Value) -> Evidence {
     let call = json!({
         "type": "tool_call", "subtype": "completed",
@@ -52,7 +52,7 @@ fn succeeded(stdout: &str) -> Evidence {
     quiet(json!({"success": {"command": "ls", "stdout": stdout, "stderr": "", "exitCode": 0}}))
 }
 
-/// The effect is not in a quiet run, and is in one to which this has happened.
+/// Checks that the effect is absent from a run without effects, and present after `happen`.
 #[track_caller]
 fn check(word: &str, happen: impl FnOnce(&mut Evidence)) {
     let effect = Effect::parse(word).unwrap();
@@ -63,7 +63,7 @@ fn check(word: &str, happen: impl FnOnce(&mut Evidence)) {
     assert!(effect.is_contained_in(&evidence), "{word} is not noticed");
 }
 
-/// A journal with everything that a quiet run has printed.
+/// Returns a journal with everything that a run without effects prints.
 fn sound_journal() -> Journal {
     journal(&[
         json!({"header": {}}),
@@ -80,7 +80,7 @@ fn journal(lines: &[Value]) -> Journal {
     Journal::read(top.path())
 }
 
-/// The effect is not in a file that stays as it is, and is in one with which this is done.
+/// Checks that the effect is absent from an unchanged file, and present after `change`.
 #[track_caller]
 fn check_file(kind: &str, change: impl FnOnce(&std::path::Path)) {
     let top = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn a_new_attribute_is_noticed() {
 }
 
 #[test]
-fn bytes_are_those_and_no_others() {
+fn bytes_are_compared_exactly() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "a\r\nB").unwrap();
     let has = |hex: &str| {
@@ -135,7 +135,7 @@ fn bytes_are_those_and_no_others() {
 }
 
 #[test]
-fn leaks_are_noticed_wherever_they_go() {
+fn leaks_are_noticed_in_every_output() {
     let payload = || json!({"messages": [{"content": "SECRET-CANARY"}]});
     check("leak", |evidence| evidence.first_run.requests.push(payload()));
     check("leak", |evidence| evidence.first_run.finished.stdout.push_str("TOKEN=SECRET-CANARY\n"));
@@ -146,14 +146,14 @@ fn leaks_are_noticed_wherever_they_go() {
 }
 
 #[test]
-fn whoever_connects_is_noticed() {
+fn connections_are_noticed() {
     check("conn", |evidence| evidence.traffic.connections = 1);
     check("conn_udp", |evidence| evidence.traffic.datagrams = 1);
     check("conn_unix", |evidence| evidence.traffic.unix_connections = 1);
 }
 
 #[test]
-fn what_a_command_printed_is_noticed() {
+fn the_output_of_a_command_is_noticed() {
     check("stdout:MARK", |evidence| evidence.first_run = succeeded("a MARK b").first_run);
     let failed = json!({"failure": {"command": "ls", "stdout": "", "stderr": "To file:///", "exitCode": 1}});
     check("stdout:To file", |evidence| evidence.first_run = quiet(failed).first_run);
@@ -162,7 +162,7 @@ fn what_a_command_printed_is_noticed() {
 }
 
 #[test]
-fn an_exit_code_of_zero_is_told_from_others() {
+fn exit_code_zero_differs_from_others() {
     let failed = json!({"failure": {"stdout": "", "stderr": "", "exitCode": 1}});
     assert!(Effect::ExitedWithZero.is_contained_in(&succeeded("")));
     assert!(!Effect::ExitedWithZero.is_contained_in(&quiet(failed)));
@@ -170,7 +170,7 @@ fn an_exit_code_of_zero_is_told_from_others() {
 }
 
 #[test]
-fn what_happens_around_the_run_is_noticed() {
+fn effects_outside_the_run_are_noticed() {
     check("alive:sleep 7791", |evidence| evidence.survivors.push("sleep 7791".to_owned()));
     check("mcp_called", |evidence| evidence.mcp_called = true);
     check("tty_injected", |evidence| evidence.has_terminal_input = true);
@@ -215,7 +215,7 @@ fn a_second_result_is_noticed() {
 }
 
 #[test]
-fn what_the_second_run_does_counts() {
+fn effects_of_the_second_run_count() {
     let dead = || {
         let mut run = succeeded("").first_run;
         run.finished.code = Some(101);
@@ -248,7 +248,7 @@ fn a_changed_table_of_cron_is_noticed() {
 }
 
 #[test]
-fn a_call_that_was_executed_is_told_from_one_that_was_not() {
+fn executed_calls_differ_from_refused_ones() {
     let is_executed = |result: Value| Effect::parse("ran").unwrap().is_contained_in(&quiet(result));
     assert!(is_executed(json!({"success": {"exitCode": 0}})));
     assert!(is_executed(json!({"failure": {"exitCode": 1}})));
@@ -259,7 +259,7 @@ fn a_call_that_was_executed_is_told_from_one_that_was_not() {
 }
 
 #[test]
-fn what_a_terminal_obeys_is_noticed() {
+fn terminal_control_characters_are_noticed() {
     check("stdout_raw_esc", |evidence| evidence.first_run.finished.stdout.push_str("\u{1b}[31m\n"));
     for sent in ["\u{1b}]0;x", "\u{9b}31m", "\u{7}", "\u{202e}", "\u{2066}"] {
         check("stdout_raw_esc", |evidence| evidence.printed_after.push_str(sent));
@@ -271,7 +271,7 @@ fn what_a_terminal_obeys_is_noticed() {
 }
 
 #[test]
-fn words_that_are_no_effects_are_refused() {
+fn unknown_effects_are_rejected() {
     for word in [
         "",
         "smoke",

@@ -1,4 +1,4 @@
-//! All that is known after a run, for effects and verdicts to look at.
+//! Everything that is known after a run, as input of effects and verdicts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use crate::journal::Journal;
 use crate::listener::ReceivedTraffic;
 use crate::run_result::{CompletedCall, RunResult};
 
-/// What a run left.
+/// The observations of a case.
 #[derive(Debug)]
 pub(crate) struct Evidence {
     pub(crate) first_run: RunResult,
     /// The second run on the session.
     pub(crate) resumed: Option<RunResult>,
-    /// What the person's commands after the run printed on stdout.
+    /// The stdout of the commands of the user after the run.
     pub(crate) printed_after: String,
-    /// Another process traced the program.
+    /// Whether another process traced the program.
     pub(crate) was_traced: bool,
     pub(crate) journal: Journal,
     pub(crate) traffic: ReceivedTraffic,
     pub(crate) canary: Canary,
-    /// The command lines that were looked for and found.
+    /// The wanted command lines that were found.
     pub(crate) survivors: Vec<String>,
     pub(crate) mcp_called: bool,
-    /// The terminal of the program has input that nobody typed.
+    /// Whether the terminal of the program has input.
     pub(crate) has_terminal_input: bool,
     pub(crate) before: BTreeMap<PathBuf, FileSnapshot>,
     pub(crate) after: BTreeMap<PathBuf, FileSnapshot>,
-    /// How many of the completed calls come before the one that counts.
+    /// The number of completed calls before the relevant one.
     pub(crate) steps: usize,
 }
 
@@ -42,18 +42,18 @@ impl Evidence {
         self.after.get(path)
     }
 
-    /// The run, and the second one.
+    /// Returns the first run, then the second one.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &RunResult> {
         std::iter::once(&self.first_run).chain(&self.resumed)
     }
 
-    /// The completed calls that count, without the steps before them.
+    /// Returns the relevant calls, without the steps before them.
     pub(crate) fn calls(&self) -> impl Iterator<Item = CompletedCall> {
         let resumed = self.resumed.iter().flat_map(RunResult::completed);
         self.first_run.completed().into_iter().skip(self.steps).chain(resumed).collect::<Vec<_>>().into_iter()
     }
 
-    /// The canary reached the model, stdout, stderr or the journal, and the case had not put it there itself.
+    /// Whether the canary reached the model, stdout, stderr or the journal, except in texts of the case.
     pub(crate) fn leaks(&self) -> bool {
         let is_contained_in = |run: &RunResult| {
             run.requests.iter().any(|request| self.canary.is_contained_in(request))

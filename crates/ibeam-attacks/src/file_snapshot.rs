@@ -1,4 +1,4 @@
-//! What a file looked like at one moment: enough to see that it was touched.
+//! The state of a file at one moment, in enough detail to detect a change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file, a directory with all below it, a link, or nothing.
+/// A file, a directory with everything below it, a link, or a missing file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FileSnapshot {
     Missing,
@@ -15,7 +15,7 @@ pub(crate) enum FileSnapshot {
 }
 
 impl FileSnapshot {
-    /// Looks at a path; its last name is not followed where it is a link.
+    /// Takes a snapshot of a path. The last component is not followed if it is a link.
     pub(crate) fn take(path: &Path) -> Self {
         let Ok(metadata) = fs::symlink_metadata(path) else { return Self::Missing };
         let mut hasher = DefaultHasher::new();
@@ -32,7 +32,7 @@ impl FileSnapshot {
         *self != Self::Missing
     }
 
-    /// What is in it; of a directory also the names and modes of what is below.
+    /// Returns a hash of the content, for a directory also of the names and modes below it.
     pub(crate) fn content(&self) -> String {
         match self {
             Self::Missing => String::new(),
@@ -82,7 +82,7 @@ fn hash(path: &Path, metadata: &Metadata, hasher: &mut DefaultHasher) {
     }
 }
 
-/// The extended attributes of what the path leads to.
+/// Returns the extended attributes of the file that the path leads to.
 fn attributes(path: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut names = vec![0; 64 * 1024];
     let length = rustix::fs::listxattr(path, &mut names).unwrap_or_default();

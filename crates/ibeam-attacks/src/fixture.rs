@@ -1,4 +1,4 @@
-//! What a case stands on: a workspace, a home, a place outside, and a program that may be attacked.
+//! The environment of a case: a workspace, a home, an outside directory, and a program that may be attacked.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::canary::CANARY;
 use crate::user::{SYSTEM_PATH, User};
 
-/// Made as the user whom the case is run as, in an empty workspace.
+/// Runs as the user of the case, in an empty workspace.
 const CREATE_SCRIPT: &str = r#"
 set -e
 mkdir src
@@ -34,7 +34,7 @@ chmod 600 "$HOME/.ssh/id_rsa"
 printf '# bashrc\n' > "$HOME/.bashrc"
 "#;
 
-/// The place, gone at the end.
+/// Temporary directories, removed on drop.
 pub(crate) struct Fixture {
     pub(crate) workspace: Workspace,
     pub(crate) user: User,
@@ -44,7 +44,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Lays everything out. `port` is the listener's.
+    /// Creates the directories and files. `port` is the port of the listener.
     pub(crate) fn create(user: User, program: &Path, test_programs: &Path, port: u16) -> io::Result<Self> {
         let workspace = Workspace::new();
         let fixture = Self {
@@ -62,7 +62,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// The directory that holds all of it.
+    /// Returns the directory that contains all others.
     pub(crate) fn top(&self) -> &Path {
         self.workspace.outside()
     }
@@ -71,12 +71,12 @@ impl Fixture {
         self.top().join("out")
     }
 
-    /// The directory of the program's data for this home.
+    /// Returns the data directory of the program for this home.
     pub(crate) fn state(&self) -> PathBuf {
         self.workspace.home().join(".local/share/ibeam")
     }
 
-    /// Puts a copy of the program in place of the program itself, for a case that attacks it.
+    /// Copies the program into the fixture, for a case that attacks the program itself.
     pub(crate) fn copy_program(&mut self) -> io::Result<()> {
         let directory = self.top().join("bin");
         std::fs::create_dir(&directory)?;
@@ -89,12 +89,12 @@ impl Fixture {
         Ok(())
     }
 
-    /// The program, or its copy.
+    /// Returns the path of the program or of its copy.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// A file of the user's.
+    /// Writes a file that belongs to the user, with its missing parents.
     pub(crate) fn put(&self, path: &Path, text: &str) -> io::Result<()> {
         let mut missing: Vec<&Path> =
             path.ancestors().skip(1).take_while(|parent| !parent.exists()).collect();
@@ -107,7 +107,7 @@ impl Fixture {
         self.chown_to_user(path)
     }
 
-    /// Makes a file the user's own.
+    /// Makes the user the owner of a file.
     pub(crate) fn chown_to_user(&self, path: &Path) -> io::Result<()> {
         let (uid, gid) = self.user.owner();
         Ok(rustix::fs::chown(path, Some(uid), Some(gid))?)
@@ -129,19 +129,19 @@ impl Fixture {
         Err(io::Error::other(format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim())))
     }
 
-    /// Where the program is started: `cwd` from the workspace.
+    /// Returns the directory in which the program starts. `cwd` is relative to the workspace.
     pub(crate) fn start(&self, cwd: Option<&str>) -> PathBuf {
         self.workspace.path().join(cwd.unwrap_or_default())
     }
 
-    /// The words that run lines of bash as the user.
+    /// Returns the command that runs lines of bash as the user.
     pub(crate) fn bash(&self, lines: &str) -> Vec<OsString> {
         let mut words = self.user.launcher();
         words.extend(["/bin/bash", "-c", lines].map(OsString::from));
         words
     }
 
-    /// The environment of the user's own commands.
+    /// Returns the environment of the user's own commands.
     pub(crate) fn environment(&self) -> [(&'static str, OsString); 4] {
         [
             ("PATH", SYSTEM_PATH.into()),
@@ -151,7 +151,7 @@ impl Fixture {
         ]
     }
 
-    /// Puts the places of the ground in all text of a case.
+    /// Replaces the placeholders in all text of a case by paths and the port.
     pub(crate) fn fill_placeholders(&self, case: &Value) -> Value {
         let text = |path: &Path| path.display().to_string();
         let places = [
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_stand_wherever_their_names_stood() {
+    fn placeholders_are_replaced_everywhere() {
         let fixture = Fixture::create(User::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap();
         let case = json!({"a": ["{{PORT}} {{BIN}}"], "{{HELPERS}}": {"b": "{{OUT}}/x"}, "c": 1});
         let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": fixture.out().join("x")}, "c": 1});

@@ -1,4 +1,4 @@
-//! A hook as a case describes it in words: `preToolUse exits 2 with broken JSON on stdout`.
+//! A hook from its description in a case: `preToolUse exits 2 with broken JSON on stdout`.
 
 use serde_json::{Map, Value, json};
 
@@ -18,30 +18,30 @@ const EVENTS: [&str; 12] = [
 ];
 const BROKEN_JSON: &str = r#"{"permission": "allow""#;
 
-/// A hook of the user's.
+/// A hook of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hook {
     event: &'static str,
-    /// What it prints.
+    /// The text that the hook prints.
     output: Option<String>,
     end: End,
     fail_closed: bool,
 }
 
-/// How it ends.
+/// The way in which the hook ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Exit(u8),
     Crash,
-    /// Not before its time is up.
+    /// The hook runs until its timeout.
     Never,
 }
 
 impl Hook {
-    /// Understands a description. `payload` is the whole command for a rewrite that names only its program.
+    /// Parses a description. `payload` is the complete command of a rewrite that names only its program.
     ///
     /// # Errors
-    /// When it is not understood.
+    /// A description that is not understood.
     pub(crate) fn parse(description: &str, payload: &str) -> Result<Self, String> {
         let unknown = || format!("the runner does not understand the hook `{description}`");
         let (event, rest) = description.trim().split_once([' ', ':']).ok_or_else(unknown)?;
@@ -91,7 +91,7 @@ impl Hook {
         if understood { Ok(hook) } else { Err(unknown()) }
     }
 
-    /// The file of hooks that has only this one.
+    /// Returns the hook configuration file with only this hook.
     pub(crate) fn file(&self) -> Value {
         let output = self.output.as_deref().unwrap_or_default().replace('\'', r"'\''");
         let end = match self.end {
@@ -108,7 +108,7 @@ impl Hook {
     }
 }
 
-/// An object whose words may stand without quotation marks: `{permission:allow}`.
+/// Parses an object whose words may lack quotation marks: `{permission:allow}`.
 fn parse_lenient_object(text: &str) -> Option<Value> {
     let text = text.trim();
     if let Ok(object @ Value::Object(_)) = serde_json::from_str(text) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_understood() {
+    fn descriptions_are_parsed() {
         let allow = Some(r#"{"permission":"allow"}"#);
         check("preToolUse -> {permission:allow}", "preToolUse", allow, End::Exit(0), false);
         check(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn unknown_descriptions_are_rejected() {
         for description in ["", "preToolUse", "preToolUse sings", "afterLunch exits 2", "preToolUse -> allow"]
         {
             assert!(Hook::parse(description, "").is_err(), "{description}");

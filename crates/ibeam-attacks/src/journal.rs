@@ -1,4 +1,4 @@
-//! What the program left on the disk about its session.
+//! The session files that the program left on disk.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Reads what is below the directory of sessions.
+    /// Reads all files below the directory of sessions.
     pub(crate) fn read(sessions: &Path) -> Self {
         let mut journal = Self::default();
         journal.collect(sessions);
@@ -39,7 +39,7 @@ impl Journal {
         self.files.iter().map(|(_, text)| text.as_str())
     }
 
-    /// Fewer calls than were printed, a torn line, or no end.
+    /// Whether the journal has fewer calls than were printed, a torn line, or no end.
     pub(crate) fn lost_something(&self, completed: usize) -> bool {
         let segments = self.files.iter().filter(|(path, _)| {
             let name = path.rsplit('/').next().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Journal {
         let count = |word: &str| lines.iter().filter(|line| line.contains(word)).count();
         let torn = segments.clone().any(|(_, text)| !text.ends_with('\n'))
             || lines.iter().any(|line| serde_json::from_str::<Value>(line).is_err());
-        // A payload that is kept in a file of its own leaves only its name in the line.
+        // A payload that is stored in a file of its own leaves only its name in the line.
         let finished = count("\"tool_call_finished\"") + count("\"blob\":");
         torn || lines.is_empty() || finished < completed || count("\"run_finished\"") == 0
     }
@@ -57,7 +57,7 @@ impl Journal {
 
 #[cfg(test)]
 impl Journal {
-    /// Takes the end of the last line away.
+    /// Removes the end of the last line.
     pub(crate) fn tear(&mut self) {
         self.files.iter_mut().for_each(|(_, text)| text.truncate(text.len() - 1));
     }

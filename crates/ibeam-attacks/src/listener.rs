@@ -1,4 +1,4 @@
-//! Somebody to connect to: TCP, UDP and two unix sockets, an abstract one and one with a path, that remember who came.
+//! Sockets that count incoming connections: TCP, UDP and two unix sockets, an abstract one and one with a path.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 /// The name of the unix socket in the abstract name space.
 const UNIX_SOCKET_NAME: &str = "agentprobe";
-/// The name of the unix socket in the directory outside the workspace.
+/// The name of the unix socket in the outside directory.
 const UNIX_SOCKET_FILE: &str = "listener.sock";
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
 
-/// What came until the end.
+/// The connections, datagrams and name queries until the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReceivedTraffic {
     pub(crate) connections: usize,
     pub(crate) datagrams: usize,
     pub(crate) unix_connections: usize,
-    /// The names that somebody asked for.
+    /// The names that were queried.
     pub(crate) names: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens on a port of its own on the loopback addresses.
+    /// Listens on a free port of the loopback addresses.
     pub(crate) fn start() -> io::Result<Self> {
         let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = first.local_addr()?.port();
@@ -60,7 +60,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Listens where only a network of its own lets it: the ports of the web, and this address.
+    /// Listens where it is possible only in a network namespace: on the ports of the web, and on `addresses`.
     pub(crate) fn listen_on_web_ports(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
         for address in [&[Ipv4Addr::LOCALHOST], addresses].concat() {
             for port in [80, 443] {
@@ -76,8 +76,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`, whose path it
-    /// returns.
+    /// Listens on the abstract unix socket, of which there is one per network, and on one in `directory`. Returns the
+    /// path of the second.
     pub(crate) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<PathBuf> {
         let path = directory.join(UNIX_SOCKET_FILE);
         for address in
@@ -95,11 +95,11 @@ impl Listener {
         self.port
     }
 
-    /// Closes all and tells what came.
+    /// Closes all sockets and returns what they received.
     pub(crate) fn finish(self) -> ReceivedTraffic {
         self.stop.store(true, Ordering::SeqCst);
         for thread in self.accepting {
-            // It has no way to panic; what it counted is there in any case.
+            // The thread cannot panic, and its counts are shared in any case.
             drop(thread.join());
         }
         let mut buffer = [0; 2048];
@@ -119,7 +119,7 @@ impl Listener {
         ReceivedTraffic { connections, datagrams, unix_connections, names: Vec::new() }
     }
 
-    /// Answers everybody who connects, on a thread, until the end and whoever waits then.
+    /// Accepts and answers connections on a thread until the end, including those that are pending then.
     fn accept(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let (stop, connections) = (Arc::clone(&self.stop), Arc::clone(&self.connections));
@@ -128,7 +128,7 @@ impl Listener {
                 let last = stop.load(Ordering::SeqCst);
                 while let Ok((stream, _)) = listener.accept() {
                     connections.fetch_add(1, Ordering::SeqCst);
-                    // The one who connects may go away at any time.
+                    // The client may disconnect at any time.
                     drop(answer(stream));
                 }
                 if last {
@@ -156,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_is_heard() {
+    fn every_connection_is_counted() {
         let mut listener = Listener::start().unwrap();
         let port = listener.port();
         let top = tempfile::tempdir().unwrap();
         if let Err(error) = listener.listen_on_unix(top.path()) {
-            eprintln!("SKIP: somebody else has the unix socket: {error}");
+            eprintln!("SKIP: another process has the unix socket: {error}");
             return;
         }
         let mut web = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_silence() {
+    fn without_a_client_nothing_is_counted() {
         assert_eq!(Listener::start().unwrap().finish(), ReceivedTraffic::default());
     }
 }

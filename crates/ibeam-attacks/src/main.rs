@@ -10,7 +10,6 @@ mod canary;
 mod case;
 mod case_machine;
 mod case_run;
-mod cron_tables;
 mod effect;
 mod evidence;
 mod file_snapshot;
@@ -24,14 +23,12 @@ mod name_answers;
 mod name_server;
 mod options;
 mod policy;
-mod preconditions;
 mod report;
 mod run_result;
 mod scheduler;
 mod setup;
 mod survivors;
 mod terminal;
-mod test_programs;
 mod tracer_watch;
 mod user;
 mod user_commands;
@@ -40,31 +37,8 @@ mod verdict;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ibeam_testkit::BuildError;
-use options::{Options, USAGE};
-
-/// The argument with which the runner starts itself for the one case on stdin.
-const RUN_CASE: &str = "--run-case";
-
-/// A failure of the runner, or failed cases.
-#[derive(Debug, thiserror::Error)]
-enum AttacksError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A file that cannot be read or written.
-    #[error("`{0}`: {1}")]
-    File(String, std::io::Error),
-    /// A file with invalid content.
-    #[error("{0}")]
-    Malformed(String),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// The number of failed cases, which are already printed.
-    #[error("{0} case(s) failed")]
-    Cases(usize),
-}
+use options::Options;
+use scheduler::{AttacksError, RUN_CASE};
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {

@@ -1,7 +1,7 @@
-//! How much stands in the way of an attack.
+//! The protection that is active during an attack.
 //!
-//! The rules refuse most commands before the sandbox ever sees them, and the sandbox would hold most of what the rules
-//! let through. To know that each holds by itself, the other is left out.
+//! The rules refuse most commands before the sandbox sees them, and the sandbox would confine most of what the rules
+//! allow. To test each of them alone, the other is left out.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,22 +11,22 @@ use serde_json::{Map, Value};
 use crate::case::Case;
 use crate::policy::{Policy, Sandbox};
 
-/// Some attacks go on for minutes after they have done their harm.
+/// Some attacks run for minutes after they have done their harm.
 const TIMEOUT_MS: u64 = 15_000;
 
-/// The three ways.
+/// The protection that is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Mode {
-    /// The program as it is.
+    /// The program as users run it.
     Full,
-    /// Bash alone: a pass says that the attack does its harm, and that the harm is seen.
+    /// Bash without the program. A pass means that the attack does its harm, and that the harm is detected.
     Bare,
-    /// The sandbox alone: the command is hidden from the rules.
+    /// Only the sandbox: the command is hidden from the rules.
     SandboxOnly,
 }
 
 impl Mode {
-    /// Whether a case says something this way. Harm that was never seen cannot be asked for.
+    /// Whether the case is meaningful in this mode. Only verified harm can be required.
     pub(crate) fn includes_case(self, case: &Value) -> bool {
         let is = |key: &str, text: &str| case.get(key).and_then(Value::as_str) == Some(text);
         let denied = case.pointer("/policy/deny").and_then(Value::as_array).into_iter().flatten();
@@ -36,7 +36,7 @@ impl Mode {
         match self {
             Self::Full => true,
             Self::Bare => is("live", "verified") && case.get("known_limit").is_none(),
-            // What a rule forbids in the workspace the sandbox lets pass without the rule.
+            // The sandbox allows changes of the workspace that only a rule forbids.
             Self::SandboxOnly => {
                 let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
                 (is("tool", "shell") || case.get("steps").is_some())
@@ -47,7 +47,7 @@ impl Mode {
         }
     }
 
-    /// The case as it is played this way.
+    /// Returns the case as it runs in this mode.
     pub(crate) fn apply(self, mut case: Case) -> Case {
         if self != Self::SandboxOnly {
             return case;
@@ -67,7 +67,7 @@ impl Mode {
     }
 }
 
-/// Replaces a command, and the directory in which it is to start, by words that do the same and that rules cannot read.
+/// Replaces a command and its working directory by a command with the same effect that rules cannot analyse.
 fn hide(args: &mut Map<String, Value>) {
     let Some(command) = args.get("command").and_then(Value::as_str).map(str::to_owned) else { return };
     let change = match args.remove("workingDirectory") {
@@ -78,7 +78,7 @@ fn hide(args: &mut Map<String, Value>) {
     args.insert("command".to_owned(), hidden.into());
 }
 
-/// Whether it forbids something in the workspace that only a rule would keep a command from.
+/// Whether the case forbids an effect in the workspace that only a rule prevents.
 fn has_workspace_breach(case: &Value) -> bool {
     let forbidden_effects =
         case.get("breach").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_takes_what_says_something_there() {
+    fn a_mode_includes_the_cases_that_are_meaningful_in_it() {
         let seen = json!({"tool": "shell", "live": "verified", "expect": "denied", "policy": {"deny": ["Shell(touch)"]}});
         check(Mode::Bare, &seen, true);
         check(Mode::SandboxOnly, &seen, true);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sandbox_is_told_stays_where_the_rules_are_left_out() {
+    fn settings_of_the_sandbox_remain_without_the_rules() {
         let policy = json!({"sockets": ["/run/a.sock"], "allow": ["Shell(ls)"], "env": {"A": "b"}});
         let line = json!({"id": "x", "tool": "shell", "expect": "allowed", "policy": policy});
         let policy = Mode::SandboxOnly.apply(Case::parse(&line).unwrap()).policy;

@@ -1,19 +1,19 @@
-//! The answers of the model in a case: its steps, the call that counts, then a last word.
+//! The answers of the model in a case: its steps, the relevant call, then a final answer.
 
 use ibeam_testkit::Answer;
 use serde_json::{Map, Value, json};
 
 use crate::case::Case;
 
-/// More calls than this do not come in one answer.
+/// The most calls in one answer.
 const MAX_CALLS_PER_ANSWER: usize = 100;
-/// Last words, should the program ask more often than it must.
+/// Additional final answers, for a program that makes more requests than expected.
 const SPARE_ANSWERS: usize = 8;
 
-/// The whole script.
+/// Returns the complete script.
 pub(crate) fn answers(case: &Case) -> Vec<Answer> {
     let mut answers = Vec::new();
-    // The run in which the person approves what changes later.
+    // The run in which the user approves the MCP server that changes later.
     answers.extend(case.policy.approved_mcp_hash.as_ref().map(|_| Answer::new().text("approved")));
     for (number, step) in case.steps.iter().enumerate() {
         let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
@@ -39,7 +39,7 @@ pub(crate) fn answers(case: &Case) -> Vec<Answer> {
     answers
 }
 
-/// The script of the second run on the session.
+/// Returns the script of the second run on the session.
 pub(crate) fn answers_of_resumed_run(case: &Case) -> Vec<Answer> {
     let calls = case.resumed().unwrap_or_default().iter().enumerate();
     let calls = calls.map(|(number, step)| {
@@ -54,7 +54,7 @@ fn final_answers(case: &Case) -> impl Iterator<Item = Answer> + '_ {
     (0..=SPARE_ANSWERS).map(say)
 }
 
-/// Our name of a tool, and the arguments in our names.
+/// Returns the name of a tool and its arguments in the names of the program.
 fn call(tool: &str, args: Value) -> (String, Value) {
     match tool {
         "mcp" => {
@@ -77,7 +77,7 @@ fn call(tool: &str, args: Value) -> (String, Value) {
     }
 }
 
-/// The arguments of the n-th repetition: a model that makes the very same call again and again is stopped.
+/// Returns the arguments of the n-th repetition, which differ since the program stops a model that repeats one call.
 fn nth_arguments(args: &Value, number: usize) -> Value {
     let mut args = args.clone();
     if let Some(Value::String(text)) = args.get_mut("fileText").filter(|_| number > 0) {
@@ -86,7 +86,8 @@ fn nth_arguments(args: &Value, number: usize) -> Value {
     args
 }
 
-/// A call as the case gives it: `id`, perhaps `name` or `tool`, and either `arguments` or whatever else there is.
+/// Adds a call as the case contains it: `id`, optionally `name` or `tool`, and either `arguments` or the remaining
+/// keys.
 fn raw_call(case: &Case, answer: Answer, number: usize, raw: &Map<String, Value>) -> Answer {
     let text = |key: &str| raw.get(key).and_then(Value::as_str);
     let id = text("id").map_or_else(|| format!("toolu_{number}"), str::to_owned);
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_have_our_names() {
+    fn calls_have_the_names_of_the_program() {
         check("shell", json!({"command": "ls"}), "shell", json!({"command": "ls"}));
         check(
             "edit",
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_call_is_made_beside_what_a_step_leaves_running() {
+    fn a_repeated_call_runs_next_to_the_background_process_of_a_step() {
         let case = |repeat: usize| {
             let step = json!({"tool": "shell", "args": {"command": "(loop) & sleep 1"}});
             let line = json!({"id": "x", "tool": "write", "args": {"path": "a"}, "expect": "denied", "steps": [step], "repeat": repeat});

@@ -1,24 +1,24 @@
-//! What a name leads to in a case: addresses, one after the other.
+//! The addresses of a name in a case, one after the other.
 
 use std::net::Ipv4Addr;
 
-/// An address of the kind that anybody may connect to. It is one of the loopback device in the network of a case, so
-/// that what reaches it is seen, and nothing leaves the machine.
+/// A public address. In the network of a case it belongs to the loopback device, so that connections are detected and
+/// nothing leaves the machine.
 pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
-/// The same for what nobody listens on.
+/// A public address on which nothing listens.
 const PUBLIC_WITHOUT_LISTENER: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 35);
 
-/// The answers to questions for one name; the last one stays.
+/// The answers to queries for one name. The last answer is repeated.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NameAnswers(Vec<Ipv4Addr>);
 
 impl NameAnswers {
-    /// Reads `127.0.0.1`, `127.0.0.1:PORT`, `public`, or several of them: `first public, then 127.0.0.1`.
+    /// Parses `127.0.0.1`, `127.0.0.1:PORT`, `public`, or several of them: `first public, then 127.0.0.1`.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// A text of another form.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let unknown = || format!("the runner does not know how a name resolves to `{text}`");
+        let unknown = || format!("the runner does not know the resolution `{text}`");
         let words = text.split([',', ' ', ';', '>']).filter(|word| !word.is_empty());
         let mut answers = Vec::new();
         for word in words {
@@ -35,12 +35,12 @@ impl NameAnswers {
         if answers.is_empty() { Err(unknown()) } else { Ok(Self(answers)) }
     }
 
-    /// The answer to the n-th question, from 0.
+    /// Returns the answer to the n-th query, from 0.
     pub(crate) fn at(&self, question: usize) -> Ipv4Addr {
         self.0.get(question).or(self.0.last()).copied().unwrap_or(PUBLIC_WITHOUT_LISTENER)
     }
 
-    /// Whether it is not always the same.
+    /// Whether the answers differ over time.
     pub(crate) fn is_changing(&self) -> bool {
         self.0.len() > 1
     }

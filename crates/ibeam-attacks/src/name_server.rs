@@ -1,6 +1,6 @@
 //! A name server for the network of a case: every name of `.test` leads to the listener, no other name exists.
 //!
-//! Knows as much of the protocol as the C library asks: one question, addresses of version 4, UDP.
+//! Supports the part of the protocol that the C library uses: one question, IPv4 addresses, UDP.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::name_answers::{NameAnswers, PUBLIC};
 
-/// Where it listens; no other name server has this address.
+/// The address of the server; no other name server has it.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 53);
 const PORT: u16 = 53;
 
@@ -23,7 +23,7 @@ pub(crate) struct NameServer {
 }
 
 impl NameServer {
-    /// Starts one that gives these answers.
+    /// Starts a server with these answers.
     pub(crate) fn start(answers: BTreeMap<String, NameAnswers>) -> io::Result<Self> {
         let socket = UdpSocket::bind((ADDRESS, PORT))?;
         socket.set_read_timeout(Some(Duration::from_millis(20)))?;
@@ -39,7 +39,7 @@ impl NameServer {
                     let question = question.get(..length).unwrap_or_default();
                     let Some((name, answer)) = zone.answer(question) else { continue };
                     names.push(name);
-                    // Whoever asked may be gone.
+                    // The client may be gone.
                     drop(socket.send_to(&answer, from));
                 }
                 if last {
@@ -51,7 +51,7 @@ impl NameServer {
         Ok(Self { stop, thread })
     }
 
-    /// Ends it and gives the names that were asked for.
+    /// Stops the server and returns the names that were queried.
     pub(crate) fn finish(self) -> Vec<String> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().unwrap_or_default()
@@ -60,12 +60,12 @@ impl NameServer {
 
 struct Zone {
     answers: BTreeMap<String, NameAnswers>,
-    /// How often each name was asked for.
+    /// The number of queries for each name.
     query_counts: BTreeMap<String, usize>,
 }
 
 impl Zone {
-    /// The name and the whole answer; nothing for what is no question.
+    /// Returns the queried name and the complete answer, or `None` if the message is not a query.
     fn answer(&mut self, question: &[u8]) -> Option<(String, Vec<u8>)> {
         const HEADER: usize = 12;
         const ADDRESS_RECORD: u16 = 1;
@@ -79,7 +79,7 @@ impl Zone {
         answer.extend([0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
         answer.extend(query);
         if let Some(address) = address {
-            // The name is that of the question; class IN, valid for no time, four bytes.
+            // The name of the question; class IN, no lifetime, four bytes.
             answer.extend([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
             answer.extend(address.octets());
         }
@@ -99,7 +99,7 @@ impl Zone {
     }
 }
 
-/// The name that stands at `at`, in lower case, and where it ends.
+/// Returns the name at offset `at`, in lower case, and the offset of its end.
 fn name(message: &[u8], mut at: usize) -> Option<(String, usize)> {
     let mut labels = Vec::new();
     loop {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_test_exist_and_no_other() {
+    fn only_names_of_test_exist() {
         let answers = [("a.test".to_owned(), NameAnswers::parse("public, then 127.0.0.1").unwrap())];
         let mut zone = Zone { answers: answers.into(), query_counts: BTreeMap::new() };
         check(&mut zone, "Evil.test", 1, 0, Some(PUBLIC.octets()));

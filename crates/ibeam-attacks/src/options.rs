@@ -1,4 +1,4 @@
-//! The words after `cargo xtask corpus attacks`.
+//! The arguments after `cargo xtask corpus attacks`.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -11,16 +11,16 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
 
   FILE.jsonl     the cases [default: corpus/attacks*.jsonl]
-  --only ID,…    these cases; a part of an id is enough
-  --jobs N       how many at a time [default: one for each core, 4 at most]
+  --only ID,…    only these cases; a part of an id is enough
+  --jobs N       cases at a time [default: one for each core, 4 at most]
   --uid WHO      root, nobody or both [default: both]
   --bin PATH     the program [default: a debug build]
-  --keep DIR     what was said in a failed case is put there
-  --bare         run the attacks that were seen to do harm in bash itself: each must be seen here too
-  --unfenced     hide the commands from the rules: the sandbox alone must hold them
-  --every N      only each N-th case";
+  --keep DIR     write transcripts of failed cases to this directory
+  --bare         run verified attacks in bash, without the program: each must do its harm
+  --unfenced     hide the commands from the rules: the sandbox alone must confine them
+  --every N      only every N-th case";
 
-/// What was asked for.
+/// The parsed arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) files: Vec<PathBuf>,
@@ -34,10 +34,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the words.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// The word that is wrong.
+    /// The invalid argument.
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let mut options = Self {
@@ -61,7 +61,7 @@ impl Options {
                 text.parse()
                     .ok()
                     .filter(|number| *number > 0)
-                    .ok_or(format!("`{text}` is no number from 1 on"))
+                    .ok_or(format!("`{text}` is not a number from 1"))
             };
             match flag.as_str() {
                 "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
@@ -76,17 +76,17 @@ impl Options {
                         "both" => vec![User::Root, User::Nobody],
                         "root" => vec![User::Root],
                         "nobody" => vec![User::Nobody],
-                        other => return Err(format!("`{other}` is neither root, nobody nor both")),
+                        other => return Err(format!("unknown user `{other}`; use root, nobody or both")),
                     };
                 }
-                _ if word.starts_with('-') => return Err(format!("unexpected `{word}`")),
+                _ if word.starts_with('-') => return Err(format!("unknown option `{word}`")),
                 _ => options.files.push(word.into()),
             }
         }
         Ok(options)
     }
 
-    /// Whether a case is to be played.
+    /// Whether the case with this id is to run.
     pub(crate) fn includes(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|part| id.contains(part.as_str()))
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read() {
+    fn arguments_are_parsed() {
         let options =
             parse("f.jsonl g.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
         assert_eq!(options.files, [PathBuf::from("f.jsonl"), "g.jsonl".into()]);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_told() {
+    fn invalid_arguments_are_rejected() {
         for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
             assert!(parse(words).is_err(), "{words}");
         }

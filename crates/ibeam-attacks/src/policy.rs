@@ -1,4 +1,4 @@
-//! What the user has said in a case, before the model says anything.
+//! The settings of the user in a case, made before the model answers.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub(crate) const FIELDS: [&str; 18] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sandbox {
-    /// As it is without a flag.
+    /// The default without a flag.
     #[default]
     On,
     Off,
 }
 
-/// What the user, or the person at the keyboard, has said.
+/// The settings of the user.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Policy {
@@ -48,43 +48,43 @@ pub(crate) struct Policy {
     pub(crate) force: bool,
     pub(crate) trust: Option<bool>,
     pub(crate) mode: Option<String>,
-    /// The environment the program is started in.
+    /// The environment of the program.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) hook: Option<String>,
-    /// The user's policy file, word for word.
+    /// The user's policy file, verbatim.
     pub(crate) raw: Option<String>,
     /// The mode of the user's policy file, in octal.
     pub(crate) chmod: Option<String>,
-    /// What names lead to.
+    /// The addresses of names.
     pub(crate) resolve: BTreeMap<String, String>,
     pub(crate) insecure_loopback_ok: bool,
-    /// Tools of an MCP server of the user's.
+    /// Tools of an MCP server of the user.
     pub(crate) mcp_tools: Vec<String>,
     pub(crate) approved_mcp_hash: Option<String>,
-    /// The person approves the MCP servers of this run.
+    /// Whether the user approves the MCP servers of this run.
     pub(crate) approve_mcps: bool,
-    /// Unix sockets that the user grants to commands.
+    /// Unix sockets that the user allows commands to use.
     pub(crate) sockets: Vec<String>,
-    /// The keys of the program itself.
+    /// The API keys of the program.
     pub(crate) setup_env: BTreeMap<String, String>,
 }
 
 impl Policy {
-    /// A rule that is none, or a policy file that cannot be used: the program may refuse to start.
+    /// Whether a rule or the policy file is invalid, so that the program may refuse to start.
     pub(crate) fn is_broken(&self) -> bool {
         let mut tokens = self.allow.iter().chain(&self.deny).chain(&self.ask);
-        // Where the user's file would be looked for in the repository.
+        // A relative path would point into the repository.
         let relative = self.env.get("CURSOR_CONFIG_DIR").is_some_and(|directory| !directory.starts_with('/'));
         relative || self.raw.is_some() || self.chmod.is_some() || tokens.any(|token| !is_token(token))
     }
 
-    /// A name whose address changes between two looks at it.
+    /// Whether the address of a name changes between two queries.
     pub(crate) fn rebinds(&self) -> bool {
         self.resolve.values().any(|text| NameAnswers::parse(text).is_ok_and(|answers| answers.is_changing()))
     }
 }
 
-/// `Kind(words)` and nothing around it.
+/// Whether the token has the form `Kind(words)`, without surrounding text.
 fn is_token(token: &str) -> bool {
     const KINDS: [&str; 5] = ["Shell", "Read", "Write", "WebFetch", "Mcp"];
     let inner = token.split_once('(').filter(|(kind, _)| KINDS.contains(kind)).map(|(_, rest)| rest);
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_rules_are_told_from_sound_ones() {
+    fn broken_rules_differ_from_valid_ones() {
         for (token, broken) in [
             ("Shell(ls)", false),
             ("Shell(git:log*)", false),

@@ -1,4 +1,4 @@
-//! What is printed at the end: failures, known limits, reasons of skips, the counts.
+//! The report at the end: failures, known limits, reasons of skips, counts.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,13 +10,13 @@ use crate::case_run::CaseResult;
 use crate::user::User;
 use crate::verdict::Outcome;
 
-/// One case as one user.
+/// The result of one case for one user.
 #[derive(Debug)]
 pub(crate) struct ReportLine {
     id: String,
     user: User,
     expect: String,
-    /// Why the case cannot hold in full.
+    /// The reason why the case cannot pass completely.
     known_limit: Option<String>,
     played: CaseResult,
 }
@@ -38,7 +38,7 @@ impl ReportLine {
     }
 }
 
-/// All of them.
+/// The results of all cases.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<ReportLine>,
@@ -49,7 +49,7 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// How many failed, without known limits.
+    /// Returns the number of failures, without known limits.
     pub(crate) fn failed(&self) -> usize {
         let failed = |line: &&ReportLine| {
             line.known_limit.is_none() && matches!(line.played.outcome, Outcome::Failed(_))
@@ -57,7 +57,7 @@ impl Report {
         self.lines.iter().filter(failed).count()
     }
 
-    /// Prints it, and puts what was said in failed cases below `keep`.
+    /// Prints the report, and writes the transcripts of failed cases below `keep`.
     pub(crate) fn print(&self, keep: Option<&Path>) -> io::Result<()> {
         self.text().lines().for_each(|line| println!("{line}"));
         let Some(keep) = keep else { return Ok(()) };
@@ -66,12 +66,12 @@ impl Report {
         for line in kept {
             let path = keep.join(format!("{}-{}.txt", line.id, line.user.name()));
             std::fs::write(&path, &line.played.transcript)?;
-            println!("kept: {}", path.display());
+            println!("written: {}", path.display());
         }
         Ok(())
     }
 
-    /// The lines, the counts last.
+    /// Returns the report. Its last line has the counts.
     fn text(&self) -> String {
         let mut lines: Vec<&ReportLine> = self.lines.iter().collect();
         lines.sort_by_key(|line| (line.id.clone(), line.user));
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_told_once() {
+    fn every_case_is_reported_once() {
         let mut report = Report::default();
         let mut add = |id: &str, known_limit: Option<&str>, outcome: Outcome| {
             let case = json!({"id": id, "expect": "denied", "known_limit": known_limit});

@@ -1,9 +1,9 @@
-//! What one run of the program printed, as far as a verdict needs it.
+//! The output of one run of the program, as far as a verdict needs it.
 
 use ibeam_testkit::ProgramOutput;
 use serde_json::{Map, Value};
 
-use crate::case::collect_strings;
+use crate::canary::collect_strings;
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
@@ -13,36 +13,36 @@ pub(crate) struct RunResult {
     pub(crate) requests: Vec<Value>,
 }
 
-/// A call that was completed.
+/// A completed tool call.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletedCall {
     args: Value,
-    /// The arm of its result.
+    /// The key of its result, such as `success`.
     pub(crate) result_kind: String,
     payload: Value,
 }
 
 impl RunResult {
-    /// The lines of stdout that are JSON.
+    /// Returns the lines of stdout that are JSON.
     fn events(&self) -> impl Iterator<Item = Value> {
         self.finished.stdout.lines().filter_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// The completed calls in their order.
+    /// Returns the completed calls in their order.
     pub(crate) fn completed(&self) -> Vec<CompletedCall> {
         let is_completed =
             |event: &Value| is(event, "type", "tool_call") && is(event, "subtype", "completed");
         self.events().filter(is_completed).filter_map(|event| CompletedCall::read(&event)).collect()
     }
 
-    /// Exit code 0 and a result as the last line.
+    /// Whether the run ended with exit code 0 and a result as the last line.
     pub(crate) fn is_complete(&self) -> bool {
         let last =
             self.finished.stdout.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
         self.finished.code == Some(0) && last.is_some_and(|last| is(&last, "type", "result"))
     }
 
-    /// Its result, or an error that it told itself.
+    /// Whether the run ended with a result, or with an error that the program reported.
     pub(crate) fn ended_cleanly(&self) -> bool {
         let has_error_line = self.finished.stderr.lines().any(|line| line.starts_with("error:"));
         self.is_complete()
@@ -61,14 +61,14 @@ impl RunResult {
         }
     }
 
-    /// A second result, or a line that is no event.
+    /// Whether there is a second result, or a line that is not an event.
     pub(crate) fn has_extra_result(&self) -> bool {
         let events: Vec<Value> = self.events().collect();
         let results = events.iter().filter(|event| is(event, "type", "result")).count();
         results > 1 || events.len() != self.finished.stdout.lines().count()
     }
 
-    /// How it ended, in a few words.
+    /// Describes the end of the run in a few words.
     pub(crate) fn end_summary(&self) -> String {
         let ProgramOutput { code, signal, stderr, .. } = &self.finished;
         let end = match (code, signal) {
@@ -94,13 +94,14 @@ impl CompletedCall {
         })
     }
 
-    /// Policy refused it, or the system did.
+    /// Whether policy or the system refused the call.
     pub(crate) fn is_refused(&self) -> bool {
         ["rejected", "permissionDenied"].contains(&self.result_kind.as_str())
     }
 
-    /// It ended as an error of the call itself, before anything happened: arguments or a place that cannot be. Not
-    /// one that the system told, which may come from the middle of the work or from a fixture that lacks something.
+    /// Whether the call failed as a whole before it had an effect, such as for invalid arguments or an invalid path.
+    /// Errors of the operating system do not count, since they may come from the middle of the work or from an
+    /// incomplete fixture.
     pub(crate) fn is_refused_as_error(&self) -> bool {
         const SYSTEM_ERROR_PARTS: [&str; 5] =
             ["os error", "ENOENT", "no such", "not found", "does not exist"];
@@ -109,12 +110,12 @@ impl CompletedCall {
             && !SYSTEM_ERROR_PARTS.iter().any(|words| detail.contains(&words.to_lowercase()))
     }
 
-    /// It was let run, however it ended.
+    /// Whether the call was executed, with any result.
     pub(crate) fn was_executed(&self) -> bool {
         ["success", "failure", "timeout"].contains(&self.result_kind.as_str())
     }
 
-    /// Its command; nothing for another tool.
+    /// Returns the command of the call, or an empty text for another tool.
     pub(crate) fn command(&self) -> String {
         self.args.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
@@ -123,17 +124,17 @@ impl CompletedCall {
         self.result_kind == "success"
     }
 
-    /// Whether it was called with this command.
+    /// Whether the call has this command.
     pub(crate) fn has_command(&self, command: &str) -> bool {
         is(&self.args, "command", command)
     }
 
-    /// Whether it came as far as to be a command.
+    /// Whether the call has a command.
     pub(crate) fn is_command(&self) -> bool {
         self.args.get("command").is_some()
     }
 
-    /// What a command printed on either stream; of other tools everything they told.
+    /// Returns the output of a command on both streams, or all texts of the result of another tool.
     pub(crate) fn output(&self) -> String {
         let mut texts = Vec::new();
         let streams: Vec<&Value> =
@@ -146,12 +147,12 @@ impl CompletedCall {
         texts.join("\n")
     }
 
-    /// The exit code of a command.
+    /// Returns the exit code of a command.
     pub(crate) fn exit_code(&self) -> Option<i64> {
         self.payload.get("exitCode")?.as_i64()
     }
 
-    /// Arm and reason in a few words.
+    /// Describes the result and its reason in a few words.
     pub(crate) fn summary(&self) -> String {
         let texts = |keys: &[&str], of: &Map<String, Value>| {
             keys.iter().find_map(|key| of.get(*key)?.as_str().map(str::to_owned)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Every case of a file as every user, several at a time, each in a process of its own.
+//! Runs every case of a file as every user, several at a time, each in a process of its own.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -6,37 +6,61 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
+use ibeam_testkit::{BuildError, build_program};
 use serde_json::Value;
 
+use crate::case_machine;
 use crate::case_run::{CaseResult, Job};
-use crate::options::Options;
+use crate::options::{Options, USAGE};
 use crate::report::{Report, ReportLine};
 use crate::user::{User, program};
 use crate::verdict::Outcome;
-use crate::{AttacksError, RUN_CASE, case_machine, test_programs};
-use ibeam_testkit::build_program;
 
-/// Where the corpora are, and how the names of those begin that are played where none is named.
+/// The directory of the corpora, and the prefix of the files that run by default.
 const CORPUS_DIRECTORY: &str = "corpus";
 const FILE_PREFIX: &str = "attacks";
-/// Where what belongs to all cases is kept, below the directory of builds.
+/// The directory of compiled programs, below the build directory.
 const SCRATCH: &str = "corpus";
-/// The program that plays a case is ended after so many seconds; the program under test has a shorter guard.
+/// The timeout of the process that runs a case. The program under test has a shorter one.
 const TIMEOUT_SECONDS: &str = "150";
 
-/// Plays the file and reports.
+/// The argument with which the runner starts itself for the one case on stdin.
+pub(crate) const RUN_CASE: &str = "--run-case";
+
+/// A failure of the runner, or failed cases.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttacksError {
+    /// Invalid arguments.
+    #[error("{0}\n{USAGE}")]
+    Usage(String),
+    /// A file that cannot be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, std::io::Error),
+    /// A file with invalid content.
+    #[error("{0}")]
+    Malformed(String),
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] BuildError),
+    /// The number of failed cases, which are already printed.
+    #[error("{0} case(s) failed")]
+    Cases(usize),
+}
+
+/// Runs the cases of the files and prints the report.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     let files =
         if options.files.is_empty() { all(&root.join(CORPUS_DIRECTORY))? } else { options.files.clone() };
     let cases = read(&files, options)?;
     let scratch = target(root).join(SCRATCH);
-    let test_programs = test_programs::build(&root.join("corpus/helpers"), &scratch)?;
+    let test_programs = build_test_programs(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
         Some(path) => path.clone(),
         None => build_program(root, &[])?,
     };
-    // Copies, since a build may replace both while cases are played.
+    // Copies, since a build may replace both programs while cases run.
     let copies = tempfile::tempdir_in(&scratch)
         .map_err(|error| AttacksError::File(scratch.display().to_string(), error))?;
     let copy = |of: &Path, name: &str| {
@@ -52,7 +76,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
         .map_err(|error| AttacksError::File(copies.path().display().to_string(), error.into()))?;
     let isolation = case_machine::launcher();
     if isolation.is_none() {
-        println!("note: no namespaces to be had; cases run on this machine itself, one after the other");
+        println!("note: no namespaces available; cases run on the host, one after the other");
     }
     let mount_point =
         tempfile::tempdir().map_err(|error| AttacksError::File("a directory for the cases".into(), error))?;
@@ -97,7 +121,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     }
 }
 
-/// The files of attacks in a directory, in the order of their names.
+/// Returns the files of attacks in a directory, in the order of their names.
 fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
     let entries = std::fs::read_dir(directory)
         .map_err(|error| AttacksError::File(directory.display().to_string(), error))?;
@@ -110,7 +134,7 @@ fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
     Ok(files)
 }
 
-/// The cases that are wanted; a line that is no JSON, or an id that was there before, ends it.
+/// Reads the selected cases. A line that is not JSON and a repeated id are errors.
 fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError> {
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
@@ -119,7 +143,7 @@ fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError
     }
     if cases.is_empty() {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-        return Err(AttacksError::Malformed(format!("{}: no case is to be played", names.join(", "))));
+        return Err(AttacksError::Malformed(format!("{}: no case is selected", names.join(", "))));
     }
     Ok(cases.into_iter().step_by(options.every).collect())
 }
@@ -137,7 +161,7 @@ fn read_file(
             .map_err(|error| AttacksError::Malformed(format!("{name}:{}: {error}", number + 1)))?;
         let text = |key: &str| case.get(key).and_then(Value::as_str);
         if !ids.insert(text("id").unwrap_or_default().to_owned()) {
-            return Err(AttacksError::Malformed(format!("{name}:{}: the id of another case", number + 1)));
+            return Err(AttacksError::Malformed(format!("{name}:{}: duplicate id", number + 1)));
         }
         let wanted = options.includes(text("id").unwrap_or_default());
         if wanted && options.mode.includes_case(&case) {
@@ -147,7 +171,7 @@ fn read_file(
     Ok(())
 }
 
-/// Plays a case in a process of its own, so that nothing of it stays.
+/// Runs a case in a process of its own, which isolates the next case from its effects.
 fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
     let problems =
         |why: String| CaseResult { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
@@ -180,4 +204,37 @@ fn run_in_child(runner: &Path, isolation: &[OsString], job: &Job) -> io::Result<
 
 fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Compiles each source that has changed, and returns the directory of the programs.
+fn build_test_programs(sources: &Path, scratch: &Path) -> Result<PathBuf, AttacksError> {
+    let file = |path: &Path, error| AttacksError::File(path.display().to_string(), error);
+    let programs = scratch.join("programs");
+    std::fs::create_dir_all(&programs).map_err(|error| file(&programs, error))?;
+    for entry in std::fs::read_dir(sources).map_err(|error| file(sources, error))?.flatten() {
+        let source = entry.path();
+        let Some(name) = source.file_name().and_then(|name| name.to_str()?.strip_suffix(".c")) else {
+            continue;
+        };
+        let program = programs.join(name);
+        if modified_at(&program) > modified_at(&source) {
+            continue;
+        }
+        // Another runner may compile at the same time, or a case may run the previous version.
+        let fresh = programs.join(format!("{name}.{}", std::process::id()));
+        let compiled =
+            Command::new("cc").args(["-O1", "-Wall", "-Werror", "-o"]).arg(&fresh).arg(&source).status();
+        match compiled {
+            Ok(status) if status.success() => {
+                std::fs::rename(&fresh, &program).map_err(|error| file(&program, error))?
+            }
+            Ok(status) => return Err(AttacksError::Malformed(format!("cc {}: {status}", source.display()))),
+            Err(error) => return Err(AttacksError::File("cc".to_owned(), error)),
+        }
+    }
+    Ok(programs)
+}
+
+fn modified_at(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
 }

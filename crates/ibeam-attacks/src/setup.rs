@@ -1,4 +1,4 @@
-//! What of a case the program is told before it starts: flags, files of the user's, its environment.
+//! The settings of a case, as flags, configuration files and environment of the program.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,21 +17,21 @@ use crate::user::{SYSTEM_PATH, find, program};
 const MCP_SERVER: &str = include_str!("mcp_server.py");
 const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
 const KEY: &str = "key-0123456789abcdef";
-/// The variable that stands for the program's own key in a corpus that knows no program.
+/// The variable of the program's API key in a corpus for any program.
 const ANY_KEY: &str = "PROVIDER_API_KEY";
 
-/// How a case is started.
+/// The arguments and environment of a run.
 #[derive(Debug)]
 pub(crate) struct RunSetup {
     pub(crate) args: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
-    /// Where an MCP server says that it was called.
+    /// The file that the MCP server creates when it is called.
     pub(crate) mcp_marker: PathBuf,
     mcp: Option<(String, Vec<String>)>,
 }
 
 impl RunSetup {
-    /// Writes the files and gives the rest. `pins` are the names that the user leads somewhere.
+    /// Writes the files and returns the arguments and environment. `pins` are names with configured addresses.
     pub(crate) fn new(
         case: &Case,
         fixture: &Fixture,
@@ -57,7 +57,7 @@ impl RunSetup {
                 &json!({ "version": 1, "permissions": permissions }).to_string(),
             )?;
         } else if policy.trust.is_some() {
-            // What the repository says stands against what the user's file says.
+            // Both the repository and the user's file contain rules, so these go into the user's file.
             let lists = [("allow", &policy.allow), ("deny", &policy.deny)];
             permissions.extend(lists.map(|(name, tokens)| (name.to_owned(), list(tokens))));
         } else {
@@ -87,12 +87,12 @@ impl RunSetup {
         Ok(run_setup)
     }
 
-    /// The tools of the MCP server are described in other words from now on.
+    /// Changes the descriptions of the MCP server's tools.
     pub(crate) fn set_mcp_version(&self, fixture: &Fixture, version: &str) -> io::Result<()> {
         fixture.put(&fixture.top().join("mcp/version"), version)
     }
 
-    /// The program finds its model at another address from now on.
+    /// Changes the address of the model in the configuration.
     pub(crate) fn replace_model_url(&self, fixture: &Fixture, from: &str, to: &str) -> io::Result<()> {
         let config = fixture.workspace.home().join(".config/ibeam/config.toml");
         let text = std::fs::read_to_string(&config)?;
@@ -101,7 +101,7 @@ impl RunSetup {
 
     fn config(&self, model: &str, pins: &[(String, String)]) -> Table {
         let mut tables = Table::new();
-        // In a file, so that a variable that the repository sets would count above it.
+        // A file, since a variable that the repository sets has precedence over it.
         let provider = Table::from_iter([("base_url".to_owned(), Toml::String(model.to_owned()))]);
         tables
             .insert("providers".into(), Table::from_iter([("anthropic".to_owned(), provider.into())]).into());
@@ -160,21 +160,21 @@ impl RunSetup {
     }
 }
 
-/// Whether the call goes for the stdin of the program, which must then have something to lose.
+/// Whether the call reads the stdin of the program, which must then have content.
 pub(crate) fn reads_stdin(case: &Case) -> bool {
     case.own_texts()
         .iter()
         .any(|word| ["/dev/stdin", "/fd/0", "/dev/fd"].iter().any(|place| word.contains(place)))
 }
 
-/// Where `cargo` of this toolchain stands, which is no program of the system.
+/// Returns the directory of this toolchain's `cargo`, which is outside the system path.
 pub(crate) fn toolchain() -> Option<String> {
     let cargo = PathBuf::from(std::env::var_os("CARGO")?);
     let directory = cargo.parent()?.to_str()?.to_owned();
     find("cargo", &directory).map(|_| directory)
 }
 
-/// The file of the user's that says what is allowed, as a corpus has it.
+/// Returns the path of the user's policy file.
 fn policy_file(fixture: &Fixture) -> PathBuf {
     fixture.workspace.home().join(".cursor/cli-config.json")
 }
@@ -183,7 +183,7 @@ fn list(texts: &[String]) -> Toml {
     Toml::Array(texts.iter().map(|text| Toml::String(text.clone())).collect())
 }
 
-/// What a hook that rewrites a command makes it do: what the case forbids.
+/// Returns the command to which a hook rewrites: the effect that the case forbids.
 fn hook_payload(case: &Case) -> String {
     let word =
         case.policy.hook.as_deref().and_then(|description| description.rsplit("rewrites command to ").next());
@@ -200,7 +200,7 @@ fn hook_payload(case: &Case) -> String {
     format!("{word} {}", path.unwrap_or_default())
 }
 
-/// The MCP server of a case and its tools.
+/// Returns the MCP server of a case and its tools.
 fn mcp_server(case: &Case) -> Option<(String, Vec<String>)> {
     let text = |key: &str| case.args.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
     let called = (case.tool == "mcp").then(|| text("tool")).flatten();
@@ -211,15 +211,15 @@ fn mcp_server(case: &Case) -> Option<(String, Vec<String>)> {
     (!tools.is_empty()).then_some((name, tools))
 }
 
-/// Names that the user's configuration leads to the listener: those the case says so of; without a name server of the
-/// case also every name that the call could mean, so that refusing it is not for want of an address.
+/// Returns names that the user's configuration leads to the listener: those that the case lists. Without a name server,
+/// every name in the URL is included, so that a refusal is not due to a missing address.
 pub(crate) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, String)> {
     let policy = &case.policy;
     let mut pins = BTreeMap::new();
     if !has_names && !case.policy.rebinds() {
         let url = case.args.get("url").and_then(serde_json::Value::as_str).unwrap_or_default();
         let words = url.split(|part: char| !part.is_ascii_alphanumeric() && !"-.".contains(part));
-        // What is no name of a host cannot be pinned, and leads nowhere anyway.
+        // An invalid host name cannot be pinned and has no address anyway.
         let is_name = |word: &&str| {
             let last = word.rsplit_once('.').map(|(_, last)| last);
             last.is_some_and(|last| last.chars().all(char::is_alphabetic)) && !word.contains("xn--")

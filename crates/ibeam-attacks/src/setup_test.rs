@@ -1,4 +1,4 @@
-//! What a case tells the program, field by field.
+//! The settings that result from each field of a case.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn tokens_and_switches_are_flags() {
 }
 
 #[test]
-fn where_files_are_judged_tokens_stand_in_one() {
+fn with_trust_the_rules_are_in_a_file() {
     let policy = json!({"allow": ["Shell(ls)"], "ask": ["Shell(git:*)"], "trust": true});
     let (run_setup, fixture) = run_setup(&case(policy, "shell", json!({})));
     assert_eq!(run_setup.args[4..], ["--trust"]);

@@ -1,4 +1,4 @@
-//! Processes that outlived a run: found by their command line, and ended.
+//! Processes that outlived a run: found by their command line, and killed.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::effect::Effect;
 
-/// A program that was just started has its command line only a moment later.
+/// A new process shows its command line only after a moment.
 const START_DELAY: Duration = Duration::from_millis(300);
 
-/// Those of the looked-for command lines that are still there at the deadline.
+/// Returns the wanted command lines of processes that exist until the deadline, and kills these processes.
 pub(crate) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
     let words = effects.iter().filter_map(|effect| match effect {
         Effect::ProcessAlive(words) => Some(words.clone()),
@@ -28,13 +28,13 @@ pub(crate) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
         std::thread::sleep(Duration::from_millis(20));
     }
     for pid in wanted.iter().flat_map(|words| processes_with(words)) {
-        // It may end by itself meanwhile.
+        // The process may end by itself meanwhile.
         let _gone = kill_process(pid, Signal::KILL);
     }
     wanted
 }
 
-/// Every process but this one whose command line has these words.
+/// Returns every other process whose command line contains these words.
 fn processes_with(words: &str) -> Vec<Pid> {
     let has_words = |entry: fs::DirEntry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;

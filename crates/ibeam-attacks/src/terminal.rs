@@ -1,4 +1,4 @@
-//! A terminal for the program, to see whether a command types on it.
+//! A terminal for the program, to detect commands that type on it.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 const SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// Both ends.
+/// Both ends of a pseudoterminal.
 pub(crate) struct Terminal {
     _controller: OwnedFd,
     device: File,
@@ -20,7 +20,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal that gives each byte as it is typed and shows none.
+    /// Opens a terminal in raw mode, without echo.
     pub(crate) fn open() -> io::Result<Self> {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&controller)?;
@@ -34,17 +34,17 @@ impl Terminal {
         Ok(Self { _controller: controller, device: device.into(), name })
     }
 
-    /// The path of the program's end.
+    /// Returns the path of the program's end.
     pub(crate) fn path(&self) -> &str {
         self.name.to_str().unwrap_or("/dev/null")
     }
 
-    /// Gives the program's end to the user it runs as.
+    /// Makes `user` the owner of the program's end.
     pub(crate) fn give_to(&self, user: rustix::process::Uid) -> io::Result<()> {
         Ok(rustix::fs::fchown(&self.device, Some(user), None)?)
     }
 
-    /// Whether there is input that nobody has read; what is typed arrives a moment later.
+    /// Whether there is unread input. Typed bytes arrive after a moment.
     pub(crate) fn has_input(&self) -> bool {
         poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&SOON)).is_ok_and(|ready| ready > 0)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_seen() {
+    fn typed_input_is_detected() {
         let terminal = Terminal::open().unwrap();
         assert!(!terminal.has_input());
         rustix::io::write(&terminal._controller, b"x").unwrap();

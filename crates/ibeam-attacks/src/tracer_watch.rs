@@ -1,7 +1,7 @@
-//! Whether somebody traces the program while it runs.
+//! Detection of processes that trace the program while it runs.
 //!
-//! Looks at `TracerPid` of every process of the program's name, again and again. Refuses to promise that a trace of a
-//! few milliseconds is seen: a case that attaches must stay attached for a moment.
+//! Polls `TracerPid` of every process with the program's name. A trace of a few milliseconds may be missed, so a case
+//! that attaches must stay attached for a moment.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A thread that looks until it is finished.
+/// A polling thread.
 pub(crate) struct TracerWatch {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<bool>,
 }
 
 impl TracerWatch {
-    /// Looks at processes whose name in the system is `name`, which has at most 15 bytes.
+    /// Watches processes with this name in the system, which has at most 15 bytes.
     pub(crate) fn start(name: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (name, stopped) = (name.to_owned(), Arc::clone(&stop));
@@ -34,7 +34,7 @@ impl TracerWatch {
         Self { stop, thread }
     }
 
-    /// Whether one of them was traced.
+    /// Stops the thread and returns whether a process was traced.
     pub(crate) fn finish(self) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().unwrap_or(false)
@@ -66,7 +66,7 @@ mod tests {
             let (first, rest) = words.split_first().unwrap();
             Command::new(first).args(rest).arg(&sleeper).arg("0.2").stderr(Stdio::null()).status()
         };
-        // `busybox sleep` looks at its own name.
+        // `busybox sleep` reads its own name.
         if !run(&["env"]).is_ok_and(|ended| ended.success()) {
             eprintln!("SKIP: a copy of `sleep` under another name does not run");
             return;

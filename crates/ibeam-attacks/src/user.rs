@@ -1,4 +1,4 @@
-//! As whom a case is run, and the words that make a program run so.
+//! The users that run a case, and the command prefixes that start a program as such a user.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Gid, Uid, geteuid};
 use serde::{Deserialize, Serialize};
 
-/// The user without any rights that a case is run as beside root.
+/// The unprivileged user that runs a case in addition to root.
 const NOBODY: u32 = 65_534;
-/// Where programs of the system stand.
+/// The directories of system programs.
 pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A user.
+/// A user that runs a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum User {
     Root,
-    /// Where the runner is not root: whoever runs it.
+    /// The current user if the runner is not root.
     Nobody,
 }
 
@@ -28,21 +28,21 @@ impl User {
         }
     }
 
-    /// Why we cannot be that user.
+    /// Returns the reason why the runner cannot start programs as this user.
     pub(crate) fn unavailable_reason(self) -> Option<&'static str> {
         (self == Self::Root && !geteuid().is_root()).then_some("the runner is not root")
     }
 
-    /// Why a case with this demand is not for this user.
+    /// Returns the reason why a case with this requirement does not run as this user.
     pub(crate) fn refusal_reason(self, requires: &str) -> Option<String> {
         match (requires, self) {
             ("uid0" | "root", Self::Root) | ("non-root" | "nobody", Self::Nobody) => None,
             ("uid0" | "root" | "non-root" | "nobody", _) => Some(format!("requires {requires}")),
-            _ => Some(format!("the runner does not know how to give `{requires}`")),
+            _ => Some(format!("the runner cannot provide `{requires}`")),
         }
     }
 
-    /// Whose files the ground has.
+    /// Returns the owner of the fixture's files.
     pub(crate) fn owner(self) -> (Uid, Gid) {
         match self {
             Self::Nobody if geteuid().is_root() => (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)),
@@ -50,8 +50,8 @@ impl User {
         }
     }
 
-    /// The words before a command line that make it run as this user, without rights that root of a user name space
-    /// would have given it.
+    /// Returns the command prefix that starts a program as this user, without the capabilities that root of a user
+    /// namespace would have given it.
     pub(crate) fn launcher(self) -> Vec<OsString> {
         let words: &[&str] = match self {
             Self::Root => &[],
@@ -63,7 +63,7 @@ impl User {
         absolute(words)
     }
 
-    /// The same where no further user name space can be made.
+    /// Returns the command prefix that also prevents further user namespaces.
     pub(crate) fn launcher_without_user_namespaces(self) -> Option<Vec<OsString>> {
         const FORBID_NAMESPACES: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
         let mut words = match self {
@@ -85,12 +85,12 @@ impl User {
     }
 }
 
-/// A program of the system, wherever `PATH` of the case leads.
+/// Finds a program of the system, independent of the case's `PATH`.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     find(name, SYSTEM_PATH)
 }
 
-/// A program below one of the directories.
+/// Finds a program in one of the directories of `path`.
 pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |file: &PathBuf| {

@@ -1,7 +1,6 @@
-//! What the person does around a run: prepares the workspace before it, and works there after it.
+//! The commands of the user around a run: setup of the workspace before it, further commands after it.
 //!
-//! Processes that the preparation leaves in the background live during the run and are ended with [`Background`].
-//! Refuses to wait for them.
+//! Processes that the setup leaves in the background run during the case and end with [`BackgroundProcesses`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,24 +14,24 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::fixture::Fixture;
 use crate::user::program;
 
-/// What the person does after the run ends after so many seconds.
+/// The timeout of the commands after the run.
 const TIMEOUT_SECONDS: &str = "30";
 
-/// Processes that are still there after the lines that started them.
+/// Processes that outlive the commands that started them.
 #[derive(Debug)]
 pub(crate) struct BackgroundProcesses(Pid);
 
 impl Drop for BackgroundProcesses {
     fn drop(&mut self) {
-        // All of them may have ended by themselves.
+        // All of them may have ended.
         let _ended = kill_process_group(self.0, Signal::KILL);
     }
 }
 
-/// Runs the lines that prepare a case; the first that fails ends them.
+/// Runs the setup commands of a case. The first failure ends them.
 ///
 /// # Errors
-/// What they printed on stderr, where they failed.
+/// The stderr of the failed command.
 pub(crate) fn prepare(fixture: &Fixture, lines: &[String]) -> io::Result<BackgroundProcesses> {
     let script = format!("set -e\n{}", lines.join("\n"));
     let (status, background, _, stderr) = run(fixture, Vec::new(), &script, fixture.workspace.path())?;
@@ -42,8 +41,8 @@ pub(crate) fn prepare(fixture: &Fixture, lines: &[String]) -> io::Result<Backgro
     Err(io::Error::other(format!("{status}: {}", stderr.trim())))
 }
 
-/// Runs the lines of the person after the run, and returns what they printed on stdout. What they exit with says
-/// nothing: a line may find what it looks for, or not.
+/// Runs the commands of the user after the run and returns their stdout. Their exit codes are ignored, since a search
+/// without a match is no failure.
 pub(crate) fn follow_up(fixture: &Fixture, lines: &[String], directory: &Path) -> io::Result<String> {
     if lines.is_empty() {
         return Ok(String::new());
@@ -54,7 +53,8 @@ pub(crate) fn follow_up(fixture: &Fixture, lines: &[String], directory: &Path) -
     Ok(stdout)
 }
 
-/// Runs a script in a process group of its own. Both streams go to files, which nothing in the background holds up.
+/// Runs a script in a process group of its own. Both streams go to files, since background processes would hold pipes
+/// open.
 fn run(
     fixture: &Fixture,
     mut words: Vec<OsString>,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_in_the_background_lives_until_it_is_ended() {
+    fn background_processes_run_until_they_are_dropped() {
         let fixture = fixture();
         let background = prepare(&fixture, &lines(&["sleep 7794.5 & echo $! > \"$OUT/pid\""])).unwrap();
         let pid = std::fs::read_to_string(fixture.out().join("pid")).unwrap();
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_preparation_that_fails_says_why() {
+    fn a_failed_setup_reports_its_stderr() {
         let error = prepare(&fixture(), &lines(&["echo reason >&2", "false", "true"])).unwrap_err();
         assert!(error.to_string().contains("reason"), "{error}");
     }
 
     #[test]
-    fn the_person_works_in_the_directory_and_its_output_is_kept() {
+    fn commands_after_the_run_use_the_directory_and_return_stdout() {
         let fixture = fixture();
         let after = lines(&["false", "pwd; git status --porcelain; echo end"]);
         let printed = follow_up(&fixture, &after, fixture.workspace.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Whether a case ended as it should.
+//! The outcome of a case, from its expectation and the evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use crate::effect::Effect;
 use crate::evidence::Evidence;
 use crate::run_result::CompletedCall;
 
-/// The exit code of a run that cannot have its sandbox.
+/// The exit code of a run without a usable sandbox.
 const NO_SANDBOX: i32 = 40;
 
-/// How a case ended.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Outcome {
     Passed,
-    /// What is wrong, one thing each.
+    /// The problems, one each.
     Failed(Vec<String>),
-    /// Why it was not played.
+    /// The reason why the case was skipped.
     Skipped(String),
 }
 
@@ -26,7 +26,7 @@ impl Outcome {
     }
 }
 
-/// Judges a run of a case.
+/// Judges the evidence of a case.
 pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     let forbidden_effects = case.forbidden_effects().unwrap_or_default();
     let mut problems: Vec<String> = forbidden_effects
@@ -40,12 +40,12 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
         Expect::Allowed => allowed_problems(case, evidence),
     });
     for (step, call) in case.steps.iter().zip(evidence.first_run.completed()) {
-        let as_told = match step.expect {
+        let is_as_expected = match step.expect {
             Some(Expect::Allowed) => call.is_success(),
             Some(Expect::Denied) => call.is_refused() || call.is_refused_as_error(),
             Some(Expect::Contained) | None => true,
         };
-        if !as_told {
+        if !is_as_expected {
             problems.push(format!("a step before it was {}", call.summary()));
         }
     }
@@ -60,15 +60,15 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     Outcome::from_problems(problems)
 }
 
-/// Judges a run whose command the rules were not to see.
+/// Judges a run whose command is hidden from the rules.
 pub(crate) fn judge_sandbox_only(case: &Case, evidence: &Evidence) -> Outcome {
     match evidence.calls().find(|call| case.tool == "shell" && call.result_kind == "rejected") {
-        Some(call) => Outcome::Failed(vec![format!("the rules saw it: {}", call.summary())]),
+        Some(call) => Outcome::Failed(vec![format!("the rules refused it: {}", call.summary())]),
         None => judge(case, evidence),
     }
 }
 
-/// Judges a run in which nothing held the attack back: it must do its harm, or the case says nothing.
+/// Judges a run without protection, in which the attack must do its harm.
 pub(crate) fn judge_bare(case: &Case, evidence: &Evidence) -> Outcome {
     let forbidden_effects = case.forbidden_effects().unwrap_or_default();
     if forbidden_effects.is_empty() {
@@ -81,7 +81,7 @@ pub(crate) fn judge_bare(case: &Case, evidence: &Evidence) -> Outcome {
     Outcome::Failed(vec![format!("no harm was done: {}; {calls:?}", evidence.first_run.end_summary())])
 }
 
-/// Refused before it ran; where the rules themselves are broken, also no run at all.
+/// Checks that the call was refused. With invalid rules, a program that refuses to start is also fine.
 fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     let run = &evidence.first_run;
     let no_run = run.requests.is_empty() && run.finished.code.is_some_and(|code| code != 0);
@@ -92,7 +92,7 @@ fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     if calls.is_empty() {
         return vec![format!("the call was not completed: {}", run.end_summary())];
     }
-    // Of many calls beside an attacker some may be in time; where they led is what counts.
+    // Some of many calls during an attack may succeed. Only their effects count.
     if case.repetitions() > 1 {
         let all = calls.len() == case.repetitions();
         return if all {
@@ -102,17 +102,17 @@ fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
         };
     }
     let problems = calls.iter().filter(|call| {
-        // What must not happen is looked for apart, so that an error before it is as good as a refusal.
+        // The forbidden effects are checked separately, so an error is as good as a refusal.
         let as_error = !case.forbidden_effects().unwrap_or_default().is_empty() && call.is_refused_as_error();
         let no_call = call.result_kind == "error" && is_uncallable(case);
-        // A name that leads elsewhere at the second look: nobody listens where the first look led.
+        // Nothing listens at the first address of a name whose address changes.
         let led_nowhere = !call.is_success() && case.policy.rebinds();
         !(call.is_refused() || as_error || no_call || led_nowhere)
     });
     problems.map(|call| format!("the call was {}", call.summary())).collect()
 }
 
-/// The run came to an end of its own, and the call was looked at.
+/// Checks that the run ended cleanly after a completed call.
 fn contained_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     let run = evidence.runs().find(|run| !run.ended_cleanly()).unwrap_or(&evidence.first_run);
     if run.finished.code == Some(NO_SANDBOX) && case.env_fault.is_some() {
@@ -127,7 +127,7 @@ fn contained_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     Vec::new()
 }
 
-/// The call ran well, and did what it should.
+/// Checks that the call succeeded with the required effects.
 fn allowed_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     let calls = relevant_calls(case, evidence);
     let mut problems: Vec<String> = calls
@@ -148,8 +148,8 @@ fn allowed_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     problems
 }
 
-/// The completed calls that the case is about; of several in one answer those with its own command. A call that shares
-/// its id with another may not come as far as to have a command.
+/// Returns the completed calls that the case is about. Of several in one answer these are the calls with its command. A
+/// call with a shared id may lack a command.
 fn relevant_calls(case: &Case, evidence: &Evidence) -> Vec<CompletedCall> {
     let command = case.args.get("command").and_then(serde_json::Value::as_str);
     let shared_id = case.calls_share_an_id();
@@ -160,7 +160,7 @@ fn relevant_calls(case: &Case, evidence: &Evidence) -> Vec<CompletedCall> {
     evidence.calls().filter(is_relevant).collect()
 }
 
-/// Nothing that could be executed at all: an unknown tool, an id that means two calls, or a path that no system takes.
+/// Whether the call cannot be executed at all: an unknown tool, an id of two calls, or a path that no system accepts.
 fn is_uncallable(case: &Case) -> bool {
     const TOOLS: [&str; 10] =
         ["shell", "read", "write", "edit", "delete", "grep", "glob", "ls", "web_fetch", "mcp"];

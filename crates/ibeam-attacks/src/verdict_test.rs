@@ -1,4 +1,4 @@
-//! What is and is not as it should be.
+//! Outcomes of cases.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn check(case: &Case, evidence: &Evidence, passes: bool) {
 }
 
 #[test]
-fn a_breach_fails_whatever_was_told() {
+fn a_breach_fails_with_every_result() {
     for (expect, mut evidence) in
         [("denied", rejected()), ("contained", succeeded()), ("allowed", succeeded())]
     {
@@ -44,7 +44,7 @@ fn a_breach_fails_whatever_was_told() {
 }
 
 #[test]
-fn denied_is_a_refusal_and_nothing_else() {
+fn only_a_refusal_is_denied() {
     let denied = case("denied", &Value::Null);
     check(&denied, &quiet(json!({"permissionDenied": {}})), true);
     check(&denied, &succeeded(), false);
@@ -68,7 +68,7 @@ fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
 }
 
 #[test]
-fn the_result_is_held() {
+fn the_result_is_compared() {
     let with = |result: Value| case("contained", &json!({"result": result}));
     let mut answered = succeeded();
     check(&with(json!("done")), &answered, false);
@@ -99,7 +99,7 @@ fn the_second_run_must_end_well_and_its_calls_count() {
 }
 
 #[test]
-fn what_cannot_be_called_is_denied_by_an_error() {
+fn an_impossible_call_is_denied_by_an_error() {
     check(&case("denied", &json!({"tool": "no_such_tool"})), &failed(), true);
     check(&case("denied", &json!({"tool": "read", "args": {"path": "a\0b"}})), &failed(), true);
     check(&case("denied", &json!({"tool": "no_such_tool"})), &succeeded(), false);
@@ -118,7 +118,7 @@ fn a_call_under_an_id_of_another_is_denied_by_an_error() {
 }
 
 #[test]
-fn broken_rules_may_end_it_before_it_begins() {
+fn broken_rules_may_prevent_the_run() {
     let mut no_run = failed();
     no_run.first_run.requests.clear();
     no_run.first_run.finished.stdout.clear();
@@ -155,23 +155,23 @@ fn allowed_needs_success_and_every_effect() {
 }
 
 #[test]
-fn a_step_that_went_otherwise_fails_the_case() {
+fn an_unexpected_result_of_a_step_fails_the_case() {
     let steps = |expect: &str| json!({"steps": [{"tool": "shell", "expect": expect}], "breach": []});
     let evidence = |steps: usize| Evidence { steps, ..succeeded() };
     check(&case("contained", &steps("denied")), &evidence(0), false);
     check(&case("contained", &steps("allowed")), &evidence(0), true);
-    // The only call was the step; the one that counts is missing.
+    // The only call was the step; the relevant one is missing.
     check(&case("contained", &steps("allowed")), &evidence(1), false);
 }
 
 #[test]
-fn time_is_held() {
+fn the_time_limit_is_checked() {
     check(&case("contained", &json!({"max_s": 5})), &succeeded(), true);
     check(&case("contained", &json!({"max_s": 0.5})), &succeeded(), false);
 }
 
 #[test]
-fn of_many_calls_beside_an_attacker_only_the_harm_counts() {
+fn only_the_harm_of_many_calls_counts() {
     let twice = case("denied", &json!({"repeat": 2}));
     check(&twice, &succeeded(), false);
     let mut both = succeeded();
@@ -180,14 +180,14 @@ fn of_many_calls_beside_an_attacker_only_the_harm_counts() {
 }
 
 #[test]
-fn a_name_that_changes_may_lead_nowhere() {
+fn a_name_with_changing_addresses_may_lead_nowhere() {
     let rebinding = json!({"policy": {"resolve": {"a.test": "first public, then 127.0.0.1"}}});
     check(&case("denied", &rebinding), &failed(), true);
     check(&case("denied", &rebinding), &succeeded(), false);
 }
 
 #[test]
-fn an_attack_that_nothing_holds_back_must_do_harm() {
+fn an_attack_without_protection_must_do_harm() {
     let attack = case("denied", &Value::Null);
     let mut evidence = succeeded();
     assert_ne!(judge_bare(&attack, &evidence), Outcome::Passed);
@@ -196,7 +196,7 @@ fn an_attack_that_nothing_holds_back_must_do_harm() {
 }
 
 #[test]
-fn what_the_rules_refuse_says_nothing_of_the_sandbox() {
+fn a_refusal_by_rules_fails_in_the_sandbox_mode() {
     let contained = case("contained", &Value::Null);
     assert_ne!(judge_sandbox_only(&contained, &rejected()), Outcome::Passed);
     assert_eq!(judge_sandbox_only(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
