@@ -1,14 +1,13 @@
-//! An answer as the Anthropic Messages wire streams it.
+//! Answers as server-sent events of the Anthropic Messages API.
 //!
 //! Source: the API reference, "Streaming messages", version 2023-06-01.
 
 use ibeam_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use crate::frame::{Frame, pieces};
-use crate::script::{Step, stop_reason};
+use crate::script::{Frame, Step, pieces, stop_reason};
 
-/// The whole stream of an answer; `number` makes its id unique.
+/// Returns the complete stream of an answer. `number` makes its id unique.
 pub(crate) fn stream(
     steps: &[Step],
     usage: Usage,
@@ -52,12 +51,12 @@ pub(crate) fn stream(
     blocks.frames
 }
 
-/// The body of an error.
+/// Returns the body of an error.
 pub(crate) fn error(kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }
 
-/// The frames so far, and the text block that is open.
+/// The frames so far, and the open text block.
 struct Blocks {
     frames: Vec<Frame>,
     open: Option<usize>,
@@ -92,7 +91,7 @@ impl Blocks {
         }
     }
 
-    /// Adds a step; false when nothing can follow it.
+    /// Adds a step. Returns `false` if no step can follow it.
     fn step(&mut self, step: &Step) -> bool {
         match step {
             Step::Text(text) => {

@@ -1,18 +1,17 @@
-//! Test support, never shipped: a scripted model server on a real socket, a workspace with a home of its own, the
-//! program under a guard of time, and the laws that every printed stream keeps.
+//! Test support, never shipped: a scripted model server on a real socket, a workspace with its own home, the program
+//! with a timeout, and the checks of every printed stream.
 //!
-//! Knows the vocabulary only: what the program does is seen from outside, as its users see it.
+//! Uses only the vocabulary and the contract: tests observe the program from outside, as its users do.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test that cannot be set up, or a law that does not hold, must fail where it stands"
+    reason = "a test that cannot be set up, or a check that fails, must fail at its call"
 )]
 
 mod anthropic;
 mod build;
 mod contract_check;
-mod frame;
 mod liveness_pipe;
 mod openai;
 mod program;

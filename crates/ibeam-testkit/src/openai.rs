@@ -1,15 +1,14 @@
-//! An answer as the OpenAI Chat Completions wire streams it.
+//! Answers as server-sent events of the OpenAI Chat Completions API.
 //!
-//! Source: the API reference, "Chat Completions: streaming". Thinking goes in `reasoning_content`, as the services
-//! do that show it on this wire; signatures have no place here.
+//! Source: the API reference, "Chat Completions: streaming". Thinking is sent in `reasoning_content`, as services do
+//! that show it. The API has no signatures.
 
 use ibeam_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use crate::frame::{Frame, pieces};
-use crate::script::{Step, stop_reason};
+use crate::script::{Frame, Step, pieces, stop_reason};
 
-/// The whole stream of an answer; `number` makes its id unique.
+/// Returns the complete stream of an answer. `number` makes its id unique.
 pub(crate) fn stream(
     steps: &[Step],
     usage: Usage,
@@ -72,7 +71,7 @@ pub(crate) fn stream(
     };
     let last = json!([{ "index": 0, "delta": {}, "logprobs": null, "finish_reason": finish_reason }]);
     frames.push(chunk(last, Value::Null));
-    // This wire counts cached tokens among the prompt's and has no word for those written to the cache.
+    // This API counts cached tokens as prompt tokens, and has no count of tokens written to the cache.
     let prompt = usage.input + usage.cache_read;
     let total = json!({
         "prompt_tokens": prompt, "completion_tokens": usage.output, "total_tokens": prompt + usage.output,
@@ -83,7 +82,7 @@ pub(crate) fn stream(
     frames
 }
 
-/// The body of an error.
+/// Returns the body of an error.
 pub(crate) fn error(kind: &str, message: &str) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
 }

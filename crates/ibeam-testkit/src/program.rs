@@ -1,6 +1,6 @@
-//! The program as its users run it: a process with a clean environment, in a group of its own, under a guard.
+//! The program as its users run it: a process with a clean environment, in its own process group, with a timeout.
 //!
-//! Refuses to wait for ever: after 30 s the group is killed and the test fails with what was printed until then.
+//! After 30 s the group is killed and the test fails with the output until then.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -20,13 +20,13 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, kill_process, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::contract_check::{self, End};
+use crate::contract_check::{self, StreamEnd};
 use crate::program_output::ProgramOutput;
 use crate::workspace::Workspace;
 
-const GUARD: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the program finds on its stdin.
+/// The stdin of the program.
 #[derive(Clone, Debug, Default)]
 pub enum Stdin {
     /// `/dev/null`.
@@ -34,13 +34,13 @@ pub enum Stdin {
     Closed,
     /// A pipe with these bytes, then its end.
     Piped(Vec<u8>),
-    /// A pipe that stays open and silent.
+    /// An open pipe without data.
     SilentPipe,
-    /// A socket that stays open and silent, as Node gives to its children.
+    /// An open socket without data, as Node gives to its children.
     SilentSocket,
 }
 
-/// A command line to be run in a workspace.
+/// A command line to run in a workspace.
 pub struct Ibeam {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
@@ -50,19 +50,19 @@ pub struct Ibeam {
     stdout_gone: bool,
     terminal: bool,
     slow_reader: bool,
-    unread: Unread,
+    unread: UnreadPipes,
     pub(crate) guard: Duration,
 }
 
 /// The pipes that stay open and are never read.
 #[derive(Clone, Copy, Default)]
-struct Unread {
+struct UnreadPipes {
     stdout: bool,
     stderr: bool,
 }
 
 impl Ibeam {
-    /// The program, in the workspace and with its home; stdin is closed.
+    /// Returns a command line without arguments, in the workspace and with its home. Stdin is `/dev/null`.
     pub fn new(program: impl Into<PathBuf>, workspace: &Workspace) -> Self {
         let environment = workspace.environment().into_iter();
         Self {
@@ -74,8 +74,8 @@ impl Ibeam {
             stdout_gone: false,
             terminal: false,
             slow_reader: false,
-            unread: Unread::default(),
-            guard: GUARD,
+            unread: UnreadPipes::default(),
+            guard: DEFAULT_TIMEOUT,
         }
     }
 
@@ -86,7 +86,7 @@ impl Ibeam {
         self
     }
 
-    /// Runs it by way of another program, e.g. `["setpriv", "--reuid=65534"]`, found in `PATH`.
+    /// Runs the program through another one, e.g. `["setpriv", "--reuid=65534"]`, found in `PATH`.
     #[must_use]
     pub fn through<A: AsRef<OsStr>>(mut self, launcher: impl IntoIterator<Item = A>) -> Self {
         let mut words = launcher.into_iter().map(|word| word.as_ref().to_owned());
@@ -97,14 +97,14 @@ impl Ibeam {
         self
     }
 
-    /// Runs it by way of a shell that first does something to itself, e.g. `umask 000` or `exec <&-`.
+    /// Runs the program through a shell that first runs `script`, e.g. `umask 000` or `exec <&-`.
     #[must_use]
     pub fn after(self, script: &str) -> Self {
         let script = format!("{script}\nexec \"$0\" \"$@\"");
         self.through(["/bin/bash", "-c", &script])
     }
 
-    /// Leaves a variable out.
+    /// Removes a variable.
     #[must_use]
     pub fn env_remove(mut self, name: &str) -> Self {
         self.environment.retain(|(found, _)| found != name);
@@ -118,92 +118,94 @@ impl Ibeam {
         self
     }
 
-    /// What stdin is.
+    /// Sets stdin.
     #[must_use]
     pub fn stdin(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
         self
     }
 
-    /// The reader of stdout is gone before the program starts.
+    /// Closes the reader of stdout before the program starts.
     #[must_use]
     pub fn stdout_gone(mut self) -> Self {
         self.stdout_gone = true;
         self
     }
 
-    /// stdout is read a few kilobytes at a time, with a pause after each.
+    /// Reads stdout a few kilobytes at a time, with a pause after each.
     #[must_use]
     pub fn slow_reader(mut self) -> Self {
         self.slow_reader = true;
         self
     }
 
-    /// The reader of stdout is there and never reads; what is printed is lost.
+    /// Keeps the reader of stdout open without reading. The output is lost.
     #[must_use]
     pub fn unread_stdout(mut self) -> Self {
         self.unread.stdout = true;
         self
     }
 
-    /// The same for stderr.
+    /// Keeps the reader of stderr open without reading. The output is lost.
     #[must_use]
     pub fn unread_stderr(mut self) -> Self {
         self.unread.stderr = true;
         self
     }
 
-    /// stdin and stdout are one terminal, on which `RunningProgram::type_text` types.
+    /// Makes stdin and stdout one terminal, on which `RunningProgram::type_text` types.
     ///
-    /// It shows what is typed, and ends lines with CR LF, as terminals do.
+    /// The terminal echoes typed text, and ends lines with CR LF.
     #[must_use]
     pub fn terminal(mut self) -> Self {
         self.terminal = true;
         self
     }
 
-    /// Another time than 30 s, for what takes longer than a test should.
+    /// Sets another timeout than 30 s.
     #[must_use]
     pub fn guard(mut self, guard: Duration) -> Self {
         self.guard = guard;
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Panics
-    /// When it cannot be started or does not end in time.
+    /// If the program cannot be started or does not end in time.
     #[track_caller]
     pub fn run(self) -> ProgramOutput {
         self.start().finish()
     }
 
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If the program cannot be started.
     #[track_caller]
     pub fn start(self) -> RunningProgram {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.directory).env_clear().envs(self.environment);
         command.stderr(Stdio::piped()).process_group(0);
-        let mut held: Option<File> = None;
+        let mut open_stdin: Option<File> = None;
         let mut screen = None;
         if self.terminal {
-            let (ours, theirs) = terminal();
-            command.stdin(Stdio::from(theirs.try_clone().expect("a descriptor"))).stdout(Stdio::from(theirs));
+            let (own_end, program_end) = terminal();
+            command
+                .stdin(Stdio::from(program_end.try_clone().expect("a descriptor")))
+                .stdout(Stdio::from(program_end));
             if !self.unread.stdout {
-                screen = Some(ours.try_clone().expect("a descriptor"));
+                screen = Some(own_end.try_clone().expect("a descriptor"));
             }
-            held = Some(ours);
+            open_stdin = Some(own_end);
         } else {
             command.stdin(match &self.stdin {
                 Stdin::Closed => Stdio::null(),
                 Stdin::Piped(_) | Stdin::SilentPipe => Stdio::piped(),
                 Stdin::SilentSocket => {
-                    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-                    held = Some(OwnedFd::from(ours).into());
-                    Stdio::from(OwnedFd::from(theirs))
+                    let (own_end, program_end) = UnixStream::pair().expect("a pair of sockets");
+                    open_stdin = Some(OwnedFd::from(own_end).into());
+                    Stdio::from(OwnedFd::from(program_end))
                 }
             });
             command.stdout(match self.stdout_gone {
@@ -213,14 +215,14 @@ impl Ibeam {
         }
         let started = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
-        // Our copies of the child's ends must close, or their end is never seen.
+        // The parent's copies of the child's ends must close, or the end of the pipes is never seen.
         drop(command);
         match (self.stdin, child.stdin.take()) {
             (Stdin::Piped(bytes), Some(mut pipe)) => {
-                // A program that has ended does not read; that is for the test to judge.
+                // A program that has ended does not read its stdin. The test judges that.
                 std::thread::spawn(move || drop(pipe.write_all(&bytes)));
             }
-            (_, pipe) => held = held.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
+            (_, pipe) => open_stdin = open_stdin.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
         }
         let terminal = self.terminal;
         let replays = self.args.iter().any(|arg| arg == "replay");
@@ -232,31 +234,31 @@ impl Ibeam {
         if self.unread.stderr {
             unread.extend(child.stderr.take().map(OwnedFd::from));
         }
-        let mut running = RunningProgram::watch(child, held, screen, pace, started, self.guard);
+        let mut running = RunningProgram::monitor_child(child, open_stdin, screen, pace, started, self.guard);
         running.unread = unread;
         (running.terminal, running.replays) = (terminal, replays);
         running
     }
 }
 
-/// A program that runs; dropping it kills its group.
+/// A running program. Dropping it kills its process group.
 pub struct RunningProgram {
     pid: Pid,
-    seen: Arc<Seen>,
+    monitor: Arc<OutputMonitor>,
     stdin: Option<File>,
     /// Pipes that only have to stay open.
     unread: Vec<OwnedFd>,
     terminal: bool,
-    /// It prints again what was recorded.
+    /// Whether the program prints recorded runs again.
     replays: bool,
-    /// Stopping signals so far; a second one ends it where it stands.
+    /// The number of stopping signals so far. The second one ends the program at once.
     stops: AtomicU32,
     started: Instant,
     guard: Duration,
 }
 
 #[derive(Default)]
-struct Seen {
+struct OutputMonitor {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -270,7 +272,7 @@ struct State {
 }
 
 impl State {
-    fn over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.open_pipes == 0 && self.ended.is_some()
     }
 
@@ -280,7 +282,7 @@ impl State {
     }
 }
 
-impl Seen {
+impl OutputMonitor {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -291,7 +293,7 @@ impl Seen {
     }
 
     /// Reads a pipe to its end on a thread of its own.
-    fn follow(
+    fn read_pipe(
         self: &Arc<Self>,
         pipe: Option<impl Read + Send + 'static>,
         pace: Option<Duration>,
@@ -299,22 +301,22 @@ impl Seen {
     ) {
         let Some(mut pipe) = pipe else { return };
         self.change(|state| state.open_pipes += 1);
-        let seen = Arc::clone(self);
+        let monitor = Arc::clone(self);
         std::thread::spawn(move || {
             let mut chunk = [0; 16 * 1024];
             while let Ok(count @ 1..) = pipe.read(&mut chunk) {
-                seen.change(|state| put(state, &chunk[..count]));
+                monitor.change(|state| put(state, &chunk[..count]));
                 if let Some(pause) = pace {
                     std::thread::sleep(pause);
                 }
             }
-            seen.change(|state| state.open_pipes -= 1);
+            monitor.change(|state| state.open_pipes -= 1);
         });
     }
 }
 
 impl RunningProgram {
-    fn watch(
+    fn monitor_child(
         mut child: Child,
         stdin: Option<File>,
         screen: Option<File>,
@@ -323,45 +325,45 @@ impl RunningProgram {
         guard: Duration,
     ) -> Self {
         let pid = Pid::from_child(&child);
-        let seen = Arc::new(Seen::default());
-        seen.follow(child.stdout.take(), pace, |state, bytes| state.stdout.extend_from_slice(bytes));
-        seen.follow(screen, None, |state, bytes| state.stdout.extend_from_slice(bytes));
-        seen.follow(child.stderr.take(), None, |state, bytes| state.stderr.extend_from_slice(bytes));
-        let waiter = Arc::clone(&seen);
+        let monitor = Arc::new(OutputMonitor::default());
+        monitor.read_pipe(child.stdout.take(), pace, |state, bytes| state.stdout.extend_from_slice(bytes));
+        monitor.read_pipe(screen, None, |state, bytes| state.stdout.extend_from_slice(bytes));
+        monitor.read_pipe(child.stderr.take(), None, |state, bytes| state.stderr.extend_from_slice(bytes));
+        let waiter = Arc::clone(&monitor);
         std::thread::spawn(move || {
             let status = child.wait().expect("the status of a child");
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
         let (unread, terminal, replays) = (Vec::new(), false, false);
-        Self { pid, seen, stdin, unread, terminal, replays, stops: AtomicU32::new(0), started, guard }
+        Self { pid, monitor, stdin, unread, terminal, replays, stops: AtomicU32::new(0), started, guard }
     }
 
-    /// Waits until stdout holds `text`.
+    /// Waits until stdout contains `text`.
     ///
     /// # Panics
-    /// When the program ends without it, or the guard runs out.
+    /// If the program ends without the text, or at the timeout.
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {
         let mut search = Search::new(text);
-        let state = self.wait(|state| search.finds(&state.stdout) || state.over());
-        assert!(search.found, "it ended without `{text}` on stdout; {}", state.report());
+        let state = self.wait(|state| search.is_found(&state.stdout) || state.is_finished());
+        assert!(search.found, "the program ended without `{text}` on stdout; {}", state.report());
     }
 
-    /// Waits until stderr holds `text`.
+    /// Waits until stderr contains `text`.
     ///
     /// # Panics
-    /// When the program ends without it, or the guard runs out.
+    /// If the program ends without the text, or at the timeout.
     #[track_caller]
     pub fn wait_for_stderr(&self, text: &str) {
         let mut search = Search::new(text);
-        let state = self.wait(|state| search.finds(&state.stderr) || state.over());
-        assert!(search.found, "it ended without `{text}` on stderr; {}", state.report());
+        let state = self.wait(|state| search.is_found(&state.stderr) || state.is_finished());
+        assert!(search.found, "the program ended without `{text}` on stderr; {}", state.report());
     }
 
-    /// Waits until the program has a thread of this name: a sign of how far it is where it prints nothing yet.
+    /// Waits until the program has a thread of this name, which shows its progress before it prints.
     ///
     /// # Panics
-    /// When the guard runs out.
+    /// At the timeout.
     #[track_caller]
     pub fn wait_for_thread(&self, name: &str) {
         let tasks = format!("/proc/{}/task", self.pid.as_raw_nonzero());
@@ -378,7 +380,7 @@ impl RunningProgram {
     /// Types on the terminal, or writes to the pipe, that is stdin.
     ///
     /// # Panics
-    /// When stdin is neither, or nobody reads.
+    /// If stdin is neither, or has no reader.
     #[track_caller]
     pub fn type_text(&self, text: &str) {
         let mut stdin = self.stdin.as_ref().expect("a stdin to write to");
@@ -388,11 +390,11 @@ impl RunningProgram {
     /// Sends a signal to the program, not to its children.
     ///
     /// # Panics
-    /// When it has ended.
+    /// If the program has ended.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
-        let state = self.seen.lock();
-        assert!(state.ended.is_none(), "it has ended before the signal; {}", state.report());
+        let state = self.monitor.lock();
+        assert!(state.ended.is_none(), "the program has ended before the signal; {}", state.report());
         let signal = match signal {
             Signal::Hup => rustix::process::Signal::HUP,
             Signal::Int => rustix::process::Signal::INT,
@@ -400,65 +402,65 @@ impl RunningProgram {
             Signal::Term => rustix::process::Signal::TERM,
         };
         self.stops.fetch_add(1, Ordering::Relaxed);
-        kill_process(self.pid, signal).expect("a process that takes a signal");
+        kill_process(self.pid, signal).expect("a process to signal");
     }
 
-    /// Kills the program, as a system without memory or a user without patience does; its children are left.
+    /// Kills the program like a system without memory does. Its children are left.
     ///
     /// # Panics
-    /// When it has ended.
+    /// If the program has ended.
     #[track_caller]
     pub fn kill_alone(&self) {
-        let state = self.seen.lock();
-        assert!(state.ended.is_none(), "it has ended before it was killed; {}", state.report());
+        let state = self.monitor.lock();
+        assert!(state.ended.is_none(), "the program has ended before it was killed; {}", state.report());
         kill_process(self.pid, rustix::process::Signal::KILL).expect("a process to kill");
     }
 
-    /// Its number, under which `/proc` knows it.
+    /// Returns the process id.
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Stops the program, as a suspended machine or a shell's ^Z does, and waits until it stands still.
+    /// Stops the program like a shell's ^Z does, and waits until it has stopped.
     ///
     /// # Panics
-    /// When it has ended, or does not stop.
+    /// If the program has ended, or does not stop.
     #[track_caller]
     pub fn pause(&self) {
         kill_process(self.pid, rustix::process::Signal::STOP).expect("a process to stop");
         let path = format!("/proc/{}/stat", self.pid());
-        let stands = || {
+        let is_stopped = || {
             let stat = std::fs::read_to_string(&path).expect("the state of the process");
             stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
         };
-        while !stands() {
-            assert!(self.started.elapsed() < self.guard, "it does not stop within {:?}", self.guard);
+        while !is_stopped() {
+            assert!(self.started.elapsed() < self.guard, "the program does not stop within {:?}", self.guard);
             std::thread::yield_now();
         }
     }
 
-    /// Lets a stopped program go on.
+    /// Continues a stopped program.
     ///
     /// # Panics
-    /// When it has ended.
+    /// If the program has ended.
     #[track_caller]
     pub fn resume(&self) {
-        kill_process(self.pid, rustix::process::Signal::CONT).expect("a process to go on");
+        kill_process(self.pid, rustix::process::Signal::CONT).expect("a process to resume");
     }
 
-    /// Its command line as everybody on the machine sees it.
+    /// Returns the command line, which every user of the machine can read.
     ///
     /// # Panics
-    /// When it has ended.
+    /// If the program has ended.
     pub fn command_line(&self) -> String {
         let path = format!("/proc/{}/cmdline", self.pid.as_raw_nonzero());
         String::from_utf8_lossy(&std::fs::read(path).expect("the command line of the process")).into_owned()
     }
 
-    /// The most memory it has held so far, in bytes.
+    /// Returns the peak memory so far, in bytes.
     ///
     /// # Panics
-    /// When it has ended.
+    /// If the program has ended.
     pub fn peak_memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
         let status = std::fs::read_to_string(path).expect("the status of the process");
@@ -467,13 +469,14 @@ impl RunningProgram {
         kilobytes.expect("a number of kB") * 1024
     }
 
-    /// Waits for its end, and for whoever holds its pipes. Every stream of ours on stdout is held against the contract.
+    /// Waits for the end of the program and of all processes that hold its pipes. Checks every stream on stdout against
+    /// the contract.
     ///
     /// # Panics
-    /// When the guard runs out, or a stream breaks the contract.
+    /// At the timeout, or if a stream violates the contract.
     #[track_caller]
     pub fn finish(self) -> ProgramOutput {
-        let mut state = self.wait(State::over);
+        let mut state = self.wait(State::is_finished);
         let (status, elapsed) = state.ended.expect("an end");
         let finished = ProgramOutput {
             code: status.code(),
@@ -483,31 +486,31 @@ impl RunningProgram {
             elapsed,
         };
         drop(state);
-        // Killed, told twice to stop, without a reader, or on a full disk.
+        // The program was killed, stopped twice, had no reader, or had a full disk.
         let is_cut =
             finished.signal.is_some() || self.stops.load(Ordering::Relaxed) > 1 || finished.code == Some(74);
         let end = match (self.replays, is_cut) {
-            (true, _) => End::Replayed,
-            (false, true) => End::Cut,
-            (false, false) => End::Whole,
+            (true, _) => StreamEnd::Replayed,
+            (false, true) => StreamEnd::Cut,
+            (false, false) => StreamEnd::Complete,
         };
         // A terminal ends lines with two characters.
-        let printed = match self.terminal {
+        let streams = match self.terminal {
             true => Cow::Owned(finished.stdout.replace("\r\n", "\n")),
             false => Cow::Borrowed(&finished.stdout),
         };
-        if let Some(broken) = contract_check::broken(&printed, end) {
-            panic!("it breaks the contract\n{broken}\n{finished}");
+        if let Some(violations) = contract_check::violations(&streams, end) {
+            panic!("the output violates the contract\n{violations}\n{finished}");
         }
-        drop(printed);
+        drop(streams);
         finished
     }
 
     #[track_caller]
-    fn wait(&self, mut done: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait(&self, mut is_done: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
         let deadline = self.started + self.guard;
-        let mut state = self.seen.lock();
-        while !done(&state) {
+        let mut state = self.monitor.lock();
+        while !is_done(&state) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let report = state.report();
@@ -515,38 +518,39 @@ impl RunningProgram {
                 self.kill();
                 panic!("not done after {:?}; {report}", self.guard);
             }
-            state = self.seen.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.monitor.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state
     }
 
     fn kill(&self) {
-        // It may have ended meanwhile, then there is nothing to kill.
+        // The group may have ended meanwhile.
         let _gone = kill_process_group(self.pid, rustix::process::Signal::KILL);
     }
 }
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        let ended = self.seen.lock().ended.is_some();
+        let ended = self.monitor.lock().ended.is_some();
         if !ended {
             self.kill();
         }
     }
 }
 
-/// A new terminal: our end and the program's.
+/// Opens a new terminal: the test's end and the program's end.
 fn terminal() -> (File, OwnedFd) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
-    grantpt(&ours).expect("rights on the terminal");
-    unlockpt(&ours).expect("an unlocked terminal");
-    let name = ptsname(&ours, Vec::new()).expect("the name of the terminal");
+    let own_end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&own_end).expect("rights on the terminal");
+    unlockpt(&own_end).expect("an unlocked terminal");
+    let name = ptsname(&own_end, Vec::new()).expect("the name of the terminal");
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(name, flags, Mode::empty()).expect("the program's end of the terminal");
-    (ours.into(), theirs)
+    let program_end =
+        rustix::fs::open(name, flags, Mode::empty()).expect("the program's end of the terminal");
+    (own_end.into(), program_end)
 }
 
-/// Looks for a text in bytes that grow, at each byte once.
+/// A search for a text in growing bytes, which reads each byte once.
 struct Search<'a> {
     text: &'a [u8],
     searched: usize,
@@ -558,7 +562,7 @@ impl<'a> Search<'a> {
         Self { text: text.as_bytes(), searched: 0, found: false }
     }
 
-    fn finds(&mut self, bytes: &[u8]) -> bool {
+    fn is_found(&mut self, bytes: &[u8]) -> bool {
         self.found =
             self.found || bytes[self.searched..].windows(self.text.len()).any(|window| window == self.text);
         self.searched = bytes.len().saturating_sub(self.text.len());

@@ -1,4 +1,4 @@
-//! What a program left behind: its exit, its output, its time.
+//! The result of a program: exit code, output, time.
 
 use std::time::Duration;
 
@@ -6,45 +6,46 @@ use serde_json::Value;
 
 use crate::stream::Stream;
 
-/// A program that has ended.
+/// The result of a program that has ended.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
-    /// The exit code; `None` when a signal ended it.
+    /// The exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the program.
     pub signal: Option<i32>,
-    /// All of stdout.
+    /// The complete stdout.
     pub stdout: String,
-    /// All of stderr.
+    /// The complete stderr.
     pub stderr: String,
-    /// From its start to its end.
+    /// The time from the start to the end.
     pub elapsed: Duration,
 }
 
 impl ProgramOutput {
-    /// Holds that it succeeded.
+    /// Checks that the program succeeded.
     ///
     /// # Panics
-    /// When it did not.
+    /// If the program failed.
     #[track_caller]
     pub fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "exit code; {self}");
         self
     }
 
-    /// stdout as a stream that keeps every law.
+    /// Returns stdout as a checked stream.
     ///
     /// # Panics
-    /// When it breaks one.
+    /// If the stream fails a check.
     #[track_caller]
     pub fn stream(&self) -> Stream {
         Stream::check(&self.stdout).unwrap_or_else(|violation| panic!("{violation}; {self}"))
     }
 
-    /// stdout as one JSON object and a newline; that of `json` was held against the contract when the program ended.
+    /// Returns stdout as one line of JSON. `RunningProgram::finish` has checked an object of `--output-format json`
+    /// against the contract.
     ///
     /// # Panics
-    /// When it is not.
+    /// If stdout is not one line of JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         let line = self.stdout.strip_suffix('\n').filter(|line| !line.contains('\n'));
@@ -52,7 +53,7 @@ impl ProgramOutput {
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {self}"))
     }
 
-    /// The lines of stderr that begin with `prefix`.
+    /// Returns the lines of stderr that start with `prefix`.
     pub fn stderr_lines(&self, prefix: &str) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with(prefix)).collect()
     }

@@ -1,8 +1,8 @@
-//! A request as it came in, and the rules of its wire that a real service would hold it to.
+//! A received request, and the rules of its API that a real service would check.
 
 use serde_json::Value;
 
-/// Which of the two wires a request came over.
+/// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// `POST /v1/messages`.
@@ -14,32 +14,32 @@ pub enum Wire {
 /// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The wire it came over.
+    /// The API of the request.
     pub wire: Wire,
-    /// Name, in lower case, and value of each header, in their order.
+    /// The headers in their order: name in lower case, and value.
     pub headers: Vec<(String, String)>,
-    /// The JSON body; `null` when it was none.
+    /// The JSON body, or `null` if the body was not JSON.
     pub body: Value,
 }
 
 impl Request {
-    /// The first header of that name, which is in lower case.
+    /// Returns the first header of this name, which is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }
 
-    /// The messages.
+    /// Returns the messages.
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The text of every message after the system prompt, as `role: text` lines; calls as `call name arguments`,
-    /// their results as `result text`. The same for both wires.
+    /// Returns the text of every message after the system prompt, as `role: text` lines; calls as `call name
+    /// arguments`, their results as `result text`. The form is the same for both APIs.
     pub fn transcript(&self) -> Vec<String> {
         self.messages().iter().flat_map(transcript_of).collect()
     }
 
-    /// What of the wire's rules the request breaks.
+    /// Returns the first rule of the API that the request violates.
     pub(crate) fn violation(&self) -> Option<String> {
         let missing = |what: &str| Some(format!("{what} is missing"));
         if !self.body["model"].is_string() {
@@ -61,7 +61,7 @@ impl Request {
         }
     }
 
-    /// Each call has its result in the message after it, and each result its call in the message before.
+    /// Checks that each call has its result in the next message, and each result its call in the previous one.
     fn unanswered_on_anthropic(&self) -> Option<String> {
         let ids = |message: Option<&Value>, kind: &str, key: &str| -> Vec<String> {
             let blocks = message.and_then(|message| message["content"].as_array()).into_iter().flatten();
@@ -86,13 +86,13 @@ impl Request {
             .map(|id| format!("messages.0: no call `{id}`"))
     }
 
-    /// Each call of an assistant message is answered by the `tool` messages right after it.
+    /// Checks that `tool` messages with the results follow each assistant message with calls.
     fn unanswered_on_openai(&self) -> Option<String> {
         let mut open: Vec<&str> = Vec::new();
         for (at, message) in self.messages().iter().enumerate() {
             if message["role"] == "tool" {
                 let id = message["tool_call_id"].as_str().unwrap_or_default();
-                match open.iter().position(|known| *known == id) {
+                match open.iter().position(|candidate| *candidate == id) {
                     Some(position) => drop(open.remove(position)),
                     None => return Some(format!("messages.{at}: no open call `{id}`")),
                 }
@@ -111,13 +111,13 @@ impl Request {
 fn transcript_of(message: &Value) -> Vec<String> {
     let role = message["role"].as_str().unwrap_or_default();
     let mut lines = Vec::new();
-    let mut say = |text: &str| match role {
+    let mut push_text = |text: &str| match role {
         "system" => {}
         "tool" => lines.push(format!("result {text}")),
         _ => lines.push(format!("{role}: {text}")),
     };
     match &message["content"] {
-        Value::String(text) => say(text),
+        Value::String(text) => push_text(text),
         Value::Array(blocks) => {
             for block in blocks {
                 match block["type"].as_str() {

@@ -1,19 +1,19 @@
-//! What the scripted model answers, apart from any wire.
+//! The answers of the scripted model, independent of an API.
 
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
 use serde_json::Value;
 
-/// One answer to one request.
+/// An answer to one request.
 ///
-/// Begins as an empty answer with status 200 that ends its turn; the steps are sent in the order in which they are
-/// added. The stop reason follows from the calls unless it is given.
+/// The initial answer is empty, has status 200 and ends its turn. Steps are sent in the order in which they are added.
+/// The stop reason follows from the calls unless it is set.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// How long the head is held back.
+    /// The delay of the response head.
     pub(crate) late: Duration,
     pub(crate) content: Content,
 }
@@ -29,12 +29,12 @@ pub(crate) enum Content {
         mime: &'static str,
         text: String,
     },
-    /// An error in the words of whichever wire asks.
+    /// An error in the format of the requested API.
     Error {
         kind: String,
         message: String,
     },
-    /// Not even a head.
+    /// No response, not even a head.
     Silence,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Step {
         text: String,
         signature: String,
     },
-    /// `arguments` is the text that the model wrote, which may be no JSON.
+    /// `arguments` is the text that the model wrote, which may be invalid JSON.
     Call {
         id: String,
         name: String,
@@ -64,7 +64,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// An empty answer.
+    /// Returns an empty answer.
     pub fn new() -> Self {
         let usage = Usage { input: 100, output: 10, cache_read: 0, cache_write: 0 };
         Self {
@@ -75,93 +75,93 @@ impl Answer {
         }
     }
 
-    /// A failing status with a body of any kind.
+    /// Returns a failing status with a body of plain text.
     pub fn status(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/plain", text: body.into() };
         Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
-    /// A web page, as proxies and portals answer, under any status.
+    /// Returns a web page under any status, as proxies and portals answer.
     pub fn html(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/html", text: body.into() };
         Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
-    /// A failing status with the error object of the wire that asks, e.g. `not_found_error`.
+    /// Returns a failing status with the error object of the requested API, e.g. `not_found_error`.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let content = Content::Error { kind: kind.to_owned(), message: message.to_owned() };
         Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
-    /// A connection on which nothing ever comes, not even a head.
+    /// Returns an answer that never comes, not even its head.
     pub fn silence() -> Self {
         Self { status: 200, headers: Vec::new(), late: Duration::ZERO, content: Content::Silence }
     }
 
-    /// A header of the answer.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Even the head comes only after this time.
+    /// Delays the response head by this time.
     #[must_use]
     pub fn late(mut self, by: Duration) -> Self {
         self.late = by;
         self
     }
 
-    /// One delta of text.
+    /// Adds one delta of text.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.step(Step::Text(text.into()))
     }
 
-    /// A block of thinking; its signature is its own on the wire that signs.
+    /// Adds a block of thinking. The signature is sent only over the API that has signatures.
     #[must_use]
     pub fn thinking(self, text: &str, signature: &str) -> Self {
         self.step(Step::Thinking { text: text.to_owned(), signature: signature.to_owned() })
     }
 
-    /// A call with its arguments as an object.
+    /// Adds a call with its arguments as an object.
     #[must_use]
     pub fn call(self, id: &str, name: &str, arguments: &Value) -> Self {
         self.call_as_written(id, name, &arguments.to_string())
     }
 
-    /// A call with its arguments as the text that the model wrote, be it JSON or not.
+    /// Adds a call with its arguments as the text that the model wrote, valid JSON or not.
     #[must_use]
     pub fn call_as_written(self, id: &str, name: &str, arguments: &str) -> Self {
         let (id, name, arguments) = (id.to_owned(), name.to_owned(), arguments.to_owned());
         self.step(Step::Call { id, name, arguments })
     }
 
-    /// A pause before the next step.
+    /// Adds a pause before the next step.
     #[must_use]
     pub fn pause(self, pause: Duration) -> Self {
         self.step(Step::Pause(pause))
     }
 
-    /// Bytes as they are, in place of what the wire would have.
+    /// Adds raw bytes to the body.
     #[must_use]
     pub fn raw(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.step(Step::Raw(bytes.into()))
     }
 
-    /// The connection breaks here.
+    /// Breaks the connection after the previous step.
     #[must_use]
     pub fn cut(self) -> Self {
         self.step(Step::Cut)
     }
 
-    /// Nothing more comes, and the connection stays.
+    /// Sends nothing more, and keeps the connection open.
     #[must_use]
     pub fn stall(self) -> Self {
         self.step(Step::Stall)
     }
 
-    /// What the answer cost; 100 in and 10 out unless given.
+    /// Sets the usage; the default is 100 input and 10 output tokens.
     #[must_use]
     pub fn usage(mut self, given: Usage) -> Self {
         if let Content::Steps { usage, .. } = &mut self.content {
@@ -170,7 +170,7 @@ impl Answer {
         self
     }
 
-    /// Why the answer ends, where it is not what the calls say.
+    /// Sets the stop reason, if it does not follow from the calls.
     #[must_use]
     pub fn stop(mut self, given: StopReason) -> Self {
         if let Content::Steps { stop, .. } = &mut self.content {
@@ -183,16 +183,47 @@ impl Answer {
         match &mut self.content {
             Content::Steps { steps, .. } => steps.push(step),
             Content::Body { .. } | Content::Error { .. } | Content::Silence => {
-                panic!("an answer that is no stream has no step {step:?}")
+                panic!("only a stream has steps, not {step:?}")
             }
         }
         self
     }
 }
 
-/// The stop reason that goes over the wire.
+/// Returns the stop reason that is sent.
 pub(crate) fn stop_reason(steps: &[Step], stop: Option<&StopReason>) -> StopReason {
     let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
     let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
     stop.cloned().unwrap_or(natural)
+}
+
+/// A part of a body; each is sent on its own.
+#[derive(Clone, Debug)]
+pub(crate) enum Frame {
+    Bytes(Vec<u8>),
+    Pause(Duration),
+    /// The connection breaks.
+    Cut,
+    /// Nothing more is sent, and the connection stays open.
+    Stall,
+}
+
+impl Frame {
+    /// Returns a server-sent event with a name, as the Anthropic API sends it.
+    pub(crate) fn named(name: &str, data: &Value) -> Self {
+        Self::Bytes(format!("event: {name}\ndata: {data}\n\n").into_bytes())
+    }
+
+    /// Returns a server-sent event without a name, as the OpenAI API sends it.
+    pub(crate) fn data(data: &str) -> Self {
+        Self::Bytes(format!("data: {data}\n\n").into_bytes())
+    }
+}
+
+/// Splits the text into `count` pieces, since models write arguments a few tokens at a time. No piece is empty unless
+/// the text is.
+pub(crate) fn pieces(text: &str, count: usize) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let size = characters.len().div_ceil(count).max(1);
+    characters.chunks(size).map(|piece| piece.iter().collect()).collect()
 }

@@ -1,8 +1,8 @@
-//! A model server that follows a script, on a loopback socket of its own.
+//! A model server that follows a script, on its own loopback socket.
 //!
-//! Runs on its own thread, so that blocking tests can use it. The n-th model request gets the n-th answer; one more
-//! gets status 500 with a message that says so, and so does a request that breaks the rules of its wire, with
-//! status 400: a test then fails where the fault is.
+//! Runs on its own thread, so that blocking tests can use it. The n-th model request gets the n-th answer. A request
+//! without an answer gets status 500 with a message, and a request that violates the rules of its API gets status 400,
+//! so that the test fails at the cause.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -21,24 +21,23 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::frame::Frame;
 use crate::request::{Request, Wire};
-use crate::script::{Answer, Content};
+use crate::script::{Answer, Content, Frame};
 use crate::{anthropic, openai};
 
-/// The models that `GET /v1/models` lists, and their names for people.
+/// The models that `GET /v1/models` lists, with their display names.
 const MODELS: [(&str, &str); 2] =
     [("claude-sonnet-4-20250514", "Claude Sonnet 4"), ("scripted-1", "Scripted One")];
 
-/// A running server; dropping it closes every connection.
+/// A running server. Dropping it closes every connection.
 pub struct ModelServer {
     address: SocketAddr,
-    state: Arc<Script>,
+    state: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Script {
+struct ServerState {
     answers: Vec<Answer>,
     requests: Mutex<Vec<Request>>,
     arrived: Condvar,
@@ -48,7 +47,7 @@ struct Script {
 impl ModelServer {
     /// Starts a server with these answers.
     pub fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let state = Arc::new(Script {
+        let state = Arc::new(ServerState {
             answers: answers.into_iter().collect(),
             requests: Mutex::default(),
             arrived: Condvar::new(),
@@ -62,19 +61,19 @@ impl ModelServer {
             .route("/v1/chat/completions", post(chat_completions))
             .route("/v1/messages", post(messages))
             .route("/v1/models", get(models))
-            // A conversation may be as long as it likes; a script says where it is refused.
+            // A conversation has no size limit; a script decides where it is refused.
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
-        let taken = Arc::clone(&state);
+        let counted = Arc::clone(&state);
         let serve = move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
                 let listener =
                     tokio::net::TcpListener::from_std(listener).expect("a listener of the runtime");
-                // Each piece is to arrive when it is sent, not when the next one is.
+                // Each frame must arrive when it is sent, not with the next one.
                 let listener = listener.tap_io(move |stream| {
-                    taken.connections.fetch_add(1, Ordering::Relaxed);
+                    counted.connections.fetch_add(1, Ordering::Relaxed);
                     drop(stream.set_nodelay(true));
                 });
                 tokio::select! {
@@ -88,27 +87,27 @@ impl ModelServer {
         Self { address, state, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// `http://127.0.0.1:PORT`, without a path.
+    /// Returns `http://127.0.0.1:PORT`, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The address it listens on.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The model requests so far, in their order.
+    /// Returns the model requests so far, in their order.
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().clone()
     }
 
-    /// The connections that were made so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// Waits until `count` model requests have come, and gives them.
+    /// Waits until the server has received `count` model requests, and returns them.
     ///
     /// # Panics
     /// After 30 s.
@@ -124,10 +123,10 @@ impl ModelServer {
         requests.clone()
     }
 
-    /// Holds that the script was played to its end and no further.
+    /// Checks that every answer of the script was requested, and no further one.
     ///
     /// # Panics
-    /// When it was not.
+    /// If the numbers of requests and answers differ.
     #[track_caller]
     pub fn assert_played(&self) {
         assert_eq!(self.requests().len(), self.state.answers.len(), "requests, and answers of the script");
@@ -138,24 +137,24 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic has been printed and its answers have failed the test already.
+            // Its panic is already printed, and its answers have failed the test.
             drop(thread.join());
         }
     }
 }
 
-/// A URL where nobody listens.
+/// Returns a URL on which nothing listens.
 pub fn unreachable_url() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
     format!("http://{}", listener.local_addr().expect("the address of the listener"))
 }
 
-impl Script {
+impl ServerState {
     fn lock(&self) -> MutexGuard<'_, Vec<Request>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the request and gives its number, from 0.
+    /// Records the request and returns its number, from 0.
     fn record(&self, request: Request) -> usize {
         let mut requests = self.lock();
         requests.push(request);
@@ -165,14 +164,14 @@ impl Script {
 }
 
 async fn chat_completions(
-    State(script): State<Arc<Script>>,
+    State(script): State<Arc<ServerState>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
     answer(&script, Wire::OpenAi, &headers, &body).await
 }
 
-async fn messages(State(script): State<Arc<Script>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn messages(State(script): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     answer(&script, Wire::Anthropic, &headers, &body).await
 }
 
@@ -182,7 +181,7 @@ async fn models() -> Response<Body> {
     document(200, &json!({ "object": "list", "data": data, "has_more": false }))
 }
 
-async fn answer(script: &Script, wire: Wire, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+async fn answer(script: &ServerState, wire: Wire, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
     let headers = headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
     });
@@ -198,7 +197,7 @@ async fn answer(script: &Script, wire: Wire, headers: &HeaderMap, body: &[u8]) -
         return error(
             400,
             "invalid_request_error",
-            &format!("the request breaks its wire's rules: {violation}"),
+            &format!("the request violates the rules of its wire: {violation}"),
         );
     }
     let Some(answer) = script.answers.get(number) else {
@@ -233,10 +232,10 @@ async fn answer(script: &Script, wire: Wire, headers: &HeaderMap, body: &[u8]) -
     response
 }
 
-/// The frames as a body, each sent when its turn has come.
+/// Returns the frames as a body, each sent at its time.
 fn play(frames: Vec<Frame>) -> Body {
     let frames = stream::iter(frames).then(|frame| async move {
-        // Lets the connection send what it has, which a cut would throw away.
+        // The connection sends what it has, which a cut would discard.
         tokio::task::yield_now().await;
         match frame {
             Frame::Bytes(bytes) => Some(Ok(Bytes::from(bytes))),

@@ -1,4 +1,4 @@
-//! A program that is killed at some instant, and whoever a run has left behind.
+//! Killing the program at a given time, and finding the processes that a run left.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,33 +9,33 @@ use std::time::{Duration, Instant};
 use crate::program::Ibeam;
 
 impl Ibeam {
-    /// Starts it, kills it and it alone `after` that time, and gives what it had printed until then. It may have
+    /// Starts the program and kills it alone `after` that time. Returns the stdout until then. The program may have
     /// ended before.
     ///
-    /// stdin is `/dev/null` whatever was set.
+    /// Stdin is `/dev/null`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If the program cannot be started.
     pub fn kill_after(self, after: Duration) -> String {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.directory);
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program");
-        let stdout = Heard::from(child.stdout.take());
+        let stdout = PipeReader::from(child.stdout.take());
         std::thread::sleep(after);
         child.kill().expect("a child to kill");
         child.wait().expect("its status");
-        stdout.all()
+        stdout.read_to_end()
     }
 }
 
-/// What comes out of a pipe.
-pub(crate) struct Heard(Receiver<Vec<u8>>);
+/// A thread that reads a pipe.
+pub(crate) struct PipeReader(Receiver<Vec<u8>>);
 
-impl<R: Read + Send + 'static> From<Option<R>> for Heard {
+impl<R: Read + Send + 'static> From<Option<R>> for PipeReader {
     fn from(pipe: Option<R>) -> Self {
-        let (sender, heard) = channel();
+        let (sender, chunks) = channel();
         std::thread::spawn(move || {
             let mut piece = [0; 16 * 1024];
             let mut pipe = pipe.expect("a pipe");
@@ -43,33 +43,33 @@ impl<R: Read + Send + 'static> From<Option<R>> for Heard {
                 && sender.send(piece[..count].to_vec()).is_ok()
             {}
         });
-        Self(heard)
+        Self(chunks)
     }
 }
 
-impl Heard {
-    /// All of it; who holds the pipe and says nothing is waited for 10 s.
-    pub(crate) fn all(self) -> String {
+impl PipeReader {
+    /// Returns everything that was read, at the latest after 10 s without data while a process holds the pipe.
+    pub(crate) fn read_to_end(self) -> String {
         let pieces = std::iter::from_fn(|| self.0.recv_timeout(Duration::from_secs(10)).ok());
         String::from_utf8_lossy(&pieces.flatten().collect::<Vec<u8>>()).into_owned()
     }
 }
 
-/// The processes with this HOME that are still there after `patience`, as their command lines; they are killed then.
-pub fn surviving_processes(home: &Path, patience: Duration) -> Vec<String> {
-    let deadline = Instant::now() + patience;
+/// Returns the command lines of processes with this HOME that still exist after `timeout`, and kills these processes.
+pub fn surviving_processes(home: &Path, timeout: Duration) -> Vec<String> {
+    let deadline = Instant::now() + timeout;
     let mut pause = Duration::from_millis(1);
     loop {
-        let left = at_home(home);
-        if left.is_empty() || Instant::now() >= deadline {
-            return left.into_iter().map(end).collect();
+        let remaining = processes_with_home(home);
+        if remaining.is_empty() || Instant::now() >= deadline {
+            return remaining.into_iter().map(kill_and_describe).collect();
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(100));
     }
 }
 
-fn at_home(home: &Path) -> Vec<i32> {
+fn processes_with_home(home: &Path) -> Vec<i32> {
     let wanted = [b"HOME=", home.as_os_str().as_encoded_bytes()].concat();
     let processes = std::fs::read_dir("/proc").into_iter().flatten();
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -81,10 +81,10 @@ fn at_home(home: &Path) -> Vec<i32> {
         .collect()
 }
 
-fn end(pid: i32) -> String {
+fn kill_and_describe(pid: i32) -> String {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-        // It may just have ended.
+        // The process may just have ended.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
     String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned()

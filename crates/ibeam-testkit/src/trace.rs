@@ -1,129 +1,128 @@
-//! The program under a tracer that sees each lasting step it takes, and can end it or fail it right there.
+//! The program under a tracer that stops at each step with a lasting effect, and can kill the program or fail the step.
 //!
-//! Follows every thread and child with ptrace, through safe calls alone. Linux on x86_64 with glibc only; anywhere
-//! else, and where the system refuses, `TraceError` says why. What it traces is let go, not killed, at the end.
+//! Follows every thread and child with ptrace, through safe calls alone. Works on Linux on x86_64 with glibc.
+//! Elsewhere, and where the system refuses, the result is a `TraceError`. The traced processes are released at the end,
+//! not killed.
 
 mod disk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-mod engine;
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-mod memory;
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
-mod no_engine;
+mod stopped_thread;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod system_call;
 mod trace_point;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod tracer;
 
 use std::io::Write;
 use std::process::Stdio;
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
-use no_engine as engine;
-
 pub use disk::{Disk, PowerLoss};
-pub use trace_point::{CallKind, TracePoint};
+pub use trace_point::{CallKind, Errno, TraceAction, TracePoint};
 
 use crate::program::Ibeam;
-use crate::surviving_processes::Heard;
+use crate::surviving_processes::PipeReader;
 
-/// What to do about a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceAction {
-    /// Let it be.
-    Pass,
-    /// Kill the program, and it alone, before the step is taken.
-    KillBefore,
-    /// Keep the thread from taking the step, let all others go on for 150 ms, then kill the program: whatever should
-    /// have waited for the step shows.
-    HoldThenKill,
-    /// Kill it when the step has just been taken.
-    KillAfter,
-    /// Of a write, let the first half through, then kill it. Any other step: as `KillAfter`.
-    Tear,
-    /// Kill the program and everything it has started, before the step is taken: what a power cut does.
-    KillAll,
-    /// The step is not taken; the program is told that it failed with this error, e.g. `EIO`.
-    Fail(Errno),
-}
-
-/// What the system said no with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errno {
-    /// Try again: no process or thread to be had.
-    Again,
-    /// The device failed.
-    Io,
-    /// The disk is full.
-    NoSpace,
-    /// The file system turned read-only.
-    ReadOnly,
-}
-
-/// A run that was traced to its end.
+/// The result of a traced run.
 #[derive(Debug)]
 pub struct TraceResult {
-    /// The steps, in their order; the last is the one at which it was killed.
+    /// The steps, in their order. A killed program has the step at which it was killed as the last one.
     pub points: Vec<TracePoint>,
-    /// An act other than `Pass` was carried out.
+    /// Whether an action other than `Pass` was carried out.
     pub has_acted: bool,
-    /// The exit code; `None` when a signal ended it.
+    /// The exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// All of stdout. Its last line may be torn.
+    /// The complete stdout. Its last line may be torn.
     pub stdout: String,
-    /// All of stderr.
+    /// The complete stderr.
     pub stderr: String,
 }
 
-/// Programs cannot be traced here, and why.
+/// The reason why programs cannot be traced here.
 #[derive(Debug, thiserror::Error)]
 #[error("programs cannot be traced here: {0}")]
 pub struct TraceError(String);
 
 impl Ibeam {
-    /// Runs it to its end under a tracer; `act` is asked at each lasting step in the program's directories, which
-    /// are those under `disk`, and `disk` learns what is synced.
+    /// Runs the program to its end under a tracer. Calls `act` before each lasting step in the directories under
+    /// `disk`, and records in `disk` what is synced.
     ///
-    /// stdin is `/dev/null` whatever was set.
+    /// Stdin is `/dev/null`.
     ///
     /// # Errors
     /// `TraceError` on systems without this ptrace, or where it is not permitted.
     ///
     /// # Panics
-    /// When the program cannot be started, or does not end within its guard.
+    /// If the program cannot be started, or does not end before its timeout.
     pub fn trace(
         self,
         disk: &mut Disk,
         act: impl FnMut(&TracePoint) -> TraceAction + Send,
     ) -> Result<TraceResult, TraceError> {
         let guard = self.guard;
-        // The tracer is a thread of its own: whom it traces goes free with its end.
+        // The tracer is a thread of its own, since its end releases the traced processes.
         let traced = std::thread::scope(|scope| {
             let tracer = scope.spawn(move || {
-                // Begins when the tracer has it: the shell waits for a line, then becomes the program.
+                // The shell waits for a line, so that the program starts only when it is traced.
                 let mut command = std::process::Command::new("/bin/sh");
                 command.args(["-c", "read -r go && exec \"$@\" </dev/null", "sh"]);
                 command.arg(&self.program).args(&self.args).current_dir(&self.directory);
                 command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 let mut child = command.spawn().expect("a shell");
-                let (stdout, stderr) = (Heard::from(child.stdout.take()), Heard::from(child.stderr.take()));
-                match engine::Engine::seize(&child, disk, act) {
-                    Ok(engine) => {
+                let (stdout, stderr) =
+                    (PipeReader::from(child.stdout.take()), PipeReader::from(child.stderr.take()));
+                match tracer::Tracer::seize(&child, disk, act) {
+                    Ok(tracer) => {
                         let mut stdin = child.stdin.take().expect("a pipe to the shell");
                         stdin.write_all(b"\n").expect("a shell that waits");
-                        Ok((engine.follow(guard), stdout, stderr))
+                        Ok((tracer.run_to_end(guard), stdout, stderr))
                     }
-                    Err(said) => {
-                        // Its stdin ends, and so does the shell.
+                    Err(reason) => {
+                        // The end of its stdin ends the shell.
                         drop(child.stdin.take());
                         drop(child.wait());
-                        Err(TraceError(said))
+                        Err(TraceError(reason))
                     }
                 }
             });
             tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         let ((points, has_acted, code), stdout, stderr) = traced?;
-        Ok(TraceResult { points, has_acted, code, stdout: stdout.all(), stderr: stderr.all() })
+        Ok(TraceResult {
+            points,
+            has_acted,
+            code,
+            stdout: stdout.read_to_end(),
+            stderr: stderr.read_to_end(),
+        })
+    }
+}
+
+/// The tracer of other systems, which cannot trace.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+mod tracer {
+    use std::convert::Infallible;
+    use std::process::Child;
+    use std::time::Duration;
+
+    use super::{Disk, TraceAction, TracePoint};
+
+    /// Never constructed.
+    pub(crate) struct Tracer(Infallible);
+
+    impl Tracer {
+        /// # Errors
+        /// Always.
+        pub(crate) fn seize(
+            _: &Child,
+            _: &mut Disk,
+            _: impl FnMut(&TracePoint) -> TraceAction,
+        ) -> Result<Self, String> {
+            Err("only on Linux on x86_64 with glibc".to_owned())
+        }
+
+        pub(crate) fn run_to_end(self, _: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
+            match self.0 {}
+        }
     }
 }

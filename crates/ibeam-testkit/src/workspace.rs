@@ -1,11 +1,11 @@
-//! A directory to work in and a home that nobody has used, both gone at the end.
+//! A temporary workspace and an unused home.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A workspace with files, and a home beside it.
+/// A workspace with files, and a separate home. Both are removed on drop.
 pub struct Workspace {
     root: TempDir,
     directory: PathBuf,
@@ -19,12 +19,12 @@ impl Default for Workspace {
 }
 
 impl Workspace {
-    /// An empty workspace and an empty home.
+    /// Creates an empty workspace and an empty home.
     pub fn new() -> Self {
         Self::new_in(&std::env::temp_dir())
     }
 
-    /// The same below `directory`, for tests that take the usual one away.
+    /// Creates both below `directory`, for tests that remove the usual one.
     pub fn new_in(directory: &Path) -> Self {
         let root = tempfile::tempdir_in(directory).expect("a temporary directory");
         let top = root.path().canonicalize().expect("the path of the temporary directory");
@@ -34,7 +34,7 @@ impl Workspace {
         Self { root, directory, home }
     }
 
-    /// Adds a file; the path is relative to the workspace.
+    /// Adds a file. The path is relative to the workspace.
     #[must_use]
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         put(&self.directory.join(path), content.as_ref());
@@ -48,32 +48,32 @@ impl Workspace {
         self
     }
 
-    /// The workspace, absolute and resolved.
+    /// Returns the workspace, absolute and resolved.
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// The home, absolute and resolved.
+    /// Returns the home, absolute and resolved.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// A directory outside both.
+    /// Returns a directory outside both.
     pub fn outside(&self) -> &Path {
         self.root.path()
     }
 
-    /// The text of a file of the workspace; `None` when there is none.
+    /// Returns the text of a file of the workspace, or `None` if it cannot be read.
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.directory.join(path)).ok()
     }
 
-    /// The journal of a session.
+    /// Returns the path of a session's journal.
     pub fn journal(&self, session_id: &str) -> PathBuf {
         self.home.join(".local/share/ibeam/sessions").join(session_id).join("events.jsonl")
     }
 
-    /// The environment of a user who has set nothing: home, XDG directories and `PATH`.
+    /// Returns the environment of a user without settings: home, XDG directories and `PATH`.
     pub(crate) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let mut environment = vec![
             ("HOME", self.home.clone()),

@@ -1,10 +1,10 @@
-//! The scripted server as a client on a bare socket sees it, and the laws against streams that break them.
+//! The scripted server as a client on a bare socket sees it, and the checks of invalid streams.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "clippy knows only functions marked #[test] as tests, and this file has others"
+    reason = "clippy treats only functions marked #[test] as tests, and this file has others"
 )]
 
 use std::io::{Read, Write};
@@ -160,7 +160,7 @@ fn an_answer_on_the_openai_wire_has_every_chunk_in_its_order() {
 }
 
 #[test]
-fn each_request_gets_the_next_answer_and_one_too_many_is_told() {
+fn each_request_gets_the_next_answer_and_one_too_many_fails() {
     let server = ModelServer::start([Answer::new().text("one"), Answer::new().text("two")]);
     assert!(ask(&server, MESSAGES, &request("a")).1.contains("one"));
     assert!(ask(&server, CHAT, &request("b")).1.contains("two"));
@@ -173,7 +173,7 @@ fn each_request_gets_the_next_answer_and_one_too_many_is_told() {
 }
 
 #[test]
-fn a_stop_reason_is_said_in_the_words_of_the_wire() {
+fn a_stop_reason_has_the_name_of_its_wire() {
     for (stop, anthropic, openai) in [
         (StopReason::MaxTokens, "max_tokens", "length"),
         (StopReason::Refusal, "refusal", "content_filter"),
@@ -214,7 +214,7 @@ fn a_cut_breaks_the_connection_and_a_stall_keeps_it() {
 }
 
 #[test]
-fn errors_are_said_in_the_words_of_the_wire() {
+fn errors_have_the_format_of_their_wire() {
     let answer = || Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7");
     let server = ModelServer::start([
         answer(),
@@ -236,16 +236,16 @@ fn errors_are_said_in_the_words_of_the_wire() {
     assert!(ask(&server, CHAT, &request("a")).1.contains("data: {oops\n\n"));
 }
 
-/// A request that a real service would refuse is refused here too.
+/// Checks that the server refuses a request that a real service would refuse.
 #[track_caller]
 fn check_refused(path: &str, body: &Value, why: &str) {
     let server = ModelServer::start([Answer::new().text("never")]);
-    let (head, said) = ask(&server, path, body);
-    assert!(head.starts_with("HTTP/1.1 400") && said.contains(why), "{head}\n{said}");
+    let (head, response) = ask(&server, path, body);
+    assert!(head.starts_with("HTTP/1.1 400") && response.contains(why), "{head}\n{response}");
 }
 
 #[test]
-fn a_request_that_breaks_its_wires_rules_is_refused() {
+fn a_request_that_violates_the_rules_of_its_wire_is_refused() {
     let user = json!({ "role": "user", "content": "a" });
     let with =
         |messages: Value| json!({ "model": "m", "max_tokens": 9, "stream": true, "messages": messages });
@@ -271,7 +271,7 @@ fn a_request_that_breaks_its_wires_rules_is_refused() {
 }
 
 #[test]
-fn nobody_listens_at_a_refusing_url() {
+fn an_unreachable_url_refuses_connections() {
     let url = unreachable_url();
     let error = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
@@ -284,24 +284,24 @@ fn shell(workspace: &Workspace, script: &str) -> Ibeam {
 #[test]
 fn a_program_has_a_clean_environment_and_the_stdin_it_was_given() {
     let workspace = Workspace::new().file("a/b.txt", "x");
-    let ran = shell(&workspace, "env | cut -d= -f1 | sort; cat a/b.txt; pwd >&2")
+    let output = shell(&workspace, "env | cut -d= -f1 | sort; cat a/b.txt; pwd >&2")
         .env("MORE", "1")
         .run()
         .succeeded();
     let names: Vec<&str> =
-        ran.stdout.lines().filter(|name| !["_", "PWD", "OLDPWD", "SHLVL", "x"].contains(name)).collect();
+        output.stdout.lines().filter(|name| !["_", "PWD", "OLDPWD", "SHLVL", "x"].contains(name)).collect();
     assert_eq!(
         names,
         ["HOME", "MORE", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
     );
-    assert!(ran.stdout.ends_with('x'));
-    assert_eq!(ran.stderr.trim_end(), workspace.path().to_str().unwrap());
-    let ran = shell(&workspace, "cat; exit 9").stdin(Stdin::Piped(b"in".to_vec())).run();
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(9), "in"));
+    assert!(output.stdout.ends_with('x'));
+    assert_eq!(output.stderr.trim_end(), workspace.path().to_str().unwrap());
+    let output = shell(&workspace, "cat; exit 9").stdin(Stdin::Piped(b"in".to_vec())).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(9), "in"));
 }
 
 #[test]
-fn a_program_is_watched_while_it_runs() {
+fn the_output_of_a_running_program_is_visible() {
     let workspace = Workspace::new();
     let running =
         shell(&workspace, "trap 'echo bye; exit 4' TERM; echo ready; read line").stdin(Stdin::SilentPipe);
@@ -313,18 +313,18 @@ fn a_program_is_watched_while_it_runs() {
 }
 
 #[test]
-fn a_program_on_a_terminal_reads_what_is_typed() {
+fn a_program_on_a_terminal_reads_typed_text() {
     let workspace = Workspace::new();
-    let script = "test -t 0 && test -t 1 && echo name? && read name && echo \"hello $name\" && echo said >&2";
+    let script = "test -t 0 && test -t 1 && echo name? && read name && echo \"hello $name\" && echo done >&2";
     let running = shell(&workspace, script).terminal().start();
     running.wait_for_stdout("name?");
     running.type_text("moin\n");
-    running.wait_for_stderr("said");
+    running.wait_for_stderr("done");
     assert!(running.finish().succeeded().stdout.ends_with("hello moin\r\n"));
 }
 
 #[test]
-fn a_lifeline_tells_when_the_last_holder_is_gone() {
+fn a_liveness_pipe_detects_the_end_of_the_last_holder() {
     let workspace = Workspace::new();
     let mut lifeline = LivenessPipe::new(&workspace, "line");
     let running = shell(&workspace, &lifeline.command()).start();
@@ -343,13 +343,13 @@ fn a_program_that_does_not_end_is_killed() {
 #[test]
 fn a_reader_of_stdout_can_be_gone() {
     let workspace = Workspace::new();
-    let ran = shell(&workspace, "trap '' PIPE; echo x || exit 7").stdout_gone().run();
-    assert_eq!(ran.code, Some(7), "{ran}");
+    let output = shell(&workspace, "trap '' PIPE; echo x || exit 7").stdout_gone().run();
+    assert_eq!(output.code, Some(7), "{output}");
 }
 
 const ID: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
-/// A stream of two deltas and one call, as lines.
+/// Returns the lines of a stream with two deltas and one call.
 fn good() -> Vec<String> {
     let id = ID;
     let call = |subtype: &str, result: &str| {
@@ -386,9 +386,9 @@ fn check_stream(lines: &[String]) -> Result<Stream, String> {
     Stream::check(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
-/// The good stream with one replacement breaks the law whose words are given.
+/// Checks that the valid stream with one replacement fails the check with the text `law`.
 #[track_caller]
-fn check_broken(line: usize, from: &str, to: &str, law: &str) {
+fn check_violation(line: usize, from: &str, to: &str, law: &str) {
     let mut lines = good();
     assert!(lines[line].contains(from), "{}", lines[line]);
     lines[line] = lines[line].replace(from, to);
@@ -397,7 +397,7 @@ fn check_broken(line: usize, from: &str, to: &str, law: &str) {
 }
 
 #[test]
-fn a_stream_that_keeps_the_laws_is_read() {
+fn a_valid_stream_is_parsed() {
     let stream = check_stream(&good()).unwrap();
     assert_eq!(stream.session_id(), ID);
     assert_eq!(stream.prompt(), ["hi"]);
@@ -409,26 +409,26 @@ fn a_stream_that_keeps_the_laws_is_read() {
 }
 
 #[test]
-fn each_broken_law_is_told() {
-    check_broken(0, r#""mcp_servers":[],"#, "", "1:1: missing-key");
-    check_broken(0, r#""env""#, r#""none""#, "1:50: wrong-value");
-    check_broken(0, r#"["read"]"#, "[]", "`tools` are named");
-    check_broken(0, r#""ibeam":"#, r#""other":"#, "the stream is ours");
-    check_broken(1, ID, "00000000-7ead-4fd6-9922-e952131177ff", "session-changed");
-    check_broken(1, r#""hi""#, r#""""#, "content is text");
-    check_broken(
+fn each_violation_is_reported() {
+    check_violation(0, r#""mcp_servers":[],"#, "", "1:1: missing-key");
+    check_violation(0, r#""env""#, r#""none""#, "1:50: wrong-value");
+    check_violation(0, r#"["read"]"#, "[]", "`tools` are named");
+    check_violation(0, r#""ibeam":"#, r#""other":"#, "the stream is from ibeam");
+    check_violation(1, ID, "00000000-7ead-4fd6-9922-e952131177ff", "session-changed");
+    check_violation(1, r#""hi""#, r#""""#, "content is text");
+    check_violation(
         2,
         r#"{"type":"text","text":"a"}"#,
         r#"{"type":"text","text":"a"},{"type":"text","text":" "}"#,
         "result-differs",
     );
-    check_broken(2, r#""text":"a"}"#, r#""text":"a"},{"type":"text","text":""}"#, "content is text");
-    check_broken(3, r#""t1""#, r#""t2""#, "call-not-started");
-    check_broken(4, r#""path":"a""#, r#""path":"b""#, "call-changed");
-    check_broken(5, r#""b""#, r#""c""#, "result-differs");
-    check_broken(6, r#""subtype":"success""#, r#""subtype":"failure""#, "wrong-value");
-    check_broken(6, r#""result":"ab""#, r#""result":"ab","more":1"#, "no key is new: Some(\"more\")");
-    check_broken(5, r#""text":"b""#, "\"text\":\"b\u{2028}\"", "bare-control");
+    check_violation(2, r#""text":"a"}"#, r#""text":"a"},{"type":"text","text":""}"#, "content is text");
+    check_violation(3, r#""t1""#, r#""t2""#, "call-not-started");
+    check_violation(4, r#""path":"a""#, r#""path":"b""#, "call-changed");
+    check_violation(5, r#""b""#, r#""c""#, "result-differs");
+    check_violation(6, r#""subtype":"success""#, r#""subtype":"failure""#, "wrong-value");
+    check_violation(6, r#""result":"ab""#, r#""result":"ab","more":1"#, "unknown key: Some(\"more\")");
+    check_violation(5, r#""text":"b""#, "\"text\":\"b\u{2028}\"", "bare-control");
     let mut lines = good();
     lines.pop();
     assert!(check_stream(&lines).unwrap_err().contains("no-end"));

@@ -1,7 +1,7 @@
-//! What of a directory tree survives a power cut: the worst that POSIX allows.
+//! The state of a directory tree after a power cut: the worst that POSIX allows.
 //!
-//! A file has the content of its last sync, a directory the names of its last sync; what was never synced is an
-//! empty file or directory, and is not even that where no directory that was synced names it.
+//! A file has the content of its last sync, a directory the names of its last sync. A file or directory that was never
+//! synced is empty, and exists only if a synced directory names it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// A file, whatever its names: device and inode.
+/// The identity of a file: device and inode.
 type Id = (u64, u64);
 
-/// What is lost of that which was not synced.
+/// The data that a power cut loses, of that which was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerLoss {
     /// Contents and names.
     All,
-    /// Contents; names had reached the disk by themselves.
+    /// Contents; the names were written to the disk by themselves.
     Contents,
 }
 
-/// Some directories with all they hold, as the disk has them.
+/// A directory tree as the disk stores it.
 pub struct Disk {
     root: PathBuf,
     nodes: HashMap<Id, Node>,
@@ -33,8 +33,8 @@ pub struct Disk {
 }
 
 struct Node {
-    /// Held open, so that its number goes to no other file.
-    _held: File,
+    /// An open handle, so that the inode is not reused.
+    _open_file: File,
     mode: u32,
     durable: Durable,
 }
@@ -43,30 +43,30 @@ enum Durable {
     File(Vec<u8>),
     Directory(BTreeMap<OsString, Id>),
     Link(PathBuf),
-    /// A pipe, a socket: nothing to lose.
+    /// A pipe or a socket, which has no stored content.
     Other,
 }
 
 impl Disk {
-    /// Everything under `root`, which counts as synced.
+    /// Records everything under `root` as synced.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// If the tree cannot be read.
     pub fn new(root: &Path) -> Self {
         let mut disk = Self { root: root.to_owned(), nodes: HashMap::new(), top: (0, 0) };
-        disk.top = disk.take(root).expect("a readable tree");
+        disk.top = disk.read_tree(root).expect("a readable tree");
         disk
     }
 
-    /// What it is about.
+    /// Returns the root of the tree.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Replaces the tree by what a power cut at this moment leaves of it, at the worst.
+    /// Replaces the tree by the worst that a power cut at this moment leaves of it.
     ///
     /// # Panics
-    /// When that cannot be done.
+    /// If the tree cannot be replaced.
     pub fn cut_power(&self, lost: PowerLoss) {
         match lost {
             PowerLoss::All => {
@@ -79,7 +79,7 @@ impl Disk {
                 }
                 let Durable::Directory(names) = &self.nodes[&self.top].durable else { return };
                 for (name, id) in names {
-                    self.put(*id, &self.root.join(name)).expect("what is left of the tree");
+                    self.write_node(*id, &self.root.join(name)).expect("what is left of the tree");
                 }
             }
             PowerLoss::Contents => self.lose_contents(&self.root).expect("what is left of the tree"),
@@ -102,45 +102,50 @@ impl Disk {
         Ok(())
     }
 
-    /// What the open file behind `path` has right now, to be kept once its sync succeeds.
-    pub(super) fn look(&mut self, path: &Path) -> io::Result<Seen> {
-        // Through the descriptor: it may have no name, or another one by now.
+    /// Returns the present state of the open file behind `path`, for `commit_sync` once its sync succeeds.
+    pub(super) fn read_for_sync(&mut self, path: &Path) -> io::Result<PendingSync> {
+        // Opened through the descriptor, since the file may have another name or none by now.
         let metadata = fs::metadata(path)?;
         let id = (metadata.dev(), metadata.ino());
         if metadata.is_dir() {
             let mut names = BTreeMap::new();
             for entry in fs::read_dir(path)? {
                 let entry = entry?;
-                // It may be gone again by now.
-                if let Ok(id) = self.meet(&entry.path()) {
+                // The file may have been removed meanwhile.
+                if let Ok(id) = self.add_unsynced(&entry.path()) {
                     names.insert(entry.file_name(), id);
                 }
             }
-            return Ok(Seen {
+            return Ok(PendingSync {
                 id,
                 mode: metadata.mode(),
-                held: hold(path, false)?,
-                now: Durable::Directory(names),
+                open_file: open_without_access(path, false)?,
+                content: Durable::Directory(names),
             });
         }
-        Ok(Seen { id, mode: metadata.mode(), held: hold(path, false)?, now: Durable::File(fs::read(path)?) })
+        Ok(PendingSync {
+            id,
+            mode: metadata.mode(),
+            open_file: open_without_access(path, false)?,
+            content: Durable::File(fs::read(path)?),
+        })
     }
 
-    /// The sync has succeeded.
-    pub(super) fn keep(&mut self, seen: Seen) {
-        let Seen { id, mode, held, now } = seen;
-        self.nodes.insert(id, Node { _held: held, mode, durable: now });
+    /// Records a successful sync.
+    pub(super) fn commit_sync(&mut self, pending_sync: PendingSync) {
+        let PendingSync { id, mode, open_file, content } = pending_sync;
+        self.nodes.insert(id, Node { _open_file: open_file, mode, durable: content });
     }
 
-    /// Learns a whole tree as it stands.
-    fn take(&mut self, path: &Path) -> io::Result<Id> {
-        let id = self.meet(path)?;
+    /// Records a complete tree as synced.
+    fn read_tree(&mut self, path: &Path) -> io::Result<Id> {
+        let id = self.add_unsynced(path)?;
         let durable = match &self.nodes[&id].durable {
             Durable::Directory(_) => {
                 let mut names = BTreeMap::new();
                 for entry in fs::read_dir(path)? {
                     let entry = entry?;
-                    names.insert(entry.file_name(), self.take(&entry.path())?);
+                    names.insert(entry.file_name(), self.read_tree(&entry.path())?);
                 }
                 Durable::Directory(names)
             }
@@ -151,8 +156,8 @@ impl Disk {
         Ok(id)
     }
 
-    /// Learns that a file is there, of which nothing is synced yet.
-    fn meet(&mut self, path: &Path) -> io::Result<Id> {
+    /// Records that a file exists, without synced content.
+    fn add_unsynced(&mut self, path: &Path) -> io::Result<Id> {
         let metadata = path.symlink_metadata()?;
         let id = (metadata.dev(), metadata.ino());
         if let Entry::Vacant(place) = self.nodes.entry(id) {
@@ -166,19 +171,23 @@ impl Disk {
             } else {
                 Durable::Other
             };
-            place.insert(Node { _held: hold(path, true)?, mode: metadata.mode(), durable });
+            place.insert(Node {
+                _open_file: open_without_access(path, true)?,
+                mode: metadata.mode(),
+                durable,
+            });
         }
         Ok(id)
     }
 
-    fn put(&self, id: Id, path: &Path) -> io::Result<()> {
+    fn write_node(&self, id: Id, path: &Path) -> io::Result<()> {
         let Node { mode, durable, .. } = &self.nodes[&id];
         match durable {
             Durable::File(content) => fs::write(path, content)?,
             Durable::Directory(names) => {
                 fs::create_dir(path)?;
                 for (name, id) in names {
-                    self.put(*id, &path.join(name))?;
+                    self.write_node(*id, &path.join(name))?;
                 }
             }
             Durable::Link(target) => return std::os::unix::fs::symlink(target, path),
@@ -188,16 +197,16 @@ impl Disk {
     }
 }
 
-/// A file at the moment its sync began.
-pub(super) struct Seen {
+/// The state of a file when its sync began.
+pub(super) struct PendingSync {
     id: Id,
     mode: u32,
-    held: File,
-    now: Durable,
+    open_file: File,
+    content: Durable,
 }
 
-/// Opens a file for nothing but to hold it.
-fn hold(path: &Path, itself: bool) -> io::Result<File> {
-    let flags = if itself { OFlags::PATH | OFlags::NOFOLLOW } else { OFlags::PATH };
+/// Opens a file without access to its content, which keeps its inode in use.
+fn open_without_access(path: &Path, is_link_itself: bool) -> io::Result<File> {
+    let flags = if is_link_itself { OFlags::PATH | OFlags::NOFOLLOW } else { OFlags::PATH };
     OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)
 }

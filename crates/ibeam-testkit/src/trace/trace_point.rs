@@ -1,49 +1,49 @@
-//! The steps of a program that outlast it: what it writes, syncs, renames and starts.
+//! The lasting steps of a program, and the actions of a test at such a step.
 
 use std::path::PathBuf;
 
-/// What kind of step.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallKind {
-    /// Bytes into a file.
+    /// Writes bytes to a file.
     Write,
-    /// A file or directory is to survive a power cut.
+    /// Syncs a file or directory.
     Sync,
-    /// A name moves.
+    /// Renames a file.
     Rename,
-    /// A second name.
+    /// Adds a name to a file.
     Link,
-    /// A name goes.
+    /// Removes a name.
     Remove,
-    /// A file gets another length.
+    /// Sets the length of a file.
     Truncate,
-    /// A new directory.
+    /// Creates a directory.
     MakeDirectory,
-    /// A new process.
+    /// Creates a process.
     Fork,
-    /// A program begins, in the program itself or in a child of it.
+    /// Starts an executable, in the program itself or in a child.
     Exec,
-    /// The program ends by itself.
+    /// Ends the program.
     Exit,
 }
 
 /// A step that is about to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracePoint {
-    /// Its number in the run, from 0.
+    /// The number of the step in the run, from 0.
     pub number: usize,
-    /// What kind.
+    /// The kind of the step.
     pub call: CallKind,
-    /// Its number among the steps of its kind, from 0. Threads take turns as they like, so from run to run this is
-    /// what stays.
+    /// The number among the steps of its kind, from 0. The order of threads varies, so this number is more stable than
+    /// `number`.
     pub nth: usize,
-    /// The file, the new name or the program, relative to the program's directories where it lies there; empty
-    /// where there is none.
+    /// The file, the new name or the executable, relative to the program's directories if it lies below them. Empty if
+    /// the step has no path.
     pub path: PathBuf,
 }
 
 impl TracePoint {
-    /// Whether `other`, a step of another run of the same program, is the same.
+    /// Whether `other` is the same step in another run of the same program.
     pub fn is_same_step(&self, other: &Self) -> bool {
         (self.call, self.nth) == (other.call, other.nth)
     }
@@ -53,4 +53,37 @@ impl std::fmt::Display for TracePoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({:?} {}) {}", self.number, self.call, self.nth, self.path.display())
     }
+}
+
+/// An action at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceAction {
+    /// Takes the step.
+    Pass,
+    /// Kills only the program, before the step is taken.
+    KillBefore,
+    /// Holds the thread before the step for 150 ms, while all others run, then kills the program. Effects that should
+    /// have waited for the step become visible.
+    HoldThenKill,
+    /// Kills the program after the step.
+    KillAfter,
+    /// Writes the first half, then kills the program. For other steps than writes the same as `KillAfter`.
+    Tear,
+    /// Kills the program and all its children before the step, like a power cut.
+    KillAll,
+    /// Skips the step. The program gets this error, e.g. `EIO`.
+    Fail(Errno),
+}
+
+/// The error of a failed step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// `EAGAIN`: no process or thread available.
+    Again,
+    /// `EIO`: the device failed.
+    Io,
+    /// `ENOSPC`: the disk is full.
+    NoSpace,
+    /// `EROFS`: the file system is read-only.
+    ReadOnly,
 }

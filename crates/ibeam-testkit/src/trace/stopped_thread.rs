@@ -1,4 +1,4 @@
-//! What a traced thread's arguments point at, and what its descriptors are.
+//! The memory and descriptors of a stopped thread.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -8,40 +8,40 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-/// The longest path the system takes.
+/// The longest path that the system accepts.
 const PATH_LIMIT: usize = 4096;
 const PAGE: u64 = 4096;
 
 /// A stopped thread.
 #[derive(Clone, Copy)]
-pub(super) struct Thread(pub(super) i32);
+pub(super) struct StoppedThread(pub(super) i32);
 
-impl Thread {
-    /// The process it belongs to.
+impl StoppedThread {
+    /// Returns the process of the thread.
     pub(super) fn process(self) -> Option<i32> {
         let status = std::fs::read_to_string(self.file("status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
-    /// The program it runs.
+    /// Returns the path of the executable.
     pub(super) fn program(self) -> Option<PathBuf> {
         std::fs::read_link(self.file("exe")).ok()
     }
 
-    /// What a descriptor is; pipes and sockets have names that are no paths.
+    /// Returns the path of an open file. Pipes and sockets have names that are not paths.
     pub(super) fn descriptor(self, number: u64) -> Option<PathBuf> {
         std::fs::read_link(self.descriptor_link(number)).ok()
     }
 
-    /// A path that leads to the open file itself, whatever its name is by now.
+    /// Returns a path that leads to the open file itself, independent of its present name.
     pub(super) fn descriptor_link(self, number: u64) -> PathBuf {
         self.file(&format!("fd/{}", number as u32))
     }
 
-    /// The absolute path that a pair of directory descriptor and string means.
+    /// Returns the absolute path of a pair of directory descriptor and string.
     pub(super) fn path(self, directory: u64, string: u64) -> Option<PathBuf> {
         let text = self.string(string)?;
-        // The number is an `int`: the upper half of the register is not part of it.
+        // The descriptor is an `int`: the upper half of the register is not part of it.
         let base = match directory as i32 {
             libc::AT_FDCWD => std::fs::read_link(self.file("cwd")).ok()?,
             _ if Path::new(&text).is_absolute() => PathBuf::new(),
@@ -50,7 +50,7 @@ impl Thread {
         Some(base.join(text))
     }
 
-    /// A word of its memory.
+    /// Returns a word of the thread's memory.
     pub(super) fn word(self, address: u64) -> Option<u64> {
         let mut word = [0; 8];
         self.memory()?.read_exact_at(&mut word, address).ok()?;
@@ -62,7 +62,7 @@ impl Thread {
         let mut text = Vec::new();
         while text.len() < PATH_LIMIT {
             let from = address + text.len() as u64;
-            // Not beyond the page: the next one may not be there.
+            // The read ends with the page, since the next one may be unmapped.
             let mut piece = vec![0; (PAGE - from % PAGE) as usize];
             let count = memory.read_at(&mut piece, from).ok()?;
             let piece = &piece[..count];

@@ -1,4 +1,4 @@
-//! The tracer itself: one thread that waits for stops, looks at system calls and lets go on.
+//! The tracer: one thread that waits for stops, inspects system calls and resumes threads.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,44 +13,43 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::disk::{Disk, Seen};
-use super::memory::Thread;
-use super::system_call::{Entry, Who};
-use super::trace_point::{CallKind, TracePoint};
-use super::{Errno, TraceAction};
+use super::disk::{Disk, PendingSync};
+use super::stopped_thread::StoppedThread;
+use super::system_call::{ProcessRole, SystemCall};
+use super::trace_point::{CallKind, Errno, TraceAction, TracePoint};
 
-/// How long a thread is held while the others go on.
-const HOLD: Duration = Duration::from_millis(150);
+/// The time for which a thread is held while the others run.
+const BLOCK_TIME: Duration = Duration::from_millis(150);
 
-/// Traces one program; belongs to the thread that made it.
-pub(super) struct Engine<'a, F> {
+/// The tracer of one program. It must stay on the thread that created it.
+pub(super) struct Tracer<'a, F> {
     leader: Pid,
     disk: &'a mut Disk,
     act: F,
     points: Vec<TracePoint>,
     has_acted: bool,
-    /// Every thread and process met.
-    met: HashMap<Pid, Who>,
-    /// Threads within a system call whose end matters.
+    /// Every known thread and process.
+    roles: HashMap<Pid, ProcessRole>,
+    /// Threads within a system call that needs an action at its end.
     pending: HashMap<Pid, Pending>,
-    /// A thread that is not let go on.
-    held: Option<Pid>,
-    /// Everything is being killed.
-    over: bool,
+    /// A thread that stays stopped.
+    blocked: Option<Pid>,
+    /// Whether all processes are being killed.
+    is_killing_all: bool,
 }
 
-/// What to do at the end of a system call.
+/// An action at the end of a system call.
 enum Pending {
     Kill,
     Fail(Errno),
-    Synced(Seen),
+    Synced(PendingSync),
 }
 
-impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
-    /// Takes hold of a child of this thread, which is traced from its next exec on.
+impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
+    /// Attaches to a child of this thread.
     ///
     /// # Errors
-    /// Why the system refuses.
+    /// The reason why the system refuses.
     pub(super) fn seize(child: &Child, disk: &'a mut Disk, act: F) -> Result<Self, String> {
         let leader = Pid::from_raw(i32::try_from(child.id()).map_err(|error| error.to_string())?);
         let options = Options::PTRACE_O_TRACESYSGOOD
@@ -59,64 +58,74 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
             | Options::PTRACE_O_TRACEVFORK
             | Options::PTRACE_O_TRACEEXEC;
         ptrace::seize(leader, options).map_err(|code| format!("PTRACE_SEIZE: {code}"))?;
-        let (points, met, pending) = (Vec::new(), HashMap::new(), HashMap::new());
-        Ok(Self { leader, disk, act, points, has_acted: false, met, pending, held: None, over: false })
+        let (points, roles, pending) = (Vec::new(), HashMap::new(), HashMap::new());
+        Ok(Self {
+            leader,
+            disk,
+            act,
+            points,
+            has_acted: false,
+            roles,
+            pending,
+            blocked: None,
+            is_killing_all: false,
+        })
     }
 
-    /// Follows it to its end: the points, whether anything was done about them, and the exit code.
+    /// Traces the program to its end. Returns the steps, whether an action was carried out, and the exit code.
     ///
     /// # Panics
-    /// When that takes longer than `guard`; it is killed then.
-    pub(super) fn follow(mut self, guard: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
+    /// If the program does not end before `guard`; it is killed then.
+    pub(super) fn run_to_end(mut self, guard: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
         let leader = self.leader;
         let (done, watched) = channel::<()>();
         let watchdog = std::thread::spawn(move || {
-            let late = watched.recv_timeout(guard) == Err(RecvTimeoutError::Timeout);
-            // Only while it is late is it surely still there: nobody else waits for it.
-            late && kill(leader, Signal::SIGKILL).is_ok()
+            let is_late = watched.recv_timeout(guard) == Err(RecvTimeoutError::Timeout);
+            // The process still exists only if it is late, since no other thread waits for it.
+            is_late && kill(leader, Signal::SIGKILL).is_ok()
         });
         let code = self.run();
         drop(done);
-        let late = watchdog.join().expect("the watchdog");
-        assert!(!late, "the traced program did not end within {guard:?}; its steps: {:#?}", self.points);
+        let is_late = watchdog.join().expect("the watchdog");
+        assert!(!is_late, "the traced program did not end within {guard:?}; its steps: {:#?}", self.points);
         (self.points, self.has_acted, code)
     }
 
     fn run(&mut self) -> Option<i32> {
         let mut end = None;
         loop {
-            // This thread's own: other tracers of this process wait for theirs.
+            // Waits only for processes of this thread, since other threads may trace too.
             match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.leader => end = Some(Some(code)),
                 Ok(WaitStatus::Signaled(pid, ..)) if pid == self.leader => end = Some(None),
                 Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) => {
-                    self.met.remove(&pid);
+                    self.roles.remove(&pid);
                     self.pending.remove(&pid);
                 }
                 Ok(WaitStatus::PtraceSyscall(pid)) => {
-                    self.stopped_at_call(pid);
-                    if self.held != Some(pid) {
-                        go_on(pid, None);
+                    self.on_system_call(pid);
+                    if self.blocked != Some(pid) {
+                        resume(pid, None);
                     }
                 }
                 Ok(WaitStatus::PtraceEvent(pid, _, event)) => {
                     if event == libc::PTRACE_EVENT_EXEC && pid != self.leader {
-                        self.met.insert(pid, Who::Other);
+                        self.roles.insert(pid, ProcessRole::Other);
                     }
-                    self.who(pid);
-                    if self.over {
+                    self.role(pid);
+                    if self.is_killing_all {
                         self.kill_all();
                     }
-                    go_on(pid, None);
+                    resume(pid, None);
                 }
-                Ok(WaitStatus::Stopped(pid, signal)) => go_on(pid, Some(signal)),
+                Ok(WaitStatus::Stopped(pid, signal)) => resume(pid, Some(signal)),
                 Ok(WaitStatus::Continued(_) | WaitStatus::StillAlive) => {}
-                // A real-time signal, which the wrapper has no name for: nothing here uses one.
+                // A real-time signal, for which the wrapper has no name. Nothing here uses one.
                 Err(Code::EINTR | Code::EINVAL) => {}
                 Err(_) => return end.flatten(),
             }
-            // A power cut waits for the last one.
-            if !self.over
+            // After `KillAll` the loop waits for the last process.
+            if !self.is_killing_all
                 && let Some(code) = end
             {
                 return code;
@@ -124,27 +133,27 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
         }
     }
 
-    fn stopped_at_call(&mut self, pid: Pid) {
-        let who = self.who(pid);
-        if self.over {
+    fn on_system_call(&mut self, pid: Pid) {
+        let role = self.role(pid);
+        if self.is_killing_all {
             self.kill_all();
             return;
         }
         let Ok(info) = ptrace::syscall_info(pid) else { return };
         match info.op {
-            libc::PTRACE_SYSCALL_INFO_ENTRY => self.enters(pid, who),
+            libc::PTRACE_SYSCALL_INFO_ENTRY => self.on_entry(pid, role),
             libc::PTRACE_SYSCALL_INFO_EXIT => {
                 if let Some(pending) = self.pending.remove(&pid) {
-                    self.leaves(pid, pending);
+                    self.on_exit(pid, pending);
                 }
             }
             _ => {}
         }
     }
 
-    fn enters(&mut self, pid: Pid, who: Who) {
+    fn on_entry(&mut self, pid: Pid, role: ProcessRole) {
         let Ok(mut registers) = ptrace::getregs(pid) else { return };
-        let entry = Entry {
+        let entry = SystemCall {
             call: registers.orig_rax as i64,
             arguments: [
                 registers.rdi,
@@ -155,8 +164,8 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
                 registers.r9,
             ],
         };
-        let thread = Thread(pid.as_raw());
-        if let Some((call, path)) = entry.step(thread, who, self.disk.root()) {
+        let thread = StoppedThread(pid.as_raw());
+        if let Some((call, path)) = entry.step(thread, role, self.disk.root()) {
             let path = path.strip_prefix(self.disk.root()).map(Path::to_owned).unwrap_or(path);
             let nth = self.points.iter().filter(|point| point.call == call).count();
             let point = TracePoint { number: self.points.len(), call, nth, path };
@@ -165,19 +174,19 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
             self.has_acted |= act != TraceAction::Pass;
             match act {
                 TraceAction::Pass => {}
-                // A call is not made by a thread that is killed at its entry.
+                // A thread that is killed at the entry of a call does not make the call.
                 TraceAction::KillBefore => return self.kill(),
                 TraceAction::HoldThenKill => {
-                    self.held = Some(pid);
+                    self.blocked = Some(pid);
                     let leader = self.leader;
                     std::thread::spawn(move || {
-                        std::thread::sleep(HOLD);
+                        std::thread::sleep(BLOCK_TIME);
                         kill(leader, Signal::SIGKILL)
                     });
                     return;
                 }
                 TraceAction::KillAll => {
-                    self.over = true;
+                    self.is_killing_all = true;
                     return self.kill_all();
                 }
                 TraceAction::KillAfter => drop(self.pending.insert(pid, Pending::Kill)),
@@ -190,7 +199,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
                     return;
                 }
                 TraceAction::Fail(errno) => {
-                    // There is no such call, so nothing is done.
+                    // An invalid call number, so that nothing is done.
                     registers.orig_rax = u64::MAX;
                     ptrace::setregs(pid, registers).expect("registers to set");
                     self.pending.insert(pid, Pending::Fail(errno));
@@ -199,18 +208,18 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
             }
         }
         if let Some(descriptor) = entry.synced()
-            && let Ok(seen) = self.disk.look(&thread.descriptor_link(descriptor))
+            && let Ok(pending_sync) = self.disk.read_for_sync(&thread.descriptor_link(descriptor))
         {
-            self.pending.entry(pid).or_insert(Pending::Synced(seen));
+            self.pending.entry(pid).or_insert(Pending::Synced(pending_sync));
         }
     }
 
-    fn leaves(&mut self, pid: Pid, pending: Pending) {
+    fn on_exit(&mut self, pid: Pid, pending: Pending) {
         match pending {
             Pending::Kill => self.kill(),
-            Pending::Synced(seen) => {
+            Pending::Synced(pending_sync) => {
                 if ptrace::getregs(pid).is_ok_and(|registers| registers.rax == 0) {
-                    self.disk.keep(seen);
+                    self.disk.commit_sync(pending_sync);
                 }
             }
             Pending::Fail(errno) => {
@@ -227,36 +236,36 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Engine<'a, F> {
         }
     }
 
-    fn who(&mut self, pid: Pid) -> Who {
+    fn role(&mut self, pid: Pid) -> ProcessRole {
         let leader = self.leader.as_raw();
-        *self.met.entry(pid).or_insert_with(|| {
-            let thread = Thread(pid.as_raw());
+        *self.roles.entry(pid).or_insert_with(|| {
+            let thread = StoppedThread(pid.as_raw());
             if thread.process() == Some(leader) {
-                Who::Program
-            } else if thread.program() == Thread(leader).program() {
-                Who::Copy
+                ProcessRole::Program
+            } else if thread.program() == StoppedThread(leader).program() {
+                ProcessRole::ForkedCopy
             } else {
-                Who::Other
+                ProcessRole::Other
             }
         })
     }
 
     fn kill(&self) {
-        // It may have ended by itself meanwhile.
+        // The program may have ended meanwhile.
         let _ = kill(self.leader, Signal::SIGKILL);
     }
 
     fn kill_all(&self) {
         self.kill();
-        for (pid, who) in &self.met {
-            if *who != Who::Program {
+        for (pid, role) in &self.roles {
+            if *role != ProcessRole::Program {
                 let _ = kill(*pid, Signal::SIGKILL);
             }
         }
     }
 }
 
-/// Lets a stopped thread run to its next system call; a killed one needs no leave.
-fn go_on(pid: Pid, signal: Option<Signal>) {
+/// Resumes a stopped thread until its next system call. A killed thread cannot be resumed.
+fn resume(pid: Pid, signal: Option<Signal>) {
     let _ = ptrace::syscall(pid, signal);
 }
