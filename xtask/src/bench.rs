@@ -4,9 +4,9 @@
 //! the same run: seconds of one machine mean little on another, ratios more.
 
 mod divan;
-mod machine;
 mod table;
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,13 +27,13 @@ const BENCHES: [(&str, &str); 11] = [
 ];
 
 /// The longest that one row is measured.
-const ROW: Duration = Duration::from_millis(1500);
+const ROW_TIME: Duration = Duration::from_millis(1500);
 /// The same where only its working matters.
-const QUICK_ROW: Duration = Duration::from_millis(50);
+const QUICK_ROW_TIME: Duration = Duration::from_millis(50);
 
 /// Why there is no table.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum BenchError {
     /// Not understood.
     #[error(
         "usage: cargo xtask bench [--quick] [WORD…]; `{0}` is neither an option nor in the name of a bench"
@@ -46,76 +46,107 @@ pub(crate) enum Failed {
     #[error("the bench `{0}` failed")]
     Bench(String),
     /// What divan printed is not what this reads; its version has changed.
-    #[error("cannot read what the bench `{bench}` printed: {said}")]
+    #[error("cannot read what the bench `{bench}` printed: {text}")]
     Unreadable {
         /// The bench.
         bench: String,
         /// What was not understood.
-        said: String,
+        text: String,
     },
 }
 
 /// What is to be measured, and how long.
-struct Wish {
-    row: Duration,
+struct BenchOptions {
+    row_time: Duration,
     benches: Vec<(&'static str, &'static str)>,
 }
 
-impl Wish {
-    fn parse(args: impl Iterator<Item = String>) -> Result<Self, Failed> {
-        let (mut row, mut words) = (ROW, Vec::new());
+impl BenchOptions {
+    fn parse(args: impl Iterator<Item = String>) -> Result<Self, BenchError> {
+        let (mut row_time, mut words) = (ROW_TIME, Vec::new());
         for arg in args {
             match arg.as_str() {
-                "--quick" => row = QUICK_ROW,
+                "--quick" => row_time = QUICK_ROW_TIME,
                 word if BENCHES.iter().any(|(_, bench)| bench.contains(word)) => words.push(arg),
-                _ => return Err(Failed::Usage(arg)),
+                _ => return Err(BenchError::Usage(arg)),
             }
         }
-        let meant = |bench: &str| words.is_empty() || words.iter().any(|word| bench.contains(word.as_str()));
-        Ok(Self { row, benches: BENCHES.into_iter().filter(|(_, bench)| meant(bench)).collect() })
+        let is_selected =
+            |bench: &str| words.is_empty() || words.iter().any(|word| bench.contains(word.as_str()));
+        Ok(Self { row_time, benches: BENCHES.into_iter().filter(|(_, bench)| is_selected(bench)).collect() })
     }
 }
 
 /// Measures every bench whose name has one of the words among `args`, all without a word, and prints the table.
-pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let wish = Wish::parse(args)?;
-    build(root, &wish.benches)?;
-    let began = Instant::now();
-    let before = machine::load();
+pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), BenchError> {
+    let options = BenchOptions::parse(args)?;
+    build(root, &options.benches)?;
+    let started = Instant::now();
+    let before = load();
     let mut rows = Vec::new();
-    for (package, bench) in &wish.benches {
+    for (package, bench) in &options.benches {
         eprintln!("== {bench}");
-        rows.extend(measure(root, package, bench, wish.row)?);
+        rows.extend(measure(root, package, bench, options.row_time)?);
     }
-    println!("{}", machine::told());
-    println!("load {before} before, {} s\n", began.elapsed().as_secs());
-    print!("{}", table::told(&rows));
+    println!("{}", describe_machine());
+    println!("load {before} before, {} s\n", started.elapsed().as_secs());
+    print!("{}", table::render(&rows));
     Ok(())
 }
 
 /// Compiles all of them first: a compiler beside a bench is noise.
-fn build(root: &Path, benches: &[(&str, &str)]) -> Result<(), Failed> {
+fn build(root: &Path, benches: &[(&str, &str)]) -> Result<(), BenchError> {
     let mut cargo = Command::new("cargo");
     cargo.args(["bench", "--quiet", "--locked", "--no-run"]).current_dir(root);
     for (package, bench) in benches {
         cargo.args(["-p", package, "--bench", bench]);
     }
-    match cargo.status().map_err(Failed::Start)?.success() {
+    match cargo.status().map_err(BenchError::Start)?.success() {
         true => Ok(()),
-        false => Err(Failed::Bench("--no-run".to_owned())),
+        false => Err(BenchError::Bench("--no-run".to_owned())),
     }
 }
 
-fn measure(root: &Path, package: &str, bench: &str, row: Duration) -> Result<Vec<divan::Row>, Failed> {
+fn measure(
+    root: &Path,
+    package: &str,
+    bench: &str,
+    row_time: Duration,
+) -> Result<Vec<divan::Row>, BenchError> {
     let mut cargo = Command::new("cargo");
     cargo.args(["bench", "--quiet", "--locked", "-p", package, "--bench", bench, "--", "--color=never"]);
-    cargo.arg(format!("--max-time={}", row.as_secs_f64()));
+    cargo.arg(format!("--max-time={}", row_time.as_secs_f64()));
     // Figures in MB and GB of ten.
     cargo.args(["--bytes-format=decimal", "--timer=os"]);
-    let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().map_err(Failed::Start)?;
+    let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().map_err(BenchError::Start)?;
     if !output.status.success() {
-        return Err(Failed::Bench(bench.to_owned()));
+        return Err(BenchError::Bench(bench.to_owned()));
     }
     divan::rows(&String::from_utf8_lossy(&output.stdout))
-        .map_err(|said| Failed::Unreadable { bench: bench.to_owned(), said })
+        .map_err(|text| BenchError::Unreadable { bench: bench.to_owned(), text })
+}
+
+/// Processors, their model, the kernel, the compiler and the day, in one line.
+fn describe_machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let first = |path: &str, key: &str| {
+        let text = fs::read_to_string(path).ok()?;
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':').map_or(line, |(_, value)| value).trim().to_owned())
+    };
+    let model = first("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let kernel = first("/proc/sys/kernel/osrelease", "").unwrap_or_default();
+    let output_of = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let compiler = output_of("rustc", &["--version"]).unwrap_or_default();
+    let day = output_of("date", &["+%F"]).unwrap_or_default();
+    format!("{cores} cores, {model}; Linux {kernel}; {compiler}; {day}")
+}
+
+/// How busy the machine is, as the mean of a minute.
+fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split(' ').next().unwrap_or_default().to_owned()
 }

@@ -3,18 +3,17 @@
 //! Each client is installed at a pinned version into `target/clients` and driven by its `clients/NAME/drive.py`, against a
 //! scripted model. What it reports is held against what was printed, and what was printed against the contract.
 
+mod client;
+mod environment;
 mod install;
-mod known;
-mod printed;
-mod stage;
-mod story;
+mod program_call;
 mod verdict;
 
 use std::path::{Path, PathBuf};
 
+use client::{CLIENTS, Client};
+use environment::{Environment, Model};
 use install::{Installed, Installer};
-use known::{Client, KNOWN};
-use stage::{Model, Stage};
 
 use ibeam_testkit::{BuildError, build_program};
 
@@ -27,7 +26,7 @@ usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
 
 /// Why not every client passed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum ClientsError {
     /// The words after the command.
     #[error("{0}\n{USAGE}")]
     Usage(String),
@@ -45,20 +44,20 @@ pub(crate) enum Failed {
     Runs(usize),
 }
 
-impl Failed {
+impl ClientsError {
     fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::System(what.to_string(), error)
     }
 }
 
 /// Runs what `words` say and prints a verdict for each run.
-pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let options = Options::parse(words)?;
+pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), ClientsError> {
+    let options = Options::parse(args)?;
     let program = match &options.program {
-        Some(path) => path.canonicalize().map_err(Failed::system(path.display()))?,
+        Some(path) => path.canonicalize().map_err(ClientsError::system(path.display()))?,
         None => build_program(root, &[])?,
     };
-    let model = match options.embedded.then(stage::embedded_model) {
+    let model = match options.embedded.then(environment::embedded_model) {
         None => Model::Scripted,
         Some(Some(file)) => Model::Embedded(file),
         Some(None) => {
@@ -67,54 +66,61 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         }
     };
     let installer = Installer::new(root);
-    let mut score = Score::default();
-    for client in KNOWN.iter().filter(|client| options.wants(client)) {
+    let mut tally = Tally::default();
+    for client in CLIENTS.iter().filter(|client| options.includes(client)) {
         match installer.install(client)? {
             Ok(installed) => {
-                for (mode, contract) in client.runs(options.embedded) {
-                    let stage = Stage::set(root, &program, client, mode, contract, &model)?;
-                    score.take(&installed, client, stage)?;
+                for (mode, contract) in client.modes_and_contracts(options.embedded) {
+                    let environment = Environment::create(root, &program, client, mode, contract, &model)?;
+                    tally.run_one(&installed, client, environment)?;
                 }
             }
             Err(missing) => {
                 eprintln!("SKIP: {}: {missing}", client.name);
-                score.skipped += 1;
+                tally.skipped += 1;
             }
         }
     }
-    let Score { passed, failed, skipped } = score;
+    let Tally { passed, failed, skipped } = tally;
     println!("clients: {passed} passed, {failed} failed, {skipped} skipped");
-    if failed == 0 { Ok(()) } else { Err(Failed::Runs(failed)) }
+    if failed == 0 { Ok(()) } else { Err(ClientsError::Runs(failed)) }
 }
 
 /// How many runs ended how, and clients that are not to be had.
 #[derive(Default)]
-struct Score {
+struct Tally {
     passed: usize,
     failed: usize,
     skipped: usize,
 }
 
-impl Score {
+impl Tally {
     /// Plays one run and says how it ended.
-    fn take(&mut self, installed: &Installed, client: &Client, stage: Stage) -> Result<(), Failed> {
-        let seen = stage.play(installed)?;
-        let said =
-            format!("{} {}, {}, contract {}", client.name, installed.version, stage.mode, stage.contract);
-        let misreads = client.misreads == Some(stage.contract);
-        match verdict::judge(&stage, &seen, misreads)? {
-            Ok(understood) => {
+    fn run_one(
+        &mut self,
+        installed: &Installed,
+        client: &Client,
+        environment: Environment,
+    ) -> Result<(), ClientsError> {
+        let observed = environment.run_driver(installed)?;
+        let label = format!(
+            "{} {}, {}, contract {}",
+            client.name, installed.version, environment.mode, environment.contract
+        );
+        let misreads = client.misreads == Some(environment.contract);
+        match verdict::judge(&environment, &observed, misreads)? {
+            Ok(matched) => {
                 let how = if misreads { "misread as docs/clients.md says; " } else { "" };
                 self.passed += 1;
-                println!("PASS {said}: {how}{understood}");
+                println!("PASS {label}: {how}{matched}");
             }
             Err(reasons) => {
                 self.failed += 1;
-                println!("FAIL {said}\n{reasons}\n     kept: {}", stage.keep().display());
+                println!("FAIL {label}\n{reasons}\n     kept: {}", environment.keep_files().display());
             }
         }
-        for call in &seen.calls {
-            println!("       {}", call.line());
+        for call in &observed.calls {
+            println!("       {}", call.display_line());
         }
         Ok(())
     }
@@ -128,29 +134,31 @@ struct Options {
 }
 
 impl Options {
-    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, Failed> {
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, ClientsError> {
         let mut options = Self { names: Vec::new(), program: None, embedded: false };
-        while let Some(word) = words.next() {
-            match word.as_str() {
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
                 "--embedded" => options.embedded = true,
                 "--bin" => {
-                    let path = words.next().ok_or(Failed::Usage("`--bin` needs a path".to_owned()))?;
+                    let path = args.next().ok_or(ClientsError::Usage("`--bin` needs a path".to_owned()))?;
                     options.program = Some(path.into());
                 }
-                name if KNOWN.iter().any(|client| client.name == name) => options.names.push(word),
+                name if CLIENTS.iter().any(|client| client.name == name) => options.names.push(arg),
                 _ => {
-                    let known: Vec<&str> = KNOWN.iter().map(|client| client.name).collect();
-                    return Err(Failed::Usage(format!("`{word}` is none of {}", known.join(", "))));
+                    let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+                    return Err(ClientsError::Usage(format!("`{arg}` is none of {}", names.join(", "))));
                 }
             }
         }
-        match KNOWN.iter().any(|client| options.wants(client)) {
+        match CLIENTS.iter().any(|client| options.includes(client)) {
             true => Ok(options),
-            false => Err(Failed::Usage("no client of these is tried with the embedded model".to_owned())),
+            false => {
+                Err(ClientsError::Usage("no client of these is tried with the embedded model".to_owned()))
+            }
         }
     }
 
-    fn wants(&self, client: &Client) -> bool {
+    fn includes(&self, client: &Client) -> bool {
         let named = self.names.is_empty() || self.names.iter().any(|name| name == client.name);
         named && !(self.embedded && client.embedded.is_none())
     }

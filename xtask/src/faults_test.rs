@@ -3,9 +3,12 @@ use super::*;
 const LINE: &str =
     r#"{"id":"F001","layer":"host","fault":"a | b","inject":"","expect":"goes on","exit":"0"}"#;
 
-fn table(faults: &str, notes: &str, source: &str) -> Table {
-    let corpus = Corpus::parse(faults, notes).unwrap();
-    Table { corpus, tests: scan::in_source("crates/ibeam/tests/end_to_end/faults/host.rs", source) }
+fn table(faults: &str, notes: &str, source: &str) -> FaultTable {
+    let fault_list = FaultList::parse(faults, notes).unwrap();
+    FaultTable {
+        fault_list,
+        tests: test_scan::tests_in_source("crates/ibeam/tests/end_to_end/faults/host.rs", source),
+    }
 }
 
 #[track_caller]
@@ -20,7 +23,8 @@ fn check(notes: &str, source: &str, expect: &[&str]) {
 
 #[track_caller]
 fn found(path: &str, source: &str, expect: &[&str]) {
-    let paths: Vec<String> = scan::in_source(path, source).into_iter().map(|test| test.path).collect();
+    let paths: Vec<String> =
+        test_scan::tests_in_source(path, source).into_iter().map(|test| test.path).collect();
     assert_eq!(paths, expect);
 }
 
@@ -60,7 +64,7 @@ fn a_test_is_named_as_the_compiler_names_it() {
 #[test]
 fn a_row_says_what_differs_here() {
     let notes = "[F001]\nexit = \"74\"\nwhy = \"the rule\"\nstands_in = \"a drill\"";
-    let page = page::render(&table(LINE, notes, "#[test]\nfn f001_a() {}"));
+    let page = render_page(&table(LINE, notes, "#[test]\nfn f001_a() {}"));
     let row = "| F001 | a \\| b | goes on<br>Here: the rule<br>In the test: a drill | \
                `ibeam::end_to_end::faults::host::f001_a` | 74 |\n";
     assert!(page.contains(row), "{page}");
@@ -68,8 +72,8 @@ fn a_row_says_what_differs_here() {
 
 #[test]
 fn a_line_that_is_no_fault_is_named() {
-    let error = Corpus::parse("{}", "").unwrap_err().to_string();
+    let error = FaultList::parse("{}", "").unwrap_err().to_string();
     assert!(error.starts_with("`corpus/faults.jsonl:1`: "), "{error}");
-    let error = Corpus::parse(LINE, "[F001]\nexti = \"1\"").unwrap_err().to_string();
+    let error = FaultList::parse(LINE, "[F001]\nexti = \"1\"").unwrap_err().to_string();
     assert!(error.contains("exti"), "{error}");
 }

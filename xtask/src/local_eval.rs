@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Why there is no clean score.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum EvalError {
     /// The list of tasks is missing or wrong.
     #[error("cannot use `{TASKS}`: {0}")]
     Tasks(String),
@@ -41,7 +41,7 @@ pub(crate) enum Failed {
 
 /// What a run of the binary told.
 #[derive(Default)]
-struct Run {
+struct RunOutput {
     answer: String,
     output_tokens: u64,
     model_time: Duration,
@@ -50,36 +50,36 @@ struct Run {
 }
 
 /// Runs the tasks whose names begin with one of `args`, all without any.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
     let (binary, names) = match args {
         [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
         names => (build_program(root, &["--release"])?, names),
     };
-    let binary = binary.canonicalize().map_err(|error| Failed::Io(binary.display().to_string(), error))?;
-    let tasks = Task::load(&root.join(TASKS)).map_err(Failed::Tasks)?;
+    let binary = binary.canonicalize().map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
+    let tasks = Task::load(&root.join(TASKS)).map_err(EvalError::Tasks)?;
     let chosen =
         |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
     let chosen: Vec<&Task> = tasks.iter().filter(chosen).collect();
     if chosen.is_empty() {
-        return Err(Failed::NoTask);
+        return Err(EvalError::NoTask);
     }
     let mut score = Score::default();
     for task in chosen {
         let started = Instant::now();
         let workspace =
-            tempfile::tempdir().map_err(|error| Failed::Io("a directory for the task".into(), error))?;
-        task.lay_out(workspace.path()).map_err(|error| Failed::Io(task.name.clone(), error))?;
-        let run = start(&binary, workspace.path(), &task.prompt)
-            .map_err(|error| Failed::Io(binary.display().to_string(), error))?;
+            tempfile::tempdir().map_err(|error| EvalError::Io("a directory for the task".into(), error))?;
+        task.write_files(workspace.path()).map_err(|error| EvalError::Io(task.name.clone(), error))?;
+        let run = run_binary(&binary, workspace.path(), &task.prompt)
+            .map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
         let mut verdict = task.judge(workspace.path(), &run.answer);
-        verdict.wrong.extend(run.error.clone());
+        verdict.problems.extend(run.error.clone());
         score.add(task, &run, &verdict, started.elapsed());
     }
     score.report()
 }
 
 /// Runs the binary on `prompt` and reads its stream; one that takes too long is ended.
-fn start(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<Run> {
+fn run_binary(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<RunOutput> {
     let mut child = Command::new(binary)
         .args(["-p", "--model", "embedded", "--output-format", "stream-json", "--force", prompt])
         .current_dir(workspace)
@@ -94,30 +94,30 @@ fn start(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<Run> 
         text
     });
     let started = Instant::now();
-    let mut late = false;
+    let mut is_late = false;
     while child.try_wait()?.is_none() {
         if started.elapsed() > TIME_LIMIT {
-            late = true;
+            is_late = true;
             child.kill()?;
         }
         std::thread::sleep(POLL);
     }
-    let mut run = read(&reader.join().unwrap_or_default());
-    if late {
+    let mut run = parse_stream(&reader.join().unwrap_or_default());
+    if is_late {
         run.error = Some(format!("no end after {} s", TIME_LIMIT.as_secs()));
     }
     Ok(run)
 }
 
 /// Takes the answer and the figures out of the last line of a stream.
-fn read(stream: &str) -> Run {
+fn parse_stream(stream: &str) -> RunOutput {
     let last = stream.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let Ok(event) = serde_json::from_str::<Value>(last) else {
-        return Run { error: Some("the stream has no last event".to_owned()), ..Run::default() };
+        return RunOutput { error: Some("the stream has no last event".to_owned()), ..RunOutput::default() };
     };
     let number = |path: &str| event.pointer(path).and_then(Value::as_u64).unwrap_or_default();
     let answer = event.get("result").and_then(Value::as_str);
-    Run {
+    RunOutput {
         answer: answer.unwrap_or_default().to_owned(),
         output_tokens: number("/usage/outputTokens"),
         model_time: Duration::from_millis(number("/ibeam/api_ms")),
@@ -128,35 +128,38 @@ fn read(stream: &str) -> Run {
 #[derive(Default)]
 struct Score {
     done: usize,
-    all: usize,
+    total: usize,
     hard_done: usize,
-    hard_all: usize,
+    hard_total: usize,
     damaged: usize,
     tokens: u64,
     model_time: Duration,
 }
 
 impl Score {
-    fn add(&mut self, task: &Task, run: &Run, verdict: &Verdict, took: Duration) {
-        let success = verdict.wrong.is_empty() && verdict.damaged.is_empty();
-        let (done, all) = if task.hard {
-            (&mut self.hard_done, &mut self.hard_all)
+    fn add(&mut self, task: &Task, run: &RunOutput, verdict: &Verdict, took: Duration) {
+        let success = verdict.problems.is_empty() && verdict.damaged.is_empty();
+        let (done, total) = if task.hard {
+            (&mut self.hard_done, &mut self.hard_total)
         } else {
-            (&mut self.done, &mut self.all)
+            (&mut self.done, &mut self.total)
         };
         *done += usize::from(success);
-        *all += 1;
+        *total += 1;
         self.damaged += usize::from(!verdict.damaged.is_empty());
         self.tokens += run.output_tokens;
         self.model_time += run.model_time;
         let mark = if success { "ok  " } else { "FAIL" };
         println!("{mark} {} {:<16} {:>5.1} s", task.language, task.name, took.as_secs_f64());
-        verdict.wrong.iter().for_each(|wrong| println!("       {wrong}"));
+        verdict.problems.iter().for_each(|problems| println!("       {problems}"));
         verdict.damaged.iter().for_each(|file| println!("       DAMAGED {file}"));
     }
 
-    fn report(&self) -> Result<(), Failed> {
-        println!("\n{} of {} tasks, {} of {} hard ones", self.done, self.all, self.hard_done, self.hard_all);
+    fn report(&self) -> Result<(), EvalError> {
+        println!(
+            "\n{} of {} tasks, {} of {} hard ones",
+            self.done, self.total, self.hard_done, self.hard_total
+        );
         let seconds = self.model_time.as_secs_f64();
         if seconds > 0.0 {
             let speed = self.tokens as f64 / seconds;
@@ -165,6 +168,6 @@ impl Score {
                 self.tokens
             );
         }
-        if self.damaged == 0 { Ok(()) } else { Err(Failed::Damage(self.damaged)) }
+        if self.damaged == 0 { Ok(()) } else { Err(EvalError::Damage(self.damaged)) }
     }
 }

@@ -2,11 +2,9 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
 mod bench;
-mod bounds;
 mod clients;
 mod faults;
-mod flood;
-mod kill_sweep;
+mod full_size_tests;
 mod local_eval;
 mod mutations;
 mod schema;
@@ -53,12 +51,15 @@ fn main() -> ExitCode {
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
-        "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
+        "bounds" => full_size_tests::run_bounds(&root()).map_err(|error| error.to_string()),
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
         "corpus" => run_attacks(&root(), args),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
-        "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
-        "kill-sweep" => kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
+        "flood" => {
+            full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())
+        }
+        "kill-sweep" => full_size_tests::run_kill_sweep(&root(), args.next().as_deref())
+            .map_err(|error| error.to_string()),
         "local-eval" => {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())

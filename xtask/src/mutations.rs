@@ -13,7 +13,7 @@ const LIST: &str = "corpus/mutations.toml";
 
 /// Why the check ended early.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum MutationsError {
     /// The list or a file of it cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
@@ -31,7 +31,7 @@ pub(crate) enum Failed {
     Stale(String, String),
     /// The unchanged tests do not pass, so nothing can be told.
     #[error("`{0}` fails without any change")]
-    Broken(String),
+    FailingTests(String),
     /// Nobody noticed.
     #[error("{0} of the protections can be taken out without any test failing")]
     Unnoticed(usize),
@@ -46,7 +46,8 @@ struct List {
 #[derive(Deserialize)]
 struct Mutation {
     /// What is taken out, in words.
-    what: String,
+    #[serde(rename = "what")]
+    protection: String,
     file: String,
     find: String,
     replace: String,
@@ -57,52 +58,52 @@ struct Mutation {
 }
 
 /// Takes each protection out that has `only` in its words, all without it, and runs the tests that should notice.
-pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), Failed> {
+pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError> {
     let path = root.join(LIST);
-    let text = std::fs::read_to_string(&path).map_err(|error| Failed::File(path, error))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
     let List { mutation: mut all } = toml::from_str(&text)?;
-    all.retain(|mutation| only.is_none_or(|only| mutation.what.contains(only)));
+    all.retain(|mutation| only.is_none_or(|only| mutation.protection.contains(only)));
     let unchanged: BTreeSet<_> = all.iter().map(|mutation| (&mutation.package, &mutation.tests)).collect();
     for (package, tests) in unchanged {
         if !passes(root, package, tests)? {
-            return Err(Failed::Broken(tests.clone()));
+            return Err(MutationsError::FailingTests(tests.clone()));
         }
     }
     let mut unnoticed = 0;
     for mutation in &all {
-        let Mutation { what, package, tests, .. } = mutation;
+        let Mutation { protection, package, tests, .. } = mutation;
         let noticed = {
-            let _mutated = Mutated::apply(root, mutation)?;
+            let _mutated = MutatedFile::apply(root, mutation)?;
             !passes(root, package, tests)?
         };
-        println!("{}  without {what}", if noticed { "noticed  " } else { "UNNOTICED" });
+        println!("{}  without {protection}", if noticed { "noticed  " } else { "UNNOTICED" });
         unnoticed += usize::from(!noticed);
     }
     println!("{} protections taken out, {unnoticed} unnoticed", all.len());
-    if unnoticed == 0 { Ok(()) } else { Err(Failed::Unnoticed(unnoticed)) }
+    if unnoticed == 0 { Ok(()) } else { Err(MutationsError::Unnoticed(unnoticed)) }
 }
 
 /// A file that is put back when this is dropped.
-struct Mutated {
+struct MutatedFile {
     path: PathBuf,
     original: String,
 }
 
-impl Mutated {
-    fn apply(root: &Path, mutation: &Mutation) -> Result<Self, Failed> {
+impl MutatedFile {
+    fn apply(root: &Path, mutation: &Mutation) -> Result<Self, MutationsError> {
         let changed = Command::new("git")
             .args(["status", "--porcelain", "--", &mutation.file])
             .current_dir(root)
             .output()
-            .map_err(|error| Failed::Start("git", error))?;
+            .map_err(|error| MutationsError::Start("git", error))?;
         if !changed.stdout.is_empty() {
-            return Err(Failed::Changed(mutation.file.clone()));
+            return Err(MutationsError::Changed(mutation.file.clone()));
         }
         let path = root.join(&mutation.file);
-        let file = |error| Failed::File(path.clone(), error);
+        let file = |error| MutationsError::File(path.clone(), error);
         let original = std::fs::read_to_string(&path).map_err(file)?;
         if original.matches(&mutation.find).count() != 1 {
-            return Err(Failed::Stale(mutation.file.clone(), mutation.find.clone()));
+            return Err(MutationsError::Stale(mutation.file.clone(), mutation.find.clone()));
         }
         let mutated = original.replacen(&mutation.find, &mutation.replace, 1);
         let guard = Self { path: path.clone(), original };
@@ -111,7 +112,7 @@ impl Mutated {
     }
 }
 
-impl Drop for Mutated {
+impl Drop for MutatedFile {
     fn drop(&mut self) {
         if let Err(error) = std::fs::write(&self.path, &self.original) {
             eprintln!("error: {} could not be put back: {error}", self.path.display());
@@ -120,17 +121,17 @@ impl Drop for Mutated {
 }
 
 /// Whether the tests pass; a change that does not even compile proves nothing and counts as a pass.
-fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, Failed> {
+fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, MutationsError> {
     let cargo = |args: &[&str]| {
         let output =
             Command::new("cargo").args(args).args(["-p", package, "--locked"]).current_dir(root).output();
-        output.map_err(|error| Failed::Start("cargo", error))
+        output.map_err(|error| MutationsError::Start("cargo", error))
     };
     let built = cargo(&["nextest", "run", "--no-run"])?;
     if !built.status.success() {
         eprintln!("{}", String::from_utf8_lossy(&built.stderr));
         return Ok(true);
     }
-    let ran = cargo(&["nextest", "run", "-E", tests])?;
-    Ok(ran.status.success())
+    let result = cargo(&["nextest", "run", "-E", tests])?;
+    Ok(result.status.success())
 }

@@ -17,14 +17,16 @@ use definition::Definition;
 /// Why the files cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}`: {1}")]
-pub(crate) struct Failed(String, std::io::Error);
+pub(crate) struct SchemaError(String, std::io::Error);
 
 /// Writes every file.
-pub(crate) fn run(root: &Path) -> Result<(), Failed> {
+pub(crate) fn run(root: &Path) -> Result<(), SchemaError> {
     for (path, text) in files() {
-        let whole = root.join(&path);
-        let written = whole.parent().map_or(Ok(()), std::fs::create_dir_all);
-        written.and_then(|()| std::fs::write(&whole, &text)).map_err(|error| Failed(path.clone(), error))?;
+        let target_path = root.join(&path);
+        let written = target_path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        written
+            .and_then(|()| std::fs::write(&target_path, &text))
+            .map_err(|error| SchemaError(path.clone(), error))?;
         println!("{path}: {} lines", text.lines().count());
     }
     Ok(())
@@ -42,9 +44,9 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for contract in Contract::ALL {
-        for of in SchemaTarget::ALL {
-            let path = format!("docs/schema/contract-{}/{}.schema.json", contract.as_str(), of.name());
-            files.push((path, format!("{:#}\n", ibeam_wire::schema(of, contract))));
+        for target in SchemaTarget::ALL {
+            let path = format!("docs/schema/contract-{}/{}.schema.json", contract.as_str(), target.name());
+            files.push((path, format!("{:#}\n", ibeam_wire::schema(target, contract))));
         }
     }
     let definitions = definitions();
@@ -55,21 +57,21 @@ fn files() -> Vec<(String, String)> {
 
 /// What the schemas define, by name, under either contract.
 fn definitions() -> Vec<Definition> {
-    let later = defined(Contract::Two);
-    let both = |(name, schema): (&String, &Value)| {
-        let one = Definition::of(name, schema);
-        match later.get(name) {
-            Some(two) => one.or(Definition::of(name, two)),
+    let contract_two = definitions_of(Contract::Two);
+    let merge = |(name, schema): (&String, &Value)| {
+        let one = Definition::from_schema(name, schema);
+        match contract_two.get(name) {
+            Some(two) => one.or(Definition::from_schema(name, two)),
             None => one,
         }
     };
-    defined(Contract::One).iter().map(both).collect()
+    definitions_of(Contract::One).iter().map(merge).collect()
 }
 
-fn defined(contract: Contract) -> Map<String, Value> {
+fn definitions_of(contract: Contract) -> Map<String, Value> {
     let mut found = Map::new();
-    for of in [SchemaTarget::StreamJson, SchemaTarget::Json] {
-        let mut schema = ibeam_wire::schema(of, contract);
+    for target in [SchemaTarget::StreamJson, SchemaTarget::Json] {
+        let mut schema = ibeam_wire::schema(target, contract);
         if let Some(Value::Object(definitions)) = schema.get_mut("$defs").map(Value::take) {
             found.extend(definitions);
         }

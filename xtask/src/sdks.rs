@@ -4,8 +4,6 @@
 //! by a script of `clients/sdks` against a scripted model. The scripts say what their SDK gave; what the model was sent
 //! is checked here.
 
-mod install;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,16 +15,16 @@ use serde_json::json;
 use ibeam_testkit::{BuildError, build_program};
 
 /// The wheel would bring a program of 160 MB.
-const CLAUDE: &str = "claude-agent-sdk==0.2.187";
+const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
 /// Optional dependencies would bring others.
-const CLAUDE_OF_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
+const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
 const USAGE: &str = "usage: cargo xtask sdks [--bin PATH]";
 
 /// Why not every check passed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum SdksError {
     /// The words after the command.
     #[error("{0}\n{USAGE}")]
     Usage(String),
@@ -41,110 +39,112 @@ pub(crate) enum Failed {
     Checks(usize),
 }
 
-impl Failed {
+impl SdksError {
     fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::System(what.to_string(), error)
     }
 }
 
 /// Runs both and prints a line for each check.
-pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), Failed> {
+pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), SdksError> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
         (None, ..) => build_program(root, &[])?,
-        (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(Failed::system(path))?,
-        _ => return Err(Failed::Usage("only `--bin PATH` is taken".to_owned())),
+        (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(SdksError::system(path))?,
+        _ => return Err(SdksError::Usage("only `--bin PATH` is taken".to_owned())),
     };
     let target = root.join("target/sdks");
     let failed = [
-        claude(root, &target, &program)?,
-        claude_of_node(root, &target, &program)?,
-        codex(root, &target, &program)?,
+        run_claude_python(root, &target, &program)?,
+        run_claude_node(root, &target, &program)?,
+        run_codex(root, &target, &program)?,
     ];
     let failed = failed.into_iter().filter(|passed| !passed).count();
-    if failed == 0 { Ok(()) } else { Err(Failed::Checks(failed)) }
+    if failed == 0 { Ok(()) } else { Err(SdksError::Checks(failed)) }
 }
 
-fn claude(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
+fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
     let directory = target.join("claude");
-    if let Err(missing) = install::of_python(&directory, CLAUDE) {
-        return Ok(skip("claude-agent-sdk", &missing));
+    if let Err(missing) = install_from_pypi(&directory, CLAUDE_PYTHON) {
+        return Ok(print_skip("claude-agent-sdk", &missing));
     }
     let server = ModelServer::start([
         write("hello.txt", "toolu_1"),
-        says("The file is made."),
-        says("It says hello."),
-        says("One."),
-        says("Two."),
-        says("Three."),
+        text_answer("The file is made."),
+        text_answer("It says hello."),
+        text_answer("One."),
+        text_answer("Two."),
+        text_answer("Three."),
         Answer::new().call("toolu_6", "mcp_calc_add", &json!({ "a": 1, "b": 2 })),
-        says("It is three."),
+        text_answer("It is three."),
         write("guarded.txt", "toolu_7"),
-        says("It is guarded."),
+        text_answer("It is guarded."),
         write("changed.txt", "toolu_8"),
-        says("It is changed."),
+        text_answer("It is changed."),
         write("yes.txt", "toolu_2"),
-        says("Done."),
+        text_answer("Done."),
         write("no.txt", "toolu_3"),
-        says("Not done."),
+        text_answer("Not done."),
         write("unasked.txt", "toolu_4"),
-        says("I may not."),
+        text_answer("I may not."),
         // An interrupt ends it, whenever it comes.
-        says("I wait.").call("toolu_5", "shell", &json!({ "command": "sleep 300" })),
-        says("Here again."),
+        text_answer("I wait.").call("toolu_5", "shell", &json!({ "command": "sleep 300" })),
+        text_answer("Here again."),
     ]);
     let failing = unauthorised();
-    let stage = Stage::set("claude", program)?;
+    let environment = Environment::create("claude", program)?;
     let mut script = Command::new(directory.join("bin/python"));
     script.arg(root.join("clients/sdks/claude.py"));
-    script.args([&stage.shim, stage.workspace.path()]).arg(failing.url());
+    script.args([&environment.shim, environment.workspace.path()]).arg(failing.url());
     script.env("ANTHROPIC_BASE_URL", server.url());
-    let mut passed = stage.play(script)?;
+    let mut passed = environment.run_script(script)?;
     let requests = server.requests();
-    passed &= check(
+    passed &= print_check(
         "claude-agent-sdk: the model got the key",
-        header(&requests, "x-api-key", "key-of-the-acceptance"),
+        all_have_header(&requests, "x-api-key", "key-of-the-acceptance"),
     );
-    passed &=
-        check("claude-agent-sdk: a resumed session is remembered", mentions(requests.get(2), "make a file"));
-    passed &= check("claude-agent-sdk: and so is the turn before", mentions(requests.get(4), "first"));
+    passed &= print_check(
+        "claude-agent-sdk: a resumed session is remembered",
+        contains(requests.get(2), "make a file"),
+    );
+    passed &= print_check("claude-agent-sdk: and so is the turn before", contains(requests.get(4), "first"));
     Ok(passed)
 }
 
-fn claude_of_node(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
+fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
     let directory = target.join("claude-of-node");
-    if let Err(missing) = install::of_node(&directory, CLAUDE_OF_NODE) {
-        return Ok(skip("claude-agent-sdk.mjs", &missing));
+    if let Err(missing) = install_from_npm(&directory, CLAUDE_NODE) {
+        return Ok(print_skip("claude-agent-sdk.mjs", &missing));
     }
     let server = ModelServer::start([
         write("hello.txt", "toolu_1"),
-        says("The file is made."),
-        says("It says hello."),
+        text_answer("The file is made."),
+        text_answer("It says hello."),
         write("yes.txt", "toolu_2"),
-        says("Done."),
+        text_answer("Done."),
     ]);
     let failing = unauthorised();
-    let stage = Stage::set("claude", program)?;
+    let environment = Environment::create("claude", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/claude.mjs"));
-    script.args([&stage.shim, stage.workspace.path()]).arg(failing.url());
+    script.args([&environment.shim, environment.workspace.path()]).arg(failing.url());
     script.env("ANTHROPIC_BASE_URL", server.url()).current_dir(&directory);
-    let mut passed = stage.play(script)?;
+    let mut passed = environment.run_script(script)?;
     let requests = server.requests();
-    passed &= check(
+    passed &= print_check(
         "claude-agent-sdk.mjs: the model got its instructions",
-        mentions(requests.first(), "Speak Latin."),
+        contains(requests.first(), "Speak Latin."),
     );
-    passed &= check(
+    passed &= print_check(
         "claude-agent-sdk.mjs: a resumed session is remembered",
-        mentions(requests.get(2), "make a file"),
+        contains(requests.get(2), "make a file"),
     );
     Ok(passed)
 }
 
-fn codex(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
+fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
     let directory = target.join("codex");
-    if let Err(missing) = install::of_node(&directory, CODEX) {
-        return Ok(skip("codex-sdk", &missing));
+    if let Err(missing) = install_from_npm(&directory, CODEX) {
+        return Ok(print_skip("codex-sdk", &missing));
     }
     let server =
         ModelServer::start([
@@ -158,54 +158,55 @@ fn codex(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
             Answer::new().text("I may not."),
         ]);
     let failing = unauthorised();
-    let stage = Stage::set("codex", program)?;
+    let environment = Environment::create("codex", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/codex.mjs"));
-    script.args([&stage.shim, stage.workspace.path()]);
+    script.args([&environment.shim, environment.workspace.path()]);
     script.args([format!("{}/v1", server.url()), format!("{}/v1", failing.url())]);
     script.current_dir(&directory);
-    let mut passed = stage.play(script)?;
+    let mut passed = environment.run_script(script)?;
     let requests = server.requests();
-    let key = header(&requests, "authorization", "Bearer key-of-the-acceptance");
-    passed &= check("codex-sdk: the model got the key", key);
-    passed &= check("codex-sdk: a resumed thread is remembered", mentions(requests.get(3), "make a file"));
+    let key = all_have_header(&requests, "authorization", "Bearer key-of-the-acceptance");
+    passed &= print_check("codex-sdk: the model got the key", key);
+    passed &=
+        print_check("codex-sdk: a resumed thread is remembered", contains(requests.get(3), "make a file"));
     Ok(passed)
 }
 
-fn says(text: &str) -> Answer {
+fn text_answer(text: &str) -> Answer {
     Answer::new().text(text)
 }
 
 fn write(name: &str, id: &str) -> Answer {
-    says("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
+    text_answer("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
 }
 
 /// A workspace, and the program under the name of a dialect.
-struct Stage {
+struct Environment {
     workspace: Workspace,
     shim: PathBuf,
 }
 
-impl Stage {
-    fn set(dialect: &str, program: &Path) -> Result<Self, Failed> {
+impl Environment {
+    fn create(dialect: &str, program: &Path) -> Result<Self, SdksError> {
         let workspace = Workspace::new();
         let shim = workspace.outside().join(dialect);
         let text = format!("#!/bin/sh\nexec '{}' --dialect {dialect} \"$@\"\n", program.display());
-        let made = fs::write(&shim, text)
+        let written = fs::write(&shim, text)
             .and_then(|()| fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)));
-        made.map_err(Failed::system(shim.display()))?;
+        written.map_err(SdksError::system(shim.display()))?;
         Ok(Self { workspace, shim })
     }
 
     /// Runs a script as a user who has set nothing but a key.
-    fn play(&self, mut script: Command) -> Result<bool, Failed> {
+    fn run_script(&self, mut script: Command) -> Result<bool, SdksError> {
         script.env("HOME", self.workspace.home()).env("ANTHROPIC_API_KEY", "key-of-the-acceptance");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY"]
         {
             script.env_remove(name);
         }
-        let shown = format!("{script:?}");
-        Ok(script.status().map_err(Failed::system(shown))?.success())
+        let display = format!("{script:?}");
+        Ok(script.status().map_err(SdksError::system(display))?.success())
     }
 }
 
@@ -213,20 +214,67 @@ fn unauthorised() -> ModelServer {
     ModelServer::start((0..8).map(|_| Answer::error(401, "authentication_error", "invalid x-api-key")))
 }
 
-fn header(requests: &[Request], name: &str, value: &str) -> bool {
+fn all_have_header(requests: &[Request], name: &str, value: &str) -> bool {
     !requests.is_empty() && requests.iter().all(|request| request.header(name) == Some(value))
 }
 
-fn mentions(request: Option<&Request>, text: &str) -> bool {
+fn contains(request: Option<&Request>, text: &str) -> bool {
     request.is_some_and(|request| request.body.to_string().contains(text))
 }
 
-fn check(name: &str, holds: bool) -> bool {
+fn print_check(name: &str, holds: bool) -> bool {
     println!("{} {name}", if holds { "PASS" } else { "FAIL" });
     holds
 }
 
-fn skip(name: &str, missing: &str) -> bool {
+fn print_skip(name: &str, missing: &str) -> bool {
     eprintln!("SKIP: {name}: {missing}");
     true
+}
+
+/// A package of PyPI, from its source, in an environment of its own; or what is missing on this machine.
+fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
+    let python = directory.join("bin/python").display().to_string();
+    let display_path = directory.display().to_string();
+    let name = pin.split("==").next().unwrap_or(pin);
+    let venv = ["python3", "-m", "venv", "--clear", &display_path];
+    let pip =
+        [&*python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-binary", name, pin];
+    install_once(directory, pin, &[&venv, &pip])
+}
+
+/// A package of npm, without what it would run or fetch beside itself; or what is missing on this machine.
+fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
+    let display_path = directory.display().to_string();
+    let npm =
+        ["npm", "install", "--prefix", &display_path, "--omit=optional", "--ignore-scripts", "--no-audit"];
+    let npm: Vec<&str> = npm.into_iter().chain(["--no-fund", "--silent", pin]).collect();
+    let written = fs::create_dir_all(directory);
+    written
+        .and_then(|()| fs::write(directory.join("package.json"), "{\"private\":true}\n"))
+        .map_err(|error| format!("{display_path}: {error}"))?;
+    install_once(directory, pin, &[&["node", "--version"], &npm])
+}
+
+/// Runs the steps unless they were run to their end with this pin; gives what is missing on this machine.
+fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), String> {
+    let mark = directory.join("installed-pin");
+    if fs::read_to_string(&mark).is_ok_and(|installed| installed == pin) {
+        return Ok(());
+    }
+    println!("== installing {pin}");
+    for step in steps {
+        let Some((program, args)) = step.split_first() else { continue };
+        let output =
+            Command::new(program).args(args).output().map_err(|error| format!("`{program}`: {error}"))?;
+        if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(format!(
+                "`{}` failed: {}",
+                step.join(" "),
+                stderr.lines().last().unwrap_or_default()
+            ));
+        }
+    }
+    fs::write(&mark, pin).map_err(|error| error.to_string())
 }

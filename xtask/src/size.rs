@@ -4,8 +4,8 @@
 //! it has no use for. What passes a limit is a decision, not an accident. Without valgrind nothing but the size is
 //! held, which is said.
 
-mod counts;
-mod idle;
+mod instructions;
+mod unused_libraries;
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ const WITHOUT_ENGINE: Build = Build {
 const WITH_ENGINE: Build =
     Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB };
 /// Under valgrind everything is slow.
-const GUARD: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
 struct Build {
@@ -46,7 +46,7 @@ struct Figure {
 
 /// Why the figures are not told, or not good.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum SizeError {
     /// The program could not be looked at.
     #[error("cannot measure: {0}")]
     Io(#[from] io::Error),
@@ -54,75 +54,78 @@ pub(crate) enum Failed {
     #[error(transparent)]
     Program(#[from] BuildError),
     /// The program does not do what is measured.
-    #[error("{what} failed under valgrind: {said}")]
+    #[error("{what} failed under valgrind: {output}")]
     Run {
         /// What was measured.
         what: &'static str,
         /// What it printed.
-        said: String,
+        output: String,
     },
     /// An option that there is not.
     #[error("there is no option `{0}`; there is `--without-engine`")]
     Option(String),
     /// A run begins what it has no use for.
     #[error("a run without tools begins what it does not use: {0}")]
-    Begun(String),
+    UnusedLibraries(String),
     /// The record of a run has no names of functions.
     #[error("the build that is tested has no names of functions")]
-    Nameless,
+    NoFunctionNames,
     /// Something grew over its limit.
     #[error("over the limit: {0}")]
-    Over(String),
+    OverLimit(String),
 }
 
 /// Builds, prints the table, and holds the limits; `--without-engine` leaves one of the two out.
-pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), Failed> {
+pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
     let builds: &[Build] = match option {
         None => &[WITHOUT_ENGINE, WITH_ENGINE],
         Some("--without-engine") => &[WITHOUT_ENGINE],
-        Some(other) => return Err(Failed::Option(other.to_owned())),
+        Some(other) => return Err(SizeError::Option(other.to_owned())),
     };
     let valgrind = Command::new("valgrind").arg("--version").output();
     let valgrind = valgrind.is_ok_and(|output| output.status.success());
     if !valgrind {
         eprintln!("SKIP: instructions are not counted, there is no valgrind here");
     }
-    let mut over = Vec::new();
+    let mut over_limit = Vec::new();
     for Build { what, options, limit } in builds {
-        let began = Instant::now();
+        let started = Instant::now();
         let program = build_program(root, options)?;
-        println!("\n| {what}, built in {} s | measured | limit |\n|---|---|---|", began.elapsed().as_secs());
+        println!(
+            "\n| {what}, built in {} s | measured | limit |\n|---|---|---|",
+            started.elapsed().as_secs()
+        );
         let bytes = fs::metadata(&program)?.len();
         let mut figures = vec![Figure { what: "bytes", measured: bytes, limit: *limit }];
         if valgrind {
-            figures.extend(counts::of(&program)?);
+            figures.extend(instructions::measure(&program)?);
         }
         for Figure { what: figure, measured, limit } in figures {
             println!("| {figure} | {measured} | {limit} |");
             if measured > limit {
-                over.push(format!("{figure} {what}, {measured} of {limit}"));
+                over_limit.push(format!("{figure} {what}, {measured} of {limit}"));
             }
         }
     }
-    if !over.is_empty() {
-        return Err(Failed::Over(over.join("; ")));
+    if !over_limit.is_empty() {
+        return Err(SizeError::OverLimit(over_limit.join("; ")));
     }
-    if valgrind { idle::hold(root) } else { Ok(()) }
+    if valgrind { unused_libraries::check(root) } else { Ok(()) }
 }
 
 /// The shortest run with a model, on loopback and without a sandbox.
-fn hello(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
+fn shortest_run(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
     Ibeam::new(program, workspace)
         .args(["-p", "hello", "--model", "mock-model", "--sandbox", "disabled"])
         .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
         .env("OPENAI_API_KEY", "key-0123456789abcdef")
 }
 
-fn answer() -> Answer {
+fn shortest_answer() -> Answer {
     Answer::new().text("hello")
 }
 
-fn ran(what: &'static str, run: Ibeam) -> Result<ProgramOutput, Failed> {
-    let ran = run.run();
-    if ran.code == Some(0) { Ok(ran) } else { Err(Failed::Run { what, said: ran.to_string() }) }
+fn run_successfully(what: &'static str, run: Ibeam) -> Result<ProgramOutput, SizeError> {
+    let output = run.run();
+    if output.code == Some(0) { Ok(output) } else { Err(SizeError::Run { what, output: output.to_string() }) }
 }

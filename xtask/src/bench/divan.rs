@@ -23,10 +23,10 @@ const STEP: usize = 3;
 /// The line that is not understood.
 pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
     let mut rows: Vec<(usize, Row)> = Vec::new();
-    let mut above: Vec<String> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
     for line in tree.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Timer precision")) {
         let (name, cells) = cells(line);
-        let Some((depth, name)) = named(&name) else {
+        let Some((depth, name)) = parse_name(&name) else {
             // Below a row: the throughput of what is counted.
             let throughput = cells.get(MEDIAN).filter(|cell| !cell.is_empty());
             match (rows.last_mut(), throughput) {
@@ -35,16 +35,16 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
             }
             continue;
         };
-        above.truncate(depth);
-        if above.len() < depth {
+        path.truncate(depth);
+        if path.len() < depth {
             return Err(line.to_owned());
         }
-        above.push(name);
+        path.push(name);
         let median = match cells.get(MEDIAN).map(String::as_str) {
             None | Some("" | "median") => None,
             Some(median) => Some(seconds(median).ok_or_else(|| line.to_owned())?),
         };
-        rows.push((depth, Row { path: above.clone(), median, throughput: Vec::new() }));
+        rows.push((depth, Row { path: path.clone(), median, throughput: Vec::new() }));
     }
     // What has something deeper right below it is a group.
     let depths: Vec<usize> = rows.iter().skip(1).map(|(depth, _)| *depth).chain([0]).collect();
@@ -71,7 +71,7 @@ fn cells(line: &str) -> (String, Vec<String>) {
 }
 
 /// How deep a name stands, and the name; `None` for a line without.
-fn named(text: &str) -> Option<(usize, String)> {
+fn parse_name(text: &str) -> Option<(usize, String)> {
     match text.split_once("├─ ").or_else(|| text.split_once("╰─ ")) {
         Some((before, name)) => Some((before.chars().count() / STEP + 1, name.to_owned())),
         None if text.chars().all(|character| character == '│' || character == ' ') => None,
@@ -100,9 +100,9 @@ mod tests {
     #[track_caller]
     fn check(tree: &str, expect: &[(&str, Option<f64>, &[&str])]) {
         let rows = rows(tree).unwrap();
-        let told: Vec<_> = rows.iter().map(|row| (row.path.join("/"), row.median)).collect();
+        let found: Vec<_> = rows.iter().map(|row| (row.path.join("/"), row.median)).collect();
         let expected: Vec<_> = expect.iter().map(|(path, median, _)| ((*path).to_owned(), *median)).collect();
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
         for (row, (_, _, throughput)) in rows.iter().zip(expect) {
             assert_eq!(row.throughput, *throughput);
         }
@@ -151,8 +151,8 @@ search       fastest       │ slowest       │ median        │ mean         
     fn what_is_no_tree_is_refused() {
         for line in ["      │ 1 ms │ 1 ms │ 1 ms │ 1 │ 1", "x │ 1 │ 1 │ 1 parsec │ 1 │ 1", "│  │  ├─ deep"]
         {
-            let said = rows(line).expect_err(line);
-            assert_eq!(said, line);
+            let line_error = rows(line).expect_err(line);
+            assert_eq!(line_error, line);
         }
     }
 }

@@ -10,12 +10,12 @@ const REFERENCE: &str = "by_";
 const HEAD: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 
 /// The table in the form of Markdown; references have no rows of their own, but for those nothing is compared with.
-pub(crate) fn told(rows: &[Row]) -> String {
+pub(crate) fn render(rows: &[Row]) -> String {
     let mut lines: Vec<[String; 5]> = vec![HEAD.map(str::to_owned)];
     for row in rows.iter().filter(|row| reference(row).is_none()) {
         let mut name = row.path.join(" · ");
         let mut figures = [row.median.map_or("–".to_owned(), duration), row.throughput.join(", ")];
-        let compared: Vec<&Row> = rows.iter().filter(|other| compares(other, row)).collect();
+        let compared: Vec<&Row> = rows.iter().filter(|other| is_reference_for(other, row)).collect();
         if compared.is_empty() {
             let [median, throughput] = figures;
             lines.push([name, median, throughput, String::new(), String::new()]);
@@ -23,7 +23,9 @@ pub(crate) fn told(rows: &[Row]) -> String {
         }
         for other in compared {
             let ratio = match (row.median, other.median) {
-                (Some(ours), Some(theirs)) if theirs > 0.0 => format!("{} ×", short(ours / theirs)),
+                (Some(measured), Some(reference_time)) if reference_time > 0.0 => {
+                    format!("{} ×", three_digits(measured / reference_time))
+                }
                 (_, _) => "–".to_owned(),
             };
             let to = reference(other).unwrap_or_default().replace('_', " ");
@@ -45,7 +47,7 @@ fn reference(row: &Row) -> Option<&str> {
 }
 
 /// Whether `other` is a reference for `row`: of the same group, with the same argument or without.
-fn compares(other: &Row, row: &Row) -> bool {
+fn is_reference_for(other: &Row, row: &Row) -> bool {
     let Some(at) = other.path.iter().rposition(|name| name.starts_with(REFERENCE)) else { return false };
     let (group, argument) = (other.path.get(..at), other.path.get(at + 1));
     reference(row).is_none()
@@ -58,11 +60,11 @@ fn duration(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
     let unit = units.into_iter().find(|(scale, _)| seconds >= *scale);
     let (scale, unit) = unit.unwrap_or((1e-9, "ns"));
-    format!("{} {unit}", short(seconds / scale))
+    format!("{} {unit}", three_digits(seconds / scale))
 }
 
 /// Three digits that say something.
-fn short(number: f64) -> String {
+fn three_digits(number: f64) -> String {
     let digits = match number {
         number if number >= 100.0 => 0,
         number if number >= 10.0 => 1,
@@ -98,18 +100,21 @@ fn markdown(lines: &[[String; 5]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::divan::Row;
-    use super::told;
+    use super::render;
 
     fn row(path: &str, median: Option<f64>, throughput: &[&str]) -> Row {
-        let throughput = throughput.iter().map(|told| (*told).to_owned()).collect();
+        let throughput = throughput.iter().map(|render| (*render).to_owned()).collect();
         Row { path: path.split('/').map(str::to_owned).collect(), median, throughput }
     }
 
     #[track_caller]
     fn check(rows: &[Row], expect: &[&str]) {
-        let told = told(rows);
-        let lines: Vec<String> =
-            told.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let render = render(rows);
+        let lines: Vec<String> = render
+            .lines()
+            .skip(2)
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
         assert_eq!(lines, expect);
     }
 

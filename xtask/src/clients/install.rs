@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Failed;
-use super::known::{Client, MadeFor};
+use super::ClientsError;
+use super::client::{Client, Runtime};
 
 /// Where clients are put, and the Python they are put there with.
 pub(super) struct Installer {
@@ -34,7 +34,7 @@ pub(super) struct Installed {
 }
 
 /// Why a client cannot be had on this machine.
-pub(super) type Missing = String;
+pub(super) type MissingRequirement = String;
 
 impl Installer {
     pub(super) fn new(root: &Path) -> Self {
@@ -45,45 +45,48 @@ impl Installer {
     ///
     /// # Errors
     /// `Setup` when the registry does not give it.
-    pub(super) fn install(&self, client: &Client) -> Result<Result<Installed, Missing>, Failed> {
+    pub(super) fn install(
+        &self,
+        client: &Client,
+    ) -> Result<Result<Installed, MissingRequirement>, ClientsError> {
         let Some(python) = &self.python else {
             return Ok(Err("there is no Python with `venv` and `pip`".to_owned()));
         };
         let folder = self.clients.join(client.name);
         let directory = self.target.join(client.name);
-        let started_by = match client.made_for {
-            MadeFor::Python(minor) if python.minor < minor => {
+        let started_by = match client.runtime {
+            Runtime::Python(minor) if python.minor < minor => {
                 return Ok(Err(format!(
                     "it needs Python 3.{minor} or later, and this machine has 3.{}",
                     python.minor
                 )));
             }
-            MadeFor::Python(_) => {
+            Runtime::Python(_) => {
                 let mut venv = Command::new(&python.program);
                 venv.args(["-m", "venv", "--without-pip", "--clear"]).arg(&directory);
-                let own = directory.join("bin/python");
+                let own_python = directory.join("bin/python");
                 let mut pip = Command::new(&python.program);
-                pip.args(["-m", "pip", "--python"]).arg(&own);
+                pip.args(["-m", "pip", "--python"]).arg(&own_python);
                 // The pins are the whole list, so nothing has to be resolved.
                 pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]);
                 let pins = folder.join(client.pins());
                 pip.arg(&pins);
-                once(&directory, &pins, [venv, pip])?;
-                own
+                install_once(&directory, &pins, [venv, pip])?;
+                own_python
             }
-            MadeFor::Node => {
+            Runtime::Node => {
                 if !works("node") || !works("npm") {
                     return Ok(Err("there is no Node with npm".to_owned()));
                 }
-                fs::create_dir_all(&directory).map_err(Failed::system(directory.display()))?;
+                fs::create_dir_all(&directory).map_err(ClientsError::system(directory.display()))?;
                 for name in ["package.json", client.pins()] {
                     let (from, to) = (folder.join(name), directory.join(name));
-                    fs::copy(&from, &to).map_err(Failed::system(from.display()))?;
+                    fs::copy(&from, &to).map_err(ClientsError::system(from.display()))?;
                 }
                 let mut npm = Command::new("npm");
                 npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
                 npm.current_dir(&directory);
-                once(&directory, &folder.join(client.pins()), [npm])?;
+                install_once(&directory, &folder.join(client.pins()), [npm])?;
                 python.program.clone()
             }
         };
@@ -98,21 +101,25 @@ impl Installer {
 }
 
 /// Runs the steps unless they were run to their end with these pins.
-fn once<const N: usize>(directory: &Path, pins: &Path, steps: [Command; N]) -> Result<(), Failed> {
-    let wanted = fs::read(pins).map_err(Failed::system(pins.display()))?;
+fn install_once<const N: usize>(
+    directory: &Path,
+    pins: &Path,
+    steps: [Command; N],
+) -> Result<(), ClientsError> {
+    let wanted = fs::read(pins).map_err(ClientsError::system(pins.display()))?;
     let mark = directory.join("installed-pins");
     if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
     println!("== installing {}", directory.display());
     for mut step in steps {
-        let shown = format!("{step:?}");
-        let status = step.status().map_err(Failed::system(&shown))?;
+        let displayed = format!("{step:?}");
+        let status = step.status().map_err(ClientsError::system(&displayed))?;
         if !status.success() {
-            return Err(Failed::Setup(shown));
+            return Err(ClientsError::Setup(displayed));
         }
     }
-    fs::write(&mark, wanted).map_err(Failed::system(mark.display()))
+    fs::write(&mark, wanted).map_err(ClientsError::system(mark.display()))
 }
 
 /// The newest Python of 3.N that makes environments: those in `PATH`, then those that pyenv keeps.
@@ -121,14 +128,14 @@ fn newest_python() -> Option<Python> {
     let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
     let kept = versions.and_then(|versions| fs::read_dir(versions).ok());
     let kept = kept.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
-    let mut found: Vec<Python> = named.into_iter().chain(kept).filter_map(probed).collect();
+    let mut found: Vec<Python> = named.into_iter().chain(kept).filter_map(probe_python).collect();
     // The first of several that are equally new.
     found.reverse();
     found.into_iter().max_by_key(|python| python.minor)
 }
 
 /// A shim of pyenv's is there and does not work, so each is asked.
-fn probed(program: PathBuf) -> Option<Python> {
+fn probe_python(program: PathBuf) -> Option<Python> {
     let script = "import sys, venv, pip; print(sys.version_info.minor) if sys.version_info[0] == 3 else 1/0";
     let output = Command::new(&program).args(["-c", script]).output().ok()?;
     let minor = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;

@@ -5,90 +5,94 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::Failed;
-use super::printed::{Call, Format};
-use super::stage::{Seen, Stage};
+use super::ClientsError;
+use super::environment::{Environment, Observation};
+use super::program_call::{Call, Format};
 
 /// What the client understood, or every reason why the run is none to be content with. Where it `misreads` the text, it
 /// must do that in the way that is known, and everything else must be right.
 ///
 /// # Errors
 /// `System` when `ibeam check` cannot be started.
-pub(super) fn judge(stage: &Stage, seen: &Seen, misreads: bool) -> Result<Result<String, String>, Failed> {
-    let mut wrong: Vec<String> = Vec::new();
-    match seen.ended {
+pub(super) fn judge(
+    environment: &Environment,
+    observed: &Observation,
+    misreads: bool,
+) -> Result<Result<String, String>, ClientsError> {
+    let mut problems: Vec<String> = Vec::new();
+    match observed.exit_status {
         Some(status) if status.success() => {}
-        Some(status) => wrong.push(format!("the driver ended with {status}")),
-        None => wrong.push("the driver did not end in time".to_owned()),
+        Some(status) => problems.push(format!("the driver ended with {status}")),
+        None => problems.push("the driver did not end in time".to_owned()),
     }
-    if let Some(error) = &seen.report.error {
-        wrong.push(format!("the client reported: {error}"));
+    if let Some(error) = &observed.report.error {
+        problems.push(format!("the client reported: {error}"));
     }
-    let runs: Vec<&Call> = seen.calls.iter().filter(|call| call.is_run()).collect();
-    let turns = &seen.report.turns;
+    let runs: Vec<&Call> = observed.calls.iter().filter(|call| call.is_run()).collect();
+    let turns = &observed.report.turns;
     if turns.is_empty() || turns.len() != runs.len() {
-        wrong.push(format!("the client reports {} answer(s) of {} run(s)", turns.len(), runs.len()));
+        problems.push(format!("the client reports {} answer(s) of {} run(s)", turns.len(), runs.len()));
     }
-    if seen.unanswered > 0 {
-        wrong.push(format!("{} request(s) more than the script has answers", seen.unanswered));
+    if observed.unanswered > 0 {
+        problems.push(format!("{} request(s) more than the script has answers", observed.unanswered));
     }
     for call in &runs {
         if call.code != 0 {
-            wrong.push(format!("exit code {}: {}", call.code, call.stderr.trim_end()));
+            problems.push(format!("exit code {}: {}", call.code, call.stderr.trim_end()));
         } else if call.format() != Format::Text
-            && let Some(said) = breach(stage, call)?
+            && let Some(findings) = contract_violation(environment, call)?
         {
-            wrong.push(format!("`ibeam check`: {said}"));
+            problems.push(format!("`ibeam check`: {findings}"));
         }
     }
-    let mut understood: Vec<String> = Vec::new();
+    let mut matched: Vec<String> = Vec::new();
     for (turn, call) in turns.iter().zip(&runs) {
         let text_is = turn.get("text_is").and_then(Value::as_str).unwrap_or("whole");
         for (key, value) in turn.iter().filter(|(key, _)| *key != "text_is") {
             let compared = match misreads && key == "text" {
-                true => misread(value, text_is, call),
+                true => compare_misreading(value, text_is, call),
                 false => compare(key, value, text_is, call),
             };
             match compared {
-                Ok(()) => understood.push(key.replace('_', " ")),
-                Err(said) => wrong.push(format!("{key}: {said}")),
+                Ok(()) => matched.push(key.replace('_', " ")),
+                Err(difference) => problems.push(format!("{key}: {difference}")),
             }
         }
     }
-    if wrong.is_empty() {
-        understood.sort();
-        understood.dedup();
-        return Ok(Ok(format!("{} run(s); {}", runs.len(), understood.join(", "))));
+    if problems.is_empty() {
+        matched.sort();
+        matched.dedup();
+        return Ok(Ok(format!("{} run(s); {}", runs.len(), matched.join(", "))));
     }
-    let mut told: String = wrong.iter().map(|reason| format!("     - {reason}\n")).collect();
-    told.extend(seen.said.lines().map(|line| format!("     | {line}\n")));
-    Ok(Err(told.trim_end().to_owned()))
+    let mut report_text: String = problems.iter().map(|reason| format!("     - {reason}\n")).collect();
+    report_text.extend(observed.driver_stderr.lines().map(|line| format!("     | {line}\n")));
+    Ok(Err(report_text.trim_end().to_owned()))
 }
 
 /// What `ibeam check` finds in what was printed.
-fn breach(stage: &Stage, call: &Call) -> Result<Option<String>, Failed> {
-    let mut check = Command::new(&stage.program);
-    check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", stage.contract.to_string());
+fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<String>, ClientsError> {
+    let mut check = Command::new(&environment.program);
+    check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", environment.contract.to_string());
     let mut check = check
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(Failed::system(stage.program.display()))?;
+        .map_err(ClientsError::system(environment.program.display()))?;
     if let Some(mut stdin) = check.stdin.take() {
-        stdin.write_all(call.stdout.as_bytes()).map_err(Failed::system("ibeam check"))?;
+        stdin.write_all(call.stdout.as_bytes()).map_err(ClientsError::system("ibeam check"))?;
     }
-    let output = check.wait_with_output().map_err(Failed::system("ibeam check"))?;
-    let said = [output.stdout, output.stderr].concat();
+    let output = check.wait_with_output().map_err(ClientsError::system("ibeam check"))?;
+    let findings = [output.stdout, output.stderr].concat();
     Ok((!output.status.success())
-        .then(|| String::from_utf8_lossy(&said).trim_end().replace('\n', "\n       ")))
+        .then(|| String::from_utf8_lossy(&findings).trim_end().replace('\n', "\n       ")))
 }
 
 /// Holds one thing that the client reports against what was printed.
 fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
-    let same = |seen: &Value, printed: &Value| match seen == printed {
+    let same = |observed: &Value, printed_value: &Value| match observed == printed_value {
         true => Ok(()),
-        false => Err(format!("the client has {seen}, printed was {printed}")),
+        false => Err(format!("the client has {observed}, printed was {printed_value}")),
     };
     if key == "text" && text_is == "stdout" {
         return match call.format() {
@@ -101,22 +105,22 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
     let answer = call.answer()?;
     match key {
         "text" => match text_is {
-            "whole" => same_text(value, &answer.whole),
-            "last" => same_text(value, answer.parts.last().unwrap_or(&answer.whole)),
+            "whole" => same_text(value, &answer.complete),
+            "last" => same_text(value, answer.parts.last().unwrap_or(&answer.complete)),
             "display" => {
-                let shown = words(value.as_str().unwrap_or_default());
+                let displayed = normalized_words(value.as_str().unwrap_or_default());
                 if answer.parts.is_empty() {
                     return Err("no text was printed".to_owned());
                 }
-                let count = |part: &String| shown.matches(&words(part)).count();
+                let count = |part: &String| displayed.matches(&normalized_words(part)).count();
                 match answer.parts.iter().find(|part| count(part) != 1) {
                     None => Ok(()),
-                    Some(part) => Err(format!("{part:?} stands {} times in {shown:?}", count(part))),
+                    Some(part) => Err(format!("{part:?} stands {} times in {displayed:?}", count(part))),
                 }
             }
             other => Err(format!("the driver says `{other}`, which means nothing")),
         },
-        "json" => same(value, &serde_json::from_str(&answer.whole).map_err(|error| error.to_string())?),
+        "json" => same(value, &serde_json::from_str(&answer.complete).map_err(|error| error.to_string())?),
         "session_id" => same(value, &answer.session_id.into()),
         "tool_calls" => same(value, &answer.calls.into()),
         "input_tokens" => same(value, &answer.usage.map(|usage| usage.input_tokens).into()),
@@ -126,7 +130,7 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
 }
 
 /// Holds that the client has the known wrong text: one event for a whole part, each event for a part, or JSON for text.
-fn misread(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
+fn compare_misreading(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
     if compare("text", value, text_is, call).is_ok() {
         return Err("it is said to misread this contract, and does not".to_owned());
     }
@@ -139,16 +143,17 @@ fn misread(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
     }
 }
 
-fn same_text(seen: &Value, printed: &str) -> Result<(), String> {
-    let (seen, printed) = (words(seen.as_str().unwrap_or_default()), words(printed));
-    match seen == printed && !printed.is_empty() {
+fn same_text(observed: &Value, printed_value: &str) -> Result<(), String> {
+    let (observed, printed_value) =
+        (normalized_words(observed.as_str().unwrap_or_default()), normalized_words(printed_value));
+    match observed == printed_value && !printed_value.is_empty() {
         true => Ok(()),
-        false => Err(format!("the client has {seen:?}, printed was {printed:?}")),
+        false => Err(format!("the client has {observed:?}, printed was {printed_value:?}")),
     }
 }
 
 /// White space is the client's to choose.
-fn words(text: &str) -> String {
+fn normalized_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -156,15 +161,15 @@ fn words(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::printed::tests::{STREAM, run};
+    use super::super::program_call::tests::{STREAM, run};
     use super::*;
 
     #[track_caller]
-    fn check(key: &str, text_is: &str, right: &[Value], wrong: &[Value]) {
+    fn check(key: &str, text_is: &str, right: &[Value], problems: &[Value]) {
         for value in right {
             assert_eq!(compare(key, value, text_is, &run(STREAM)), Ok(()), "{key}");
         }
-        for value in wrong {
+        for value in problems {
             assert!(
                 compare(key, value, text_is, &run(STREAM)).is_err(),
                 "{key}: {value} is not what was printed"
@@ -183,9 +188,9 @@ mod tests {
             ),
         );
         let call = run(&stream);
-        assert_eq!(misread(&json!("ne."), "last", &call), Ok(()));
-        assert_eq!(misread(&json!("I\nlook.\nDo\nne."), "display", &call), Ok(()));
-        assert_eq!(misread(&json!(stream), "stdout", &call), Ok(()));
+        assert_eq!(compare_misreading(&json!("ne."), "last", &call), Ok(()));
+        assert_eq!(compare_misreading(&json!("I\nlook.\nDo\nne."), "display", &call), Ok(()));
+        assert_eq!(compare_misreading(&json!(stream), "stdout", &call), Ok(()));
         for (value, text_is) in [
             ("Done.", "last"),
             ("", "last"),
@@ -194,7 +199,7 @@ mod tests {
             ("ne.", "whole"),
             ("I look. Done.", "display"),
         ] {
-            assert!(misread(&json!(value), text_is, &call).is_err(), "{value} {text_is}");
+            assert!(compare_misreading(&json!(value), text_is, &call).is_err(), "{value} {text_is}");
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Task {
 /// What was found afterwards; a success has neither.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    pub(super) wrong: Vec<String>,
+    pub(super) problems: Vec<String>,
     /// Files that changed unasked.
     pub(super) damaged: Vec<String>,
 }
@@ -52,7 +52,7 @@ impl Task {
     }
 
     /// Writes the task's files into `workspace`.
-    pub(super) fn lay_out(&self, workspace: &Path) -> io::Result<()> {
+    pub(super) fn write_files(&self, workspace: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = workspace.join(name);
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -66,23 +66,23 @@ impl Task {
         let read = |name: &String| fs::read_to_string(workspace.join(name)).unwrap_or_default();
         let mut verdict = Verdict::default();
         for name in self.creates.iter().filter(|name| !workspace.join(name).is_file()) {
-            verdict.wrong.push(format!("{name} is missing"));
+            verdict.problems.push(format!("{name} is missing"));
         }
         for name in self.gone.iter().filter(|name| workspace.join(name).exists()) {
-            verdict.wrong.push(format!("{name} is still there"));
+            verdict.problems.push(format!("{name} is still there"));
         }
         for (name, wanted) in &self.contains {
             let text = read(name);
-            let absent = wanted.iter().filter(|wanted| !holds(&text, wanted));
-            verdict.wrong.extend(absent.map(|wanted| format!("{name} lacks {wanted:?}: {text:?}")));
+            let absent = wanted.iter().filter(|wanted| !contains_any(&text, wanted));
+            verdict.problems.extend(absent.map(|wanted| format!("{name} lacks {wanted:?}: {text:?}")));
         }
         for (name, unwanted) in &self.lacks {
             let text = read(name);
-            let present = unwanted.iter().filter(|unwanted| holds(&text, unwanted));
-            verdict.wrong.extend(present.map(|unwanted| format!("{name} holds {unwanted:?}: {text:?}")));
+            let present = unwanted.iter().filter(|unwanted| contains_any(&text, unwanted));
+            verdict.problems.extend(present.map(|unwanted| format!("{name} holds {unwanted:?}: {text:?}")));
         }
-        for wanted in self.answer.iter().filter(|wanted| !holds(answer, wanted)) {
-            verdict.wrong.push(format!("the answer lacks {wanted:?}: {answer:?}"));
+        for wanted in self.answer.iter().filter(|wanted| !contains_any(answer, wanted)) {
+            verdict.problems.push(format!("the answer lacks {wanted:?}: {answer:?}"));
         }
         let unasked = self.files.iter().filter(|(name, _)| !self.changes.contains(name));
         verdict.damaged =
@@ -92,7 +92,7 @@ impl Task {
 }
 
 /// Whether `text` holds one of the alternatives in `wanted`, whatever the letters' case.
-fn holds(text: &str, wanted: &str) -> bool {
+fn contains_any(text: &str, wanted: &str) -> bool {
     let text = text.to_lowercase();
     wanted.to_lowercase().split('|').any(|wanted| text.contains(wanted))
 }
@@ -116,15 +116,15 @@ mod tests {
     "#;
 
     #[track_caller]
-    fn check(effects: &[(&str, &str)], answer: &str, wrong: usize, damaged: &[&str]) {
+    fn check(effects: &[(&str, &str)], answer: &str, problems: usize, damaged: &[&str]) {
         let task = toml::from_str::<TaskFile>(TASK).unwrap().task.remove(0);
         let workspace = tempfile::tempdir().unwrap();
-        task.lay_out(workspace.path()).unwrap();
+        task.write_files(workspace.path()).unwrap();
         effects.iter().for_each(|(name, text)| fs::write(workspace.path().join(name), text).unwrap());
         let verdict = task.judge(workspace.path(), answer);
         assert_eq!(
-            (verdict.wrong.len(), verdict.damaged),
-            (wrong, damaged.iter().map(|name| name.to_string()).collect())
+            (verdict.problems.len(), verdict.damaged),
+            (problems, damaged.iter().map(|name| name.to_string()).collect())
         );
     }
 

@@ -38,14 +38,14 @@ pub(super) enum Kind {
 }
 
 impl Definition {
-    pub(super) fn of(name: &str, schema: &Value) -> Self {
+    pub(super) fn from_schema(name: &str, schema: &Value) -> Self {
         let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
         let properties = schema.get("properties").and_then(Value::as_object);
         let key = |(name, schema): (&String, &Value)| Key {
             name: name.clone(),
-            description: told(schema),
+            description: describe(schema),
             required: required.contains(&name.as_str()),
-            kind: Kind::of(schema),
+            kind: Kind::from_schema(schema),
         };
         Self {
             name: name.to_owned(),
@@ -58,7 +58,7 @@ impl Definition {
     pub(super) fn or(mut self, later: Self) -> Self {
         let mut keys = Vec::new();
         for mut key in later.keys {
-            match self.keys.iter().position(|known| known.name == key.name) {
+            match self.keys.iter().position(|other| other.name == key.name) {
                 Some(index) => keys.push(self.keys.remove(index).or(key)),
                 None => {
                     key.required = false;
@@ -99,7 +99,7 @@ fn either(description: String, later: &str) -> String {
 }
 
 impl Kind {
-    fn of(schema: &Value) -> Self {
+    fn from_schema(schema: &Value) -> Self {
         if let Some(name) = text(schema, "$ref").strip_prefix("#/$defs/") {
             return Self::Named(name.to_owned());
         }
@@ -108,10 +108,10 @@ impl Kind {
         }
         match (list(schema, "enum"), list(schema, "anyOf")) {
             ([], []) => {}
-            ([], choices) => return Self::Either(choices.iter().map(Self::of).collect()),
+            ([], choices) => return Self::Either(choices.iter().map(Self::from_schema).collect()),
             (values, _) => return Self::OneOf(values.to_vec()),
         }
-        let inner = |key: &str| Box::new(schema.get(key).map_or(Self::Anything, Self::of));
+        let inner = |key: &str| Box::new(schema.get(key).map_or(Self::Anything, Self::from_schema));
         match text(schema, "type") {
             "string" => Self::Text,
             "integer" => Self::Integer,
@@ -124,7 +124,7 @@ impl Kind {
     }
 }
 
-fn told(schema: &Value) -> String {
+fn describe(schema: &Value) -> String {
     let description = text(schema, "description");
     let unit = match text(schema, "x-unit") {
         "" => String::new(),

@@ -20,7 +20,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
     for Definition { name, description, keys } in definitions {
         text.push_str(&format!("\n\nclass {name}(TypedDict):\n    \"\"\"{description}\"\"\"\n"));
         for key in keys {
-            let kind = written(&key.kind);
+            let kind = type_name(&key.kind);
             let kind = if key.required { kind } else { format!("NotRequired[{kind}]") };
             text.push_str(&format!("\n    {}: {kind}\n    \"\"\"{}\"\"\"\n", key.name, key.description));
         }
@@ -38,7 +38,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
     text
 }
 
-fn written(kind: &Kind) -> String {
+fn type_name(kind: &Kind) -> String {
     match kind {
         // Quoted, for it may be defined further down. Annotations that are all strings would hide `NotRequired`.
         Kind::Named(name) => format!("\"{name}\""),
@@ -47,9 +47,9 @@ fn written(kind: &Kind) -> String {
         Kind::Integer => "int".to_owned(),
         Kind::Number => "float".to_owned(),
         Kind::Boolean => "bool".to_owned(),
-        Kind::List(item) => format!("list[{}]", written(item)),
-        Kind::Dictionary(value) => format!("dict[str, {}]", written(value)),
-        Kind::Either(kinds) => format!("Union[{}]", joined(kinds.iter().map(written))),
+        Kind::List(item) => format!("list[{}]", type_name(item)),
+        Kind::Dictionary(value) => format!("dict[str, {}]", type_name(value)),
+        Kind::Either(kinds) => format!("Union[{}]", joined(kinds.iter().map(type_name))),
         Kind::Anything => "Any".to_owned(),
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
                 "  /** {} */\n  {}{absent}: {};\n",
                 key.description,
                 key.name,
-                written(&key.kind)
+                type_name(&key.kind)
             ));
         }
         text.push_str("}\n");
@@ -40,16 +40,16 @@ pub(super) fn render(definitions: &[Definition]) -> String {
     text
 }
 
-fn written(kind: &Kind) -> String {
+fn type_name(kind: &Kind) -> String {
     match kind {
         Kind::Named(name) => name.clone(),
         Kind::OneOf(values) => joined(values.iter().map(Value::to_string)),
         Kind::Text => "string".to_owned(),
         Kind::Integer | Kind::Number => "number".to_owned(),
         Kind::Boolean => "boolean".to_owned(),
-        Kind::List(item) => format!("Array<{}>", written(item)),
-        Kind::Dictionary(value) => format!("Record<string, {}>", written(value)),
-        Kind::Either(kinds) => joined(kinds.iter().map(written)),
+        Kind::List(item) => format!("Array<{}>", type_name(item)),
+        Kind::Dictionary(value) => format!("Record<string, {}>", type_name(value)),
+        Kind::Either(kinds) => joined(kinds.iter().map(type_name)),
         Kind::Anything => "unknown".to_owned(),
     }
 }

@@ -6,21 +6,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use ibeam_testkit::ModelServer;
+use ibeam_testkit::{Answer, ModelServer};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+use super::ClientsError;
+use super::client::{Client, ModelScript};
 use super::install::Installed;
-use super::known::Client;
-use super::printed::Call;
-use super::{Failed, story};
+use super::program_call::Call;
 
 /// Model ids that clients give, and what they are here.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
 const SCRIPTED: &str = "anthropic/claude-sonnet-4-20250514";
 const EMBEDDED: &str = "embedded";
 const EMBEDDED_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+
+/// The file that the workspace has.
+const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
 /// What answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,21 +34,21 @@ pub(super) enum Model {
 }
 
 /// A scratch directory, gone at the end, and the model server.
-pub(super) struct Stage {
+pub(super) struct Environment {
     scratch: TempDir,
     pub(super) program: PathBuf,
     pub(super) contract: u8,
     pub(super) mode: &'static str,
     server: Option<ModelServer>,
     answers: usize,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// What happened on it.
-pub(super) struct Seen {
+pub(super) struct Observation {
     /// How the driver ended, and its last words.
-    pub(super) ended: Option<ExitStatus>,
-    pub(super) said: String,
+    pub(super) exit_status: Option<ExitStatus>,
+    pub(super) driver_stderr: String,
     pub(super) report: Report,
     /// Every start of the program, in order.
     pub(super) calls: Vec<Call>,
@@ -60,36 +63,36 @@ pub(super) struct Report {
     pub(super) error: Option<String>,
 }
 
-impl Stage {
+impl Environment {
     /// Sets it.
     ///
     /// # Errors
     /// `System`, and `Setup` when the program does not make its links.
-    pub(super) fn set(
+    pub(super) fn create(
         root: &Path,
         program: &Path,
         client: &Client,
         mode: &'static str,
         contract: u8,
         model: &Model,
-    ) -> Result<Self, Failed> {
-        let scratch = tempfile::tempdir().map_err(Failed::system("a scratch directory"))?;
+    ) -> Result<Self, ClientsError> {
+        let scratch = tempfile::tempdir().map_err(ClientsError::system("a scratch directory"))?;
         let at = |name: &str| scratch.path().join(name);
         for name in ["bin", "calls", "home", "work", "config/ibeam"] {
-            fs::create_dir_all(at(name)).map_err(Failed::system(at(name).display()))?;
+            fs::create_dir_all(at(name)).map_err(ClientsError::system(at(name).display()))?;
         }
         let write = |name: &str, text: String| {
             let path = scratch.path().join(name);
-            fs::write(&path, text).map_err(Failed::system(path.display()))
+            fs::write(&path, text).map_err(ClientsError::system(path.display()))
         };
-        write("work/README.md", story::README.to_owned())?;
-        let answers = story::answers(client.tells);
+        write("work/README.md", README.to_owned())?;
+        let answers = model_answers(client.script);
         let count = answers.len();
         let mut environment = BTreeMap::from([
             ("XDG_CONFIG_HOME", at("config").display().to_string()),
             ("IBEAM_CONTRACT", contract.to_string()),
         ]);
-        let (server, name, patience) = match model {
+        let (server, name, timeout) = match model {
             Model::Scripted => {
                 let server = ModelServer::start(answers);
                 environment.insert("ANTHROPIC_BASE_URL", server.url());
@@ -115,18 +118,18 @@ impl Stage {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        if !shim.map_err(Failed::system(program.display()))?.success() {
-            return Err(Failed::Setup("`ibeam shim`".to_owned()));
+        if !shim.map_err(ClientsError::system(program.display()))?.success() {
+            return Err(ClientsError::Setup("`ibeam shim`".to_owned()));
         }
-        let stage =
-            Self { program: program.to_owned(), contract, mode, server, answers: count, patience, scratch };
-        stage.put_proxies(&root.join("clients/lib/proxy.py"))?;
-        stage.make_repository()?;
-        Ok(stage)
+        let environment =
+            Self { program: program.to_owned(), contract, mode, server, answers: count, timeout, scratch };
+        environment.install_proxies(&root.join("clients/lib/proxy.py"))?;
+        environment.make_repository()?;
+        Ok(environment)
     }
 
     /// Leaves everything where it is, for whoever wants to look.
-    pub(super) fn keep(self) -> PathBuf {
+    pub(super) fn keep_files(self) -> PathBuf {
         self.scratch.keep()
     }
 
@@ -135,27 +138,27 @@ impl Stage {
     }
 
     /// Under both names, with a Python that a client's own environment does not hide.
-    fn put_proxies(&self, proxy: &Path) -> Result<(), Failed> {
-        let script = fs::read_to_string(proxy).map_err(Failed::system(proxy.display()))?;
+    fn install_proxies(&self, proxy: &Path) -> Result<(), ClientsError> {
+        let script = fs::read_to_string(proxy).map_err(ClientsError::system(proxy.display()))?;
         for name in ["agent", "cursor-agent"] {
             let path = self.at("bin").join(name);
             fs::write(&path, format!("#!/usr/bin/env -S python3 -I\n{script}"))
-                .map_err(Failed::system(path.display()))?;
+                .map_err(ClientsError::system(path.display()))?;
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            fs::set_permissions(&path, mode).map_err(Failed::system(path.display()))?;
+            fs::set_permissions(&path, mode).map_err(ClientsError::system(path.display()))?;
         }
         Ok(())
     }
 
-    fn make_repository(&self) -> Result<(), Failed> {
-        let who = ["-c", "user.name=acceptance", "-c", "user.email=acceptance@localhost"];
+    fn make_repository(&self) -> Result<(), ClientsError> {
+        let identity = ["-c", "user.name=acceptance", "-c", "user.email=acceptance@localhost"];
         for args in [["init", "-q", "."].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
             let mut git = Command::new("git");
-            git.args(who).args(args).current_dir(self.at("work")).env("HOME", self.at("home"));
+            git.args(identity).args(args).current_dir(self.at("work")).env("HOME", self.at("home"));
             match git.status() {
                 Ok(status) if status.success() => {}
-                Ok(_) => return Err(Failed::Setup(format!("`git {}`", args.join(" ")))),
-                Err(error) => return Err(Failed::System("git".to_owned(), error)),
+                Ok(_) => return Err(ClientsError::Setup(format!("`git {}`", args.join(" ")))),
+                Err(error) => return Err(ClientsError::System("git".to_owned(), error)),
             }
         }
         Ok(())
@@ -165,9 +168,9 @@ impl Stage {
     ///
     /// # Errors
     /// `System`.
-    pub(super) fn play(&self, installed: &Installed) -> Result<Seen, Failed> {
-        let said = self.at("driver.stderr");
-        let errors = fs::File::create(&said).map_err(Failed::system(said.display()))?;
+    pub(super) fn run_driver(&self, installed: &Installed) -> Result<Observation, ClientsError> {
+        let stderr = self.at("driver.stderr");
+        let errors = fs::File::create(&stderr).map_err(ClientsError::system(stderr.display()))?;
         let mut path = self.at("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -182,10 +185,10 @@ impl Stage {
         }
         driver.env("ACCEPTANCE_SCRATCH", self.scratch.path()).env("ACCEPTANCE_WORKSPACE", self.at("work"));
         driver.env("ACCEPTANCE_MODE", self.mode).env("ACCEPTANCE_CLIENT", &installed.directory);
-        let mut child = driver.spawn().map_err(Failed::system(installed.python.display()))?;
-        let deadline = Instant::now() + self.patience;
-        let ended = loop {
-            match child.try_wait().map_err(Failed::system("a driver"))? {
+        let mut child = driver.spawn().map_err(ClientsError::system(installed.python.display()))?;
+        let deadline = Instant::now() + self.timeout;
+        let exit_status = loop {
+            match child.try_wait().map_err(ClientsError::system("a driver"))? {
                 Some(status) => break Some(status),
                 None if Instant::now() > deadline => {
                     drop(child.kill());
@@ -196,21 +199,58 @@ impl Stage {
             }
         };
         let report = fs::read(self.at("report.json")).ok();
-        let asked = self.server.as_ref().map_or(0, |server| server.requests().len());
-        Ok(Seen {
-            ended,
-            said: fs::read_to_string(&said).unwrap_or_default(),
+        let request_count = self.server.as_ref().map_or(0, |server| server.requests().len());
+        Ok(Observation {
+            exit_status,
+            driver_stderr: fs::read_to_string(&stderr).unwrap_or_default(),
             report: report.and_then(|report| serde_json::from_slice(&report).ok()).unwrap_or_default(),
-            calls: Call::all(&self.at("calls")).map_err(Failed::system("what was printed"))?,
-            unanswered: asked.saturating_sub(self.answers),
+            calls: Call::all(&self.at("calls")).map_err(ClientsError::system("what was printed"))?,
+            unanswered: request_count.saturating_sub(self.answers),
         })
     }
 }
 
 /// The file of the embedded model, where it is set up.
 pub(super) fn embedded_model() -> Option<PathBuf> {
-    let own = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
+    let own_file = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
-    own.or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_FILE))).filter(|file| file.is_file())
+    own_file.or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_FILE))).filter(|file| file.is_file())
+}
+
+/// The answers to as many prompts as a client may give. Each part comes in several deltas, and some deltas end inside a
+/// word, as those of real models do: a reader that takes each for a text of its own is found out by that.
+fn model_answers(script: ModelScript) -> Vec<Answer> {
+    match script {
+        ModelScript::Task => {
+            let again = || Answer::new().text("As I said, ").text("it pri").text("nts the tides.");
+            vec![
+                Answer::new().text("I re").text("ad the file first. ").call(
+                    "toolu_1",
+                    "read",
+                    &json!({ "path": "README.md" }),
+                ),
+                Answer::new().text("It is ").text("sho").text("rt. ").call(
+                    "toolu_2",
+                    "shell",
+                    &json!({ "command": "wc -l README.md" }),
+                ),
+                Answer::new().text("A pro").text("gram that prints ").text("the tides of a day."),
+                again(),
+                again(),
+            ]
+        }
+        ModelScript::Citation => {
+            let finding = json!({
+                "file": "README.md",
+                "start": 3,
+                "end": 3,
+                "quote": "prints the tides of a given day",
+                "fact": "It prints tides.",
+            });
+            let answer = json!({ "findings": [finding], "gaps": [] }).to_string();
+            let (first, rest) = answer.split_at(answer.len() / 2);
+            vec![Answer::new().text(first).text(rest)]
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
 use serde_json::json;
 
-use super::{Failed, Figure, GUARD, ran};
+use super::{Figure, SizeError, TIMEOUT, run_successfully};
 
 /// Deltas of the shorter of two answers, and of the longer.
 const DELTAS: (u32, u32) = (1000, 3000);
@@ -16,44 +16,49 @@ const DELTAS: (u32, u32) = (1000, 3000);
 const TURNS: (u32, u32) = (10, 100);
 
 /// Every figure of `program` with its limit: half again what it took when the limit was set, or what was promised.
-pub(super) fn of(program: &Path) -> Result<Vec<Figure>, Failed> {
+pub(super) fn measure(program: &Path) -> Result<Vec<Figure>, SizeError> {
     let figure = |what, measured, limit| Figure { what, measured, limit };
-    let each = |(few, many): (u32, u32), run: &dyn Fn(u32) -> Result<u64, Failed>| {
+    let per_unit = |(few, many): (u32, u32), run: &dyn Fn(u32) -> Result<u64, SizeError>| {
         let (fewer, more) = (run(few)?, run(many)?);
-        Ok::<_, Failed>((more.saturating_sub(fewer) / u64::from(many - few), more))
+        Ok::<_, SizeError>((more.saturating_sub(fewer) / u64::from(many - few), more))
     };
-    let (read, _) = each(TURNS, &|turns| conversation(program, turns_of(turns, read)))?;
-    let (command, session) = each(TURNS, &|turns| conversation(program, turns_of(turns, command)))?;
-    let (alone, _) = each(DELTAS, &|deltas| conversation(program, [alone(deltas)]))?;
-    let (together, _) = each(DELTAS, &|deltas| conversation(program, [together(deltas)]))?;
+    let (read, _) = per_unit(TURNS, &|turns| conversation(program, turns_with(turns, read)))?;
+    let (command, session) = per_unit(TURNS, &|turns| conversation(program, turns_with(turns, command)))?;
+    let (single, _) = per_unit(DELTAS, &|deltas| conversation(program, [delta_per_chunk(deltas)]))?;
+    let (joined, _) = per_unit(DELTAS, &|deltas| conversation(program, [deltas_in_one_chunk(deltas)]))?;
     Ok(vec![
         figure("`--version`, instructions", version(program)?, 2_000_000),
-        figure("a prompt and its answer, instructions", conversation(program, [super::answer()])?, 7_000_000),
+        figure(
+            "a prompt and its answer, instructions",
+            conversation(program, [super::shortest_answer()])?,
+            7_000_000,
+        ),
         figure("a turn that reads a file, instructions", read, 1_200_000),
         figure("a turn that runs a command, instructions", command, 1_800_000),
         figure("a session of 100 commands, instructions", session, 180_000_000),
-        figure("a delta that comes alone, instructions", alone, 18_000),
-        figure("a delta among others, instructions", together, 10_000),
+        figure("a delta that comes alone, instructions", single, 18_000),
+        figure("a delta among others, instructions", joined, 10_000),
     ])
 }
 
-fn version(program: &Path) -> Result<u64, Failed> {
+fn version(program: &Path) -> Result<u64, SizeError> {
     let workspace = Workspace::new();
-    counted("`--version`", Ibeam::new(program, &workspace).args(["--version"]), &workspace)
+    count_instructions("`--version`", Ibeam::new(program, &workspace).args(["--version"]), &workspace)
 }
 
 /// A whole run with these answers, on loopback.
-fn conversation(program: &Path, answers: impl IntoIterator<Item = Answer>) -> Result<u64, Failed> {
+fn conversation(program: &Path, answers: impl IntoIterator<Item = Answer>) -> Result<u64, SizeError> {
     let lines = "some lines\n".repeat(40);
     let workspace =
         (0..TURNS.1).fold(Workspace::new(), |workspace, turn| workspace.file(&name(turn), &lines));
     let server = ModelServer::start(answers);
-    let run = super::hello(program, &workspace, &server).args(["--force", "--output-format", "stream-json"]);
-    counted("a run", run, &workspace)
+    let run =
+        super::shortest_run(program, &workspace, &server).args(["--force", "--output-format", "stream-json"]);
+    count_instructions("a run", run, &workspace)
 }
 
-fn turns_of(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
-    (0..turns).map(call).chain([super::answer()]).collect()
+fn turns_with(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
+    (0..turns).map(call).chain([super::shortest_answer()]).collect()
 }
 
 fn read(turn: u32) -> Answer {
@@ -66,12 +71,12 @@ fn command(turn: u32) -> Answer {
 }
 
 /// So many deltas, a piece of the body each.
-fn alone(deltas: u32) -> Answer {
+fn delta_per_chunk(deltas: u32) -> Answer {
     (0..deltas).map(chunk).fold(Answer::new(), Answer::raw)
 }
 
 /// So many deltas as one piece of the body, as a reader finds them who was away for a while.
-fn together(deltas: u32) -> Answer {
+fn deltas_in_one_chunk(deltas: u32) -> Answer {
     Answer::new().raw((0..deltas).map(chunk).collect::<String>())
 }
 
@@ -87,17 +92,17 @@ fn name(turn: u32) -> String {
 }
 
 /// Instructions of a run that ends well. Each process leaves a file of its own, so that none is in a command's output.
-fn counted(what: &'static str, run: Ibeam, workspace: &Workspace) -> Result<u64, Failed> {
+fn count_instructions(what: &'static str, run: Ibeam, workspace: &Workspace) -> Result<u64, SizeError> {
     let logs = workspace.outside().join("valgrind");
     fs::create_dir(&logs)?;
     let option = format!("--log-file={}/%p", logs.display());
     let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"];
-    let ran = ran(what, run.through(valgrind.into_iter().chain([&*option])).guard(GUARD))?;
+    let output = run_successfully(what, run.through(valgrind.into_iter().chain([&*option])).guard(TIMEOUT))?;
     let mut sum = 0;
     for log in fs::read_dir(&logs)? {
         let log = fs::read_to_string(log?.path())?;
         let counts = log.lines().filter_map(|line| line.rsplit_once("Collected :"));
         sum += counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>();
     }
-    if sum == 0 { Err(Failed::Run { what, said: ran.to_string() }) } else { Ok(sum) }
+    if sum == 0 { Err(SizeError::Run { what, output: output.to_string() }) } else { Ok(sum) }
 }

@@ -18,7 +18,7 @@ pub(super) struct Call {
 
 /// As the proxy writes it.
 #[derive(Deserialize)]
-struct Written {
+struct CallRecord {
     name: String,
     args: Vec<String>,
     code: i64,
@@ -40,7 +40,7 @@ impl Call {
         names.sort();
         let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let call = |path: &std::path::PathBuf| {
-            let Written { name, args, code } = serde_json::from_str(&read(path)?)?;
+            let CallRecord { name, args, code } = serde_json::from_str(&read(path)?)?;
             let (stdout, stderr) =
                 (read(&path.with_extension("stdout"))?, read(&path.with_extension("stderr"))?);
             Ok(Self { name, args, code, stdout, stderr })
@@ -54,18 +54,18 @@ impl Call {
     }
 
     /// The command line, cut for the eye.
-    pub(super) fn line(&self) -> String {
-        let shown = |arg: &String| {
-            let mut shown: String = arg.chars().take(60).collect();
-            if shown.len() < arg.len() {
-                shown.push('…');
+    pub(super) fn display_line(&self) -> String {
+        let displayed = |arg: &String| {
+            let mut displayed: String = arg.chars().take(60).collect();
+            if displayed.len() < arg.len() {
+                displayed.push('…');
             }
-            match shown.contains(char::is_whitespace) {
-                true => format!("{shown:?}"),
-                false => shown,
+            match displayed.contains(char::is_whitespace) {
+                true => format!("{displayed:?}"),
+                false => displayed,
             }
         };
-        let words: Vec<String> = std::iter::once(&self.name).chain(&self.args).map(shown).collect();
+        let words: Vec<String> = std::iter::once(&self.name).chain(&self.args).map(displayed).collect();
         words.join(" ")
     }
 
@@ -107,7 +107,7 @@ impl Call {
                 }
                 "tool_call" => answer.calls += usize::from(event.subtype == "completed"),
                 "result" => {
-                    answer.whole = event.result.unwrap_or_default();
+                    answer.complete = event.result.unwrap_or_default();
                     answer.usage = event.usage;
                 }
                 _ => {}
@@ -161,7 +161,7 @@ pub(super) struct Usage {
 pub(super) struct Answer {
     pub(super) session_id: String,
     /// `result`.
-    pub(super) whole: String,
+    pub(super) complete: String,
     /// The texts between the calls; none for `json`.
     pub(super) parts: Vec<String>,
     /// The text of the last `assistant` event, whatever it is a part of.

@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use super::Failed;
+use super::ClientsError;
 
 /// A client.
 pub(super) struct Client {
     /// Its name in its registry, without a scope, and the name of its folder.
     pub(super) name: &'static str,
-    pub(super) made_for: MadeFor,
+    pub(super) runtime: Runtime,
     /// What its driver takes.
     modes: &'static [&'static str],
     /// The contract whose text it misreads, as docs/clients.md says. It is tried all the same, and must have the
     /// answer that is known to be wrong.
     pub(super) misreads: Option<u8>,
-    pub(super) tells: Tells,
+    pub(super) script: ModelScript,
     /// The mode that is tried with the embedded model.
     pub(super) embedded: Option<&'static str>,
 }
 
 /// What a client runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MadeFor {
+pub(super) enum Runtime {
     /// Python, of this version 3.N at least.
     Python(u8),
     Node,
@@ -29,7 +29,7 @@ pub(super) enum MadeFor {
 
 /// What the model is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tells {
+pub(super) enum ModelScript {
     /// Two calls with words before each, an answer, then an answer to each further prompt.
     Task,
     /// A JSON object with a citation.
@@ -38,62 +38,62 @@ pub(super) enum Tells {
 
 const CONTRACTS: [u8; 2] = [1, 2];
 
-pub(super) const KNOWN: [Client; 7] = [
+pub(super) const CLIENTS: [Client; 7] = [
     Client {
         name: "cursor-cli",
-        made_for: MadeFor::Python(8),
+        runtime: Runtime::Python(8),
         modes: &["json", "stream", "text"],
         misreads: None,
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: Some("json"),
     },
     Client {
         name: "harbor",
-        made_for: MadeFor::Python(12),
+        runtime: Runtime::Python(12),
         modes: &["run"],
         misreads: Some(1),
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: None,
     },
     Client {
         name: "agent-intern",
-        made_for: MadeFor::Python(12),
+        runtime: Runtime::Python(12),
         modes: &["text", "stream"],
         misreads: None,
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: None,
     },
     Client {
         name: "marshal-agents",
-        made_for: MadeFor::Python(11),
+        runtime: Runtime::Python(11),
         modes: &["read-only", "safe-edit"],
         misreads: None,
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: None,
     },
     Client {
         name: "mcp-portal",
-        made_for: MadeFor::Python(10),
+        runtime: Runtime::Python(10),
         modes: &["run"],
         misreads: None,
-        tells: Tells::Citation,
+        script: ModelScript::Citation,
         embedded: None,
     },
     Client {
         name: "ai-cli-runner",
-        made_for: MadeFor::Python(12),
+        runtime: Runtime::Python(12),
         modes: &["json", "text"],
         // It takes the last `assistant` event for the answer, and gives no format where it wants text.
         misreads: Some(1),
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: None,
     },
     Client {
         name: "cursor-agent-acp",
-        made_for: MadeFor::Node,
+        runtime: Runtime::Node,
         modes: &["run"],
         misreads: None,
-        tells: Tells::Task,
+        script: ModelScript::Task,
         embedded: None,
     },
 ];
@@ -101,9 +101,9 @@ pub(super) const KNOWN: [Client; 7] = [
 impl Client {
     /// The file of its folder that says what is installed, to the last part.
     pub(super) fn pins(&self) -> &'static str {
-        match self.made_for {
-            MadeFor::Python(_) => "requirements.txt",
-            MadeFor::Node => "package-lock.json",
+        match self.runtime {
+            Runtime::Python(_) => "requirements.txt",
+            Runtime::Node => "package-lock.json",
         }
     }
 
@@ -111,14 +111,14 @@ impl Client {
     ///
     /// # Errors
     /// `System`, and `Setup` when the pins do not have the client.
-    pub(super) fn version(&self, clients: &Path) -> Result<String, Failed> {
+    pub(super) fn version(&self, clients: &Path) -> Result<String, ClientsError> {
         let path = clients.join(self.name).join(self.pins());
-        let pins = std::fs::read_to_string(&path).map_err(Failed::system(path.display()))?;
-        let found = match self.made_for {
-            MadeFor::Python(_) => {
+        let pins = std::fs::read_to_string(&path).map_err(ClientsError::system(path.display()))?;
+        let found = match self.runtime {
+            Runtime::Python(_) => {
                 pins.lines().find_map(|line| line.strip_prefix(self.name)?.strip_prefix("=="))
             }
-            MadeFor::Node => {
+            Runtime::Node => {
                 // Its name in the registry has a scope before it.
                 let entry = pins.split("\n    \"node_modules/").find(|entry| {
                     entry.split_once('"').is_some_and(|(path, _)| path.rsplit('/').next() == Some(self.name))
@@ -126,11 +126,11 @@ impl Client {
                 entry.and_then(|entry| entry.split_once("\"version\": \"")?.1.split('"').next())
             }
         };
-        found.map(str::to_owned).ok_or_else(|| Failed::Setup(format!("`{}`", path.display())))
+        found.map(str::to_owned).ok_or_else(|| ClientsError::Setup(format!("`{}`", path.display())))
     }
 
     /// Each mode under each contract.
-    pub(super) fn runs(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
+    pub(super) fn modes_and_contracts(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
         let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
         let all = self.modes.iter().flat_map(|mode| CONTRACTS.map(|contract| (*mode, contract)));
         of_embedded.into_iter().chain(all.filter(move |_| !embedded))
@@ -146,12 +146,12 @@ mod tests {
     fn the_documentation_has_every_client() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let page = std::fs::read_to_string(root.join("docs/clients.md")).unwrap();
-        for client in KNOWN {
+        for client in CLIENTS {
             let version = client.version(&root.join("clients")).unwrap();
-            let said = page
+            let is_documented = page
                 .lines()
                 .any(|line| line.contains(client.name) && line.contains(&format!("| {version} |")));
-            assert!(said, "docs/clients.md does not have {} {version}", client.name);
+            assert!(is_documented, "docs/clients.md does not have {} {version}", client.name);
         }
     }
 }

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use ibeam_testkit::{Ibeam, ModelServer, Workspace};
 
-use super::{Failed, GUARD, ran};
+use super::{SizeError, TIMEOUT, run_successfully};
 use ibeam_testkit::build_program;
 
 /// What waits until it is wanted: the engine, commands' and pages' grammars, expressions, certificates, the codecs of
 /// texts and answers, the other version of HTTP, the words of other languages.
-const IDLE: [&str; 18] = [
+const UNUSED: [&str; 18] = [
     "aho_corasick",
     "brotli_decompressor",
     "candle_core",
@@ -34,25 +34,25 @@ const IDLE: [&str; 18] = [
 ];
 
 /// Every run begins it.
-const ALWAYS: &str = "ibeam_core";
+const USED: &str = "ibeam_core";
 
 /// Answers a prompt with one text and holds that nothing of those libraries ran.
-pub(super) fn hold(root: &Path) -> Result<(), Failed> {
+pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     let program = build_program(root, &[])?;
     let workspace = Workspace::new();
     let record = workspace.outside().join("callgrind");
-    let server = ModelServer::start([super::answer()]);
-    let run: Ibeam = super::hello(&program, &workspace, &server);
+    let server = ModelServer::start([super::shortest_answer()]);
+    let run: Ibeam = super::shortest_run(&program, &workspace, &server);
     let option = format!("--callgrind-out-file={}", record.display());
-    ran("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(GUARD))?;
+    run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(TIMEOUT))?;
     let record = fs::read_to_string(&record)?;
     let names = names(&record);
     // A record without names would hold anything.
-    if !names.iter().any(|name| is_of(name, ALWAYS)) {
-        return Err(Failed::Nameless);
+    if !names.iter().any(|name| is_function_of(name, USED)) {
+        return Err(SizeError::NoFunctionNames);
     }
-    let begun = begun(&names);
-    if begun.is_empty() { Ok(()) } else { Err(Failed::Begun(begun.join("; "))) }
+    let used = used_libraries(&names);
+    if used.is_empty() { Ok(()) } else { Err(SizeError::UnusedLibraries(used.join("; "))) }
 }
 
 /// The functions of the record; it tells a name where it first uses it.
@@ -66,35 +66,37 @@ fn names(record: &str) -> Vec<&str> {
 }
 
 /// The first function of each idle library.
-fn begun(names: &[&str]) -> Vec<String> {
-    let of = |library: &&str| names.iter().find(|name| is_of(name, library)).map(|name| (*name).to_owned());
-    IDLE.iter().filter_map(of).collect()
+fn used_libraries(names: &[&str]) -> Vec<String> {
+    let of = |library: &&str| {
+        names.iter().find(|name| is_function_of(name, library)).map(|name| (*name).to_owned())
+    };
+    UNUSED.iter().filter_map(of).collect()
 }
 
 /// Whether a function is of the library's own code; what is dropped or compared for others is not.
-fn is_of(name: &str, library: &str) -> bool {
+fn is_function_of(name: &str, library: &str) -> bool {
     let path = name.trim_start_matches('<');
     path.strip_prefix(library).is_some_and(|rest| rest.starts_with("::"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{begun, names};
+    use super::{names, used_libraries};
 
     #[track_caller]
-    fn check(record: &str, expect: &[&str]) {
-        assert_eq!(begun(&names(record)), expect, "{record}");
+    fn check_libraries(record: &str, expect: &[&str]) {
+        assert_eq!(used_libraries(&names(record)), expect, "{record}");
     }
 
     #[test]
     fn a_library_that_ran_is_told_by_its_first_function() {
-        check(
+        check_libraries(
             "fn=(12) <regex_automata::meta::Regex>::new\n+3 4\nfn=(12)\n",
             &["<regex_automata::meta::Regex>::new"],
         );
-        check("cfn=(7) tree_sitter::Parser::new\ncalls=1 0\n", &["tree_sitter::Parser::new"]);
-        check("fn=(1) h2::a\nfn=(2) h2::b\n", &["h2::a"]);
-        check(
+        check_libraries("cfn=(7) tree_sitter::Parser::new\ncalls=1 0\n", &["tree_sitter::Parser::new"]);
+        check_libraries("fn=(1) h2::a\nfn=(2) h2::b\n", &["h2::a"]);
+        check_libraries(
             "fn=(1) core::ptr::drop_in_place<regex_automata::meta::Regex>\ncfi=(3) h2::x\nfn=(4) h2o::a\n",
             &[],
         );

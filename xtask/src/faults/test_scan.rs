@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use super::Failed;
+use super::FaultsError;
 
 /// A test whose name begins with the id of a fault.
 #[derive(Debug, PartialEq)]
-pub(super) struct Test {
+pub(super) struct FaultTest {
     /// `F024`.
     pub(super) id: String,
     /// Where it is, as the compiler names it: `crate::module::f024_…`.
@@ -16,7 +16,7 @@ pub(super) struct Test {
 }
 
 /// Every such test of the workspace, by path.
-pub(super) fn tests(root: &Path) -> Result<Vec<Test>, Failed> {
+pub(super) fn find_tests(root: &Path) -> Result<Vec<FaultTest>, FaultsError> {
     let mut found = Vec::new();
     for top in ["crates", "xtask"] {
         visit(root, &root.join(top), &mut found)?;
@@ -25,25 +25,25 @@ pub(super) fn tests(root: &Path) -> Result<Vec<Test>, Failed> {
     Ok(found)
 }
 
-fn visit(root: &Path, directory: &Path, found: &mut Vec<Test>) -> Result<(), Failed> {
-    let fail = |error| Failed::File(directory.display().to_string(), error);
+fn visit(root: &Path, directory: &Path, found: &mut Vec<FaultTest>) -> Result<(), FaultsError> {
+    let fail = |error| FaultsError::File(directory.display().to_string(), error);
     for entry in std::fs::read_dir(directory).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
         if path.is_dir() {
             visit(root, &path, found)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&path)
-                .map_err(|error| Failed::File(path.display().to_string(), error))?;
+                .map_err(|error| FaultsError::File(path.display().to_string(), error))?;
             let relative = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            found.extend(in_source(&relative, &text));
+            found.extend(tests_in_source(&relative, &text));
         }
     }
     Ok(())
 }
 
 /// The tests of one file; `path` is relative to the root of the repository.
-pub(super) fn in_source(path: &str, text: &str) -> Vec<Test> {
-    let module = module(path);
+pub(super) fn tests_in_source(path: &str, text: &str) -> Vec<FaultTest> {
+    let module_path = module_path(path);
     let is_code = !path.contains("/tests/") && !path.ends_with("_test.rs");
     let mut found = Vec::new();
     let (mut is_test, mut is_ignored) = (false, false);
@@ -53,10 +53,10 @@ pub(super) fn in_source(path: &str, text: &str) -> Vec<Test> {
             is_test |= code.starts_with("#[test]") || code.starts_with("#[tokio::test");
             is_ignored |= code.starts_with("#[ignore");
         } else if !code.starts_with("//") && !code.is_empty() {
-            if let Some((id, name)) = name(code).filter(|_| is_test && !is_ignored) {
+            if let Some((id, name)) = fault_function(code).filter(|_| is_test && !is_ignored) {
                 // Beside code, what is indented stands in the module `tests` at the end of the file.
                 let inner = if is_code && line.len() > code.len() { "tests::" } else { "" };
-                found.push(Test { id, path: format!("{module}::{inner}{name}") });
+                found.push(FaultTest { id, path: format!("{module_path}::{inner}{name}") });
             }
             (is_test, is_ignored) = (false, false);
         }
@@ -65,7 +65,7 @@ pub(super) fn in_source(path: &str, text: &str) -> Vec<Test> {
 }
 
 /// The id and the name of a function called `fNNN_…`.
-fn name(code: &str) -> Option<(String, &str)> {
+fn fault_function(code: &str) -> Option<(String, &str)> {
     let code = code.strip_prefix("async ").unwrap_or(code);
     let name = code.strip_prefix("fn ")?.split(['(', '<']).next()?;
     let number = name.strip_prefix('f')?.get(..3)?;
@@ -74,7 +74,7 @@ fn name(code: &str) -> Option<(String, &str)> {
 }
 
 /// `crates/ibeam/tests/end_to_end/faults/tool.rs` is `ibeam::end_to_end::faults::tool`.
-fn module(path: &str) -> String {
+fn module_path(path: &str) -> String {
     let path = path.strip_prefix("crates/").unwrap_or(path).trim_end_matches(".rs");
     let mut parts: Vec<String> = Vec::new();
     for part in path.split('/') {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::Failed;
+use super::FaultsError;
 
 /// One fault a line.
 pub(super) const FAULTS: &str = "corpus/faults.jsonl";
@@ -48,26 +48,27 @@ pub(super) struct Note {
 
 /// Both files.
 #[derive(Debug)]
-pub(super) struct Corpus {
+pub(super) struct FaultList {
     pub(super) faults: Vec<Fault>,
     pub(super) notes: BTreeMap<String, Note>,
 }
 
-impl Corpus {
-    pub(super) fn read(root: &Path) -> Result<Self, Failed> {
+impl FaultList {
+    pub(super) fn read(root: &Path) -> Result<Self, FaultsError> {
         let text = |path: &str| {
-            std::fs::read_to_string(root.join(path)).map_err(|error| Failed::File(path.to_owned(), error))
+            std::fs::read_to_string(root.join(path))
+                .map_err(|error| FaultsError::File(path.to_owned(), error))
         };
         Self::parse(&text(FAULTS)?, &text(NOTES)?)
     }
 
-    pub(super) fn parse(faults: &str, notes: &str) -> Result<Self, Failed> {
+    pub(super) fn parse(faults: &str, notes: &str) -> Result<Self, FaultsError> {
         let faults = (1..).zip(faults.lines()).map(|(number, line)| {
             serde_json::from_str(line)
-                .map_err(|error| Failed::Malformed(format!("{FAULTS}:{number}"), error.to_string()))
+                .map_err(|error| FaultsError::Malformed(format!("{FAULTS}:{number}"), error.to_string()))
         });
-        let notes =
-            toml::from_str(notes).map_err(|error| Failed::Malformed(NOTES.to_owned(), error.to_string()))?;
+        let notes = toml::from_str(notes)
+            .map_err(|error| FaultsError::Malformed(NOTES.to_owned(), error.to_string()))?;
         Ok(Self { faults: faults.collect::<Result<_, _>>()?, notes })
     }
 }

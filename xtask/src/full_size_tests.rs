@@ -1,0 +1,102 @@
+//! Tests at full size, with the figures that they print: bounds of memory, floods of output, the kill sweep.
+//!
+//! `bounds` covers a session of 10,000 turns and an answer of 48 MiB (docs/reliability.md). `flood` sends ten gigabytes
+//! of output through an optimised build (docs/faults.md). `kill-sweep` kills runs at each step and sums up its counts.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The default size of a flood.
+const TEN_GIGABYTES: u64 = 10 << 30;
+
+/// The counts of a line of the kill sweep, in their order.
+const COUNTS: [&str; 6] =
+    ["points", "lost events", "repeated executions", "orphans", "mixed files", "resumable"];
+
+/// A failure of the tests.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FullSizeError {
+    /// An argument that is not a number of bytes.
+    #[error("`{0}` is not a number of bytes")]
+    Bytes(String),
+    /// Cargo could not be run.
+    #[error("cannot run cargo: {0}")]
+    Cargo(#[from] std::io::Error),
+    /// A test failed and has printed the reason.
+    #[error("the tests failed")]
+    Tests,
+}
+
+/// Runs the tests of the bounds with an optimised build and prints their figures.
+pub(crate) fn run_bounds(root: &Path) -> Result<(), FullSizeError> {
+    let sizes = [("IBEAM_BOUNDS_TURNS", "1000,3000,10000"), ("IBEAM_BOUNDS_ANSWER_MB", "1,4,16,48")];
+    run_optimised(root, "bounds::", &sizes)
+}
+
+/// Runs the tests of F070 to F072 with `bytes` and prints their figures.
+pub(crate) fn run_flood(root: &Path, bytes: Option<&str>) -> Result<(), FullSizeError> {
+    let bytes = match bytes {
+        Some(bytes) => bytes.parse().map_err(|_| FullSizeError::Bytes(bytes.to_owned()))?,
+        None => TEN_GIGABYTES,
+    };
+    run_optimised(root, "faults::tool::flood::", &[("IBEAM_FLOOD_BYTES", &bytes.to_string())])
+}
+
+/// Runs end-to-end tests one after the other, since they measure time.
+fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Result<(), FullSizeError> {
+    let status = Command::new("cargo")
+        .args(["test", "--release", "--locked", "-p", "ibeam", "--test", "end_to_end", filter])
+        .args(["--", "--nocapture", "--test-threads=1"])
+        .envs(environment.iter().copied())
+        .current_dir(root)
+        .status()?;
+    if status.success() { Ok(()) } else { Err(FullSizeError::Tests) }
+}
+
+/// Runs the kill sweep and prints the sums of its counts. Another `seed` gives other instants.
+pub(crate) fn run_kill_sweep(root: &Path, seed: Option<&str>) -> Result<(), FullSizeError> {
+    let mut command = Command::new("cargo");
+    command.args(["nextest", "run", "-p", "ibeam", "--test", "end_to_end", "--locked"]);
+    command.args(["-E", "test(/^crash::/)", "--success-output", "immediate", "--no-fail-fast"]);
+    command.env("IBEAM_KILL_SWEEP", "whole");
+    if let Some(seed) = seed {
+        command.env("IBEAM_KILL_SEED", seed);
+    }
+    let mut tests = command.current_dir(root).stderr(Stdio::piped()).spawn()?;
+    let mut sums = [0; COUNTS.len()];
+    if let Some(output) = tests.stderr.take() {
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            eprintln!("{line}");
+            for (sum, count) in sums.iter_mut().zip(sweep_counts(&line)) {
+                *sum += count;
+            }
+        }
+    }
+    let counts: Vec<String> = sums.iter().zip(COUNTS).map(|(sum, name)| format!("{sum} {name}")).collect();
+    println!("kill sweep, all: {}", counts.join(", "));
+    if tests.wait()?.success() { Ok(()) } else { Err(FullSizeError::Tests) }
+}
+
+/// Returns the counts of a line of the kill sweep, or none for another line.
+fn sweep_counts(line: &str) -> Vec<u64> {
+    let counts = line.split_once("kill sweep: ").and_then(|(_, rest)| rest.rsplit_once(": "));
+    let parts = counts.map(|(_, counts)| counts.split(", ")).into_iter().flatten();
+    let numbers = parts.zip(COUNTS).map(|(part, name)| part.strip_suffix(name)?.trim().parse().ok());
+    numbers.collect::<Option<Vec<u64>>>().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sweep_counts;
+
+    #[test]
+    fn only_lines_of_the_sweep_count() {
+        let line = "    kill sweep: text, killed: 45 points, 1 lost events, 2 repeated executions, 3 orphans, \
+                    4 mixed files, 44 resumable";
+        assert_eq!(sweep_counts(line), [45, 1, 2, 3, 4, 44]);
+        assert!(sweep_counts("PASS kill_sweep: 45 points").is_empty());
+        assert!(sweep_counts("kill sweep: text: forty points").is_empty());
+    }
+}
