@@ -1,6 +1,6 @@
-# Every word people read, in English: the fallback and the measure of the other files.
+# The English texts for people: the fallback for the other files, and their reference.
 # Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `detail` holds the words of another program and may be empty; it stands last.
+# `detail` is the text of another program. It may be empty, and it comes last.
 
 ## Lines of `--output-format text`
 action-read = Read file
@@ -53,7 +53,7 @@ reason-format-without-print = `--output-format` is valid only when printing
 reason-not-text = { $what } is not UTF-8 text without NUL characters
     .hint = convert it to UTF-8 first, for instance with `iconv`
 reason-unsupported = this version does not support { $what }
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` lists what it supports
 
 ## Failures: keys, models, requests
 reason-no-key = no API key for `{ $provider }`
@@ -119,21 +119,21 @@ reason-loop-guard = { $count ->
         [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
     }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
+    .hint = rephrase the task, or choose another model with `--model`
+reason-empty-answer = the model returned neither text nor a tool call, even when asked again
+    .hint = rephrase the task, or choose another model with `--model`
 reason-output-limit = the output limit cut the model's answer again and again
     .hint = ask for smaller steps, or choose another model with `--model`
 reason-answer-paused = the service paused the answer { $count } times in a row and never completed it
-    .hint = put the task differently, or choose another model with `--model`
+    .hint = rephrase the task, or choose another model with `--model`
 reason-invalid-arguments = the arguments of the calls of `{ $tool }` were not valid JSON in { $count } answers in a row
     .hint = ask for smaller steps, or choose another model with `--model`
 reason-refused-with-message = the model declined to answer: { $message }
-    .hint = put the task differently, or choose another model with `--model`
+    .hint = rephrase the task, or choose another model with `--model`
 reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
+    .hint = rephrase the task, or choose another model with `--model`
 reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $detail }
-    .hint = put the prompt differently; the files that name hooks are listed in docs/hooks.md
+    .hint = rephrase the prompt; docs/hooks.md lists the files that configure hooks
 reason-timed-out = the run took longer than { $seconds } s
     .hint = raise `--timeout`, or continue with `--continue`
 reason-denied = { $count ->
@@ -151,12 +151,12 @@ reason-background-stopped = { $count ->
        *[other] { $count } commands were still running in the background at the end and were stopped
     }
     .hint = leave `--fail-on background` out, or let them end first with `--background wait`
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+reason-no-text = the run produced no text, only tool calls
+    .hint = leave `--fail-on empty` out to accept that as a success
 
 ## Failures: sessions, files, system
 reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $detail }
-    .hint = `ibeam sessions check { $session } --repair` keeps what is whole and moves the rest aside
+    .hint = `ibeam sessions check { $session } --repair` keeps the intact part and moves the rest aside
     .hint-others = `ibeam ls` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
@@ -167,14 +167,14 @@ cli-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $det
 reason-retold = { $detail }
     .hint = the last line of the stream has its class and its exit code
 reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
+    .hint = leave `--continue` out to start one; `ibeam ls` lists the sessions
     .hint-all = `ibeam ls --all` lists the sessions of all directories
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
     .hint = resume it there, or name the workspace with `--workspace`
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or go on in a new session with the same history: `--fork`
+    .hint = wait for it to end, or continue in a new session with the same history: `--fork`
 reason-session-leased = the session `{ $session }` is held by `{ $holder }`, whose lease is the file `{ $path }`
-    .hint = if that process no longer runs, remove the file; or resume in a new session with the same history: `--fork`
+    .hint = if that process no longer runs, remove the file; or continue in a new session with the same history: `--fork`
 reason-session-removed = the session of this run was removed while it worked: `{ $path }` does not exist any more
     .hint = what the run changed in the workspace stays; `--ephemeral` runs without a session
 reason-input-too-large = the prompt on { $what } is longer than { $megabytes } MiB
@@ -205,14 +205,14 @@ reason-bad-config = the configuration in `{ $place }` is wrong: { $detail }
 reason-unreadable-config = cannot read the configuration `{ $path }`: { $detail }
     .hint = check who may read it; `ibeam config path` lists the files of the configuration
 reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $detail }
-    .hint = `ibeam mcp list` shows which file names it; with `required = false`, runs continue without it
+    .hint = `ibeam mcp list` shows which file configures it; with `required = false`, runs continue without it
 reason-signalled = stopped by `{ $signal }`
     .hint-resume = the session is kept; continue with `--continue`
 reason-internal = internal error: { $detail }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-retry-after = { $message }; try again in { $time }
 failure-near-name = did you mean `{ $near }`?
-failure-request-id = the provider knows the failed request as `{ $id }`
+failure-request-id = the provider's ID of the failed request is `{ $id }`
 
 ## Table of failures
 code-usage = flags, an empty prompt, or a format without print mode
@@ -246,9 +246,9 @@ code-signal = a signal asked it to stop
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
-unused-key = `{ $variable }` is set, but this version cannot use a key of { $service } directly: reach its models through OpenRouter (`ibeam login openrouter`), or, where it speaks Chat Completions, set `base_url` and `key_variable` in `[providers.NAME]`
+unused-key = `{ $variable }` is set, but this version cannot use a key of { $service } directly: reach its models through OpenRouter (`ibeam login openrouter`), or, if it has a Chat Completions API, set `base_url` and `key_variable` in `[providers.NAME]`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
-notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
+notice-arguments-ignored = these arguments of `{ $dialect }` have no equivalent in ibeam and were ignored: { $arguments }
 notice-session-gaps = { $count ->
         [one] the journal of this session lacks, repeats or moves events in { $count } place: the conversation may be incomplete; `ibeam sessions check` reports on it
        *[other] the journal of this session lacks, repeats or moves events in { $count } places: the conversation may be incomplete; `ibeam sessions check` reports on it
@@ -275,14 +275,14 @@ notice-calls-near = { $percent } % of the tool calls of this run are used; the m
 notice-time-near = { $percent } % of the time of this run is used; the model was asked to finish
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
-notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: no project may set it so; the user's configuration can
+notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: a project may not set this value; the user's configuration may
 notice-mcp-server-failed = the MCP server `{ $server }` did not start: { $detail }
 notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
 notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
 notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run continued without it: { $detail }
 notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
-notice-trust-changed = `{ $path }` has changed since this workspace was trusted: what its files would widen or run does not count until it is trusted again (`ibeam trust show`, `--trust`)
+notice-trust-changed = `{ $path }` has changed since this workspace was trusted: its files cannot widen or run anything until it is trusted again (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = what was trusted or approved counts for this run only, because `{ $path }` could not be written: { $detail }
 notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted: { $detail }
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
@@ -324,7 +324,7 @@ session-whole = session `{ $session }`: whole
 session-incomplete = session `{ $session }`: incomplete
 session-damaged = session `{ $session }`: damaged
 session-repaired = session `{ $session }`: repaired
-session-gone = session `{ $session }`: nothing of it could be kept
+session-gone = session `{ $session }`: nothing could be kept
 session-events = events: { $count }
 session-files = files: { $count } ({ $bytes } bytes)
 session-payloads = large payloads: { $count } ({ $bytes } bytes)
@@ -343,7 +343,7 @@ replay-gaps = events missing, repeated or moved: { $count } places (records that
 
 ## `html`
 page-prompt = Prompt
-page-withheld = Prompt, kept from the model
+page-withheld = Prompt, not sent to the model
 page-answer = Answer
 page-arguments = Arguments
 page-result = Result

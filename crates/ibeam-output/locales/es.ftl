@@ -1,4 +1,4 @@
-# Español. Medida: en.ftl.
+# Español. Referencia: en.ftl.
 
 ## Lines of `--output-format text`
 action-read = Leyó un archivo
@@ -131,7 +131,7 @@ reason-refused-with-message = el modelo se negó a responder: { $message }
 reason-refused = el modelo se negó a responder
     .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
 reason-prompt-refused = el hook `{ $hook }` rechazó el mensaje: { $detail }
-    .hint = plantea el mensaje de otra manera; docs/hooks.md indica los archivos que nombran hooks
+    .hint = plantea el mensaje de otra manera; docs/hooks.md indica los archivos que configuran hooks
 reason-timed-out = la ejecución duró más de { $seconds } s
     .hint = aumenta `--timeout`, o sigue con `--continue`
 reason-denied = { $count ->
@@ -171,7 +171,7 @@ reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de tra
     .hint = continúala allí, o con `--workspace`
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
     .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
-reason-session-leased = la sesión `{ $session }` está en manos de `{ $holder }`, cuya reserva es el archivo `{ $path }`
+reason-session-leased = la sesión `{ $session }` está en uso por `{ $holder }`, cuya reserva es el archivo `{ $path }`
     .hint = si ese proceso ya no se ejecuta, elimina el archivo; o continúa en una sesión nueva con el mismo historial: `--fork`
 reason-session-removed = la sesión de esta ejecución fue eliminada mientras trabajaba: `{ $path }` ya no existe
     .hint = lo que la ejecución cambió en el espacio de trabajo se conserva; `--ephemeral` ejecuta sin sesión
@@ -210,7 +210,7 @@ reason-internal = error interno: { $detail }
     .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
 failure-retry-after = { $message }; se puede volver a intentar dentro de { $time }
 failure-near-name = ¿querías decir `{ $near }`?
-failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
+failure-request-id = el ID de la petición fallida en el proveedor es `{ $id }`
 
 ## Tabla de fallos
 code-usage = opciones, una petición vacía o un formato sin modo de impresión
@@ -244,9 +244,9 @@ code-signal = una señal pidió detenerlo
 ## Warnings
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
-unused-key = `{ $variable }` está definida, pero esta versión no puede usar directamente una clave de { $service }: usa sus modelos a través de OpenRouter (`ibeam login openrouter`) o, si habla Chat Completions, define `base_url` y `key_variable` en `[providers.NAME]`
+unused-key = `{ $variable }` está definida, pero esta versión no puede usar directamente una clave de { $service }: usa sus modelos a través de OpenRouter (`ibeam login openrouter`) o, si tiene una API de Chat Completions, define `base_url` y `key_variable` en `[providers.NAME]`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
-notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
+notice-arguments-ignored = estos argumentos de `{ $dialect }` no tienen equivalente en ibeam y se ignoraron: { $arguments }
 notice-session-gaps = { $count ->
         [one] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugar: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
        *[other] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugares: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
@@ -273,14 +273,14 @@ notice-calls-near = se ha usado el { $percent } % de las llamadas a herramientas
 notice-time-near = se ha usado el { $percent } % del tiempo de esta ejecución; se pidió al modelo que termine
 notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
 notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
-notice-forbidden-config-key = `{ $key }` en `{ $path }` se ignoró: ningún proyecto puede fijarlo así; la configuración del usuario sí
+notice-forbidden-config-key = `{ $key }` en `{ $path }` se ignoró: un proyecto no puede fijar este valor; la configuración del usuario sí
 notice-mcp-server-failed = falta el servidor MCP `{ $server }`: { $detail }
 notice-mcp-server-untrusted = el servidor MCP `{ $server }` de `{ $path }` no se inició: solo un espacio de trabajo de confianza puede iniciar programas (`--approve-mcps` o `--trust`)
 notice-mcp-server-unsupported = al servidor MCP `{ $server }` se llega por HTTP, que esta versión no admite; sí admite servidores con `command`
 notice-hook-failed = el hook `{ $hook }` ({ $event }) falló y la ejecución siguió sin él: { $detail }
 notice-hooks-untrusted = los hooks de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
 notice-hooks-not-run = `{ $path }` tiene hooks que esta versión no ejecuta: { $what }
-notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espacio de trabajo: lo que sus archivos ampliarían o ejecutarían no cuenta hasta que se vuelva a confiar en él (`ibeam trust show`, `--trust`)
+notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espacio de trabajo: sus archivos no pueden ampliar ni ejecutar nada hasta que se vuelva a confiar en él (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = lo que se dio por fiable o se aprobó solo cuenta en esta ejecución, porque no se pudo escribir `{ $path }`: { $detail }
 notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de trabajo, porque no está como debería: { $detail }
 notice-rules-lost = `{ $path }` está vacío o falta, pero en la última ejecución contenía reglas de permisos; ahora no se aplican

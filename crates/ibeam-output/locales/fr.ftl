@@ -1,4 +1,4 @@
-# Français. Mesure : en.ftl.
+# Français. Référence : en.ftl.
 
 ## Lines of `--output-format text`
 action-read = Fichier lu
@@ -131,7 +131,7 @@ reason-refused-with-message = le modèle a refusé de répondre : { $message }
 reason-refused = le modèle a refusé de répondre
     .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
 reason-prompt-refused = le hook `{ $hook }` a refusé le message : { $detail }
-    .hint = formulez le message autrement ; docs/hooks.md indique les fichiers qui nomment des hooks
+    .hint = formulez le message autrement ; docs/hooks.md indique les fichiers qui configurent des hooks
 reason-timed-out = l'exécution a duré plus de { $seconds } s
     .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
 reason-denied = { $count ->
@@ -210,7 +210,7 @@ reason-internal = erreur interne : { $detail }
     .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
 failure-retry-after = { $message } ; nouvel essai possible dans { $time }
 failure-near-name = vouliez-vous dire `{ $near }` ?
-failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
+failure-request-id = l'identifiant de la requête échouée chez le fournisseur est `{ $id }`
 
 ## Table des échecs
 code-usage = options, demande vide, ou format sans mode impression
@@ -244,9 +244,9 @@ code-signal = un signal a demandé l’arrêt
 ## Warnings
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message } ; { $detail }
-unused-key = `{ $variable }` est définie, mais cette version ne peut pas utiliser directement une clé de { $service } : passez par OpenRouter pour ses modèles (`ibeam login openrouter`) ou, s'il parle Chat Completions, définissez `base_url` et `key_variable` dans `[providers.NAME]`
+unused-key = `{ $variable }` est définie, mais cette version ne peut pas utiliser directement une clé de { $service } : passez par OpenRouter pour ses modèles (`ibeam login openrouter`) ou, s'il a une API Chat Completions, définissez `base_url` et `key_variable` dans `[providers.NAME]`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
-notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
+notice-arguments-ignored = ces arguments de `{ $dialect }` n'ont pas d'équivalent dans ibeam et ont été ignorés : { $arguments }
 notice-session-gaps = { $count ->
         [one] des événements manquent, se répètent ou sont déplacés à { $count } endroit du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
        *[other] des événements manquent, se répètent ou sont déplacés à { $count } endroits du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
@@ -273,14 +273,14 @@ notice-calls-near = { $percent } % des appels d’outils de cette exécution son
 notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
 notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
-notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : aucun projet ne peut le fixer ainsi ; la configuration de l'utilisateur le peut
+notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : un projet ne peut pas fixer cette valeur ; la configuration de l'utilisateur le peut
 notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $detail }
 notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
 notice-hook-failed = le hook `{ $hook }` ({ $event }) a échoué et l'exécution a continué sans lui : { $detail }
 notice-hooks-untrusted = les hooks de `{ $path }` n'ont pas été exécutés : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
 notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécute pas : { $what }
-notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ce que ses fichiers élargiraient ou exécuteraient ne compte pas tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
+notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ses fichiers ne peuvent rien élargir ni exécuter tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = ce qui a été approuvé ne compte que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $detail }
 notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $detail }
 notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus

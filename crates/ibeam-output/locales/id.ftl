@@ -1,4 +1,4 @@
-# Bahasa Indonesia. Ukuran: en.ftl.
+# Bahasa Indonesia. Rujukan: en.ftl.
 
 ## Lines of `--output-format text`
 action-read = Membaca file
@@ -122,7 +122,7 @@ reason-refused-with-message = model menolak menjawab: { $message }
 reason-refused = model menolak menjawab
     .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
 reason-prompt-refused = hook `{ $hook }` menolak prompt: { $detail }
-    .hint = rumuskan prompt secara lain; docs/hooks.md mencantumkan berkas yang menyebut hook
+    .hint = rumuskan prompt secara lain; docs/hooks.md mencantumkan berkas yang mengatur hook
 reason-timed-out = proses berlangsung lebih dari { $seconds } dtk
     .hint = naikkan `--timeout`, atau lanjutkan dengan `--continue`
 reason-denied = { $count } panggilan alat ditolak
@@ -192,7 +192,7 @@ reason-internal = kesalahan internal: { $detail }
     .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
 failure-retry-after = { $message }; dapat dicoba lagi dalam { $time }
 failure-near-name = mungkin maksud Anda `{ $near }`?
-failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
+failure-request-id = ID permintaan yang gagal itu di penyedia adalah `{ $id }`
 
 ## Tabel kegagalan
 code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
@@ -226,9 +226,9 @@ code-signal = sinyal meminta berhenti
 ## Warnings
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
-unused-key = `{ $variable }` sudah diatur, tetapi versi ini belum dapat memakai kunci { $service } secara langsung: pakai modelnya lewat OpenRouter (`ibeam login openrouter`), atau, jika layanan itu memakai Chat Completions, atur `base_url` dan `key_variable` di `[providers.NAME]`
+unused-key = `{ $variable }` sudah diatur, tetapi versi ini belum dapat memakai kunci { $service } secara langsung: pakai modelnya lewat OpenRouter (`ibeam login openrouter`), atau, jika layanan itu memiliki API Chat Completions, atur `base_url` dan `key_variable` di `[providers.NAME]`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
-notice-arguments-ignored = yang akan dilakukan `{ $dialect }` dengan ini tidak ada padanannya di sini dan dilewati: { $arguments }
+notice-arguments-ignored = argumen `{ $dialect }` ini tidak ada padanannya di ibeam dan diabaikan: { $arguments }
 notice-session-gaps = di { $count } tempat, jurnal sesi ini kehilangan, mengulang atau memindahkan peristiwa: percakapan mungkin tidak lengkap; `ibeam sessions check` melaporkannya
 notice-session-lease-file = sistem berkas sesi ini tidak dapat mengunci berkas; `{ $path }` melindungi sesi dari penulis kedua selama proses ini berjalan
 notice-session-unsynced = run tidak lagi menunggu disk; sesi yang dilanjutkan mungkin kehilangan catatan terakhirnya
@@ -246,14 +246,14 @@ notice-calls-near = { $percent } % panggilan alat dari proses ini telah terpakai
 notice-time-near = { $percent } % waktu proses ini telah terpakai; model diminta menyelesaikan
 notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
 notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya (`--trust`)
-notice-forbidden-config-key = `{ $key }` di `{ $path }` diabaikan: tidak ada proyek yang boleh menetapkannya begitu; konfigurasi pengguna boleh
+notice-forbidden-config-key = `{ $key }` di `{ $path }` diabaikan: proyek tidak boleh menetapkan nilai ini; konfigurasi pengguna boleh
 notice-mcp-server-failed = server MCP `{ $server }` tidak ada: { $detail }
 notice-mcp-server-untrusted = server MCP `{ $server }` dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--approve-mcps` atau `--trust`)
 notice-mcp-server-unsupported = server MCP `{ $server }` dicapai lewat HTTP, yang tidak didukung versi ini; server dengan `command` didukung
 notice-hook-failed = hook `{ $hook }` ({ $event }) gagal dan proses dilanjutkan tanpanya: { $detail }
 notice-hooks-untrusted = hook dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--trust`)
 notice-hooks-not-run = `{ $path }` memuat hook yang tidak dijalankan versi ini: { $what }
-notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya: yang akan diperluas atau dijalankan oleh berkasnya tidak berlaku sampai dipercaya lagi (`ibeam trust show`, `--trust`)
+notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya: berkasnya tidak dapat memperluas atau menjalankan apa pun sampai dipercaya lagi (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = yang dipercaya atau disetujui hanya berlaku untuk kali ini, karena `{ $path }` tidak dapat ditulis: { $detail }
 notice-trust-unreadable = `{ $path }` tidak memercayai ruang kerja mana pun, karena isinya tidak semestinya: { $detail }
 notice-rules-lost = `{ $path }` kosong atau tidak ada, padahal pada eksekusi terakhir berisi aturan izin; aturan itu sekarang tidak berlaku

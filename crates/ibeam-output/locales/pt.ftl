@@ -1,4 +1,4 @@
-# Português. Medida: en.ftl.
+# Português. Referência: en.ftl.
 
 ## Lines of `--output-format text`
 action-read = Leu o arquivo
@@ -131,7 +131,7 @@ reason-refused-with-message = o modelo se recusou a responder: { $message }
 reason-refused = o modelo se recusou a responder
     .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
 reason-prompt-refused = o hook `{ $hook }` recusou a mensagem: { $detail }
-    .hint = formule a mensagem de outro modo; docs/hooks.md indica os ficheiros que nomeiam hooks
+    .hint = formule a mensagem de outro modo; docs/hooks.md indica os arquivos que configuram hooks
 reason-timed-out = a execução durou mais de { $seconds } s
     .hint = aumente `--timeout`, ou continue com `--continue`
 reason-denied = { $count ->
@@ -176,7 +176,7 @@ reason-session-leased = a sessão `{ $session }` está em uso por `{ $holder }`,
 reason-session-removed = a sessão desta execução foi removida enquanto ela trabalhava: `{ $path }` não existe mais
     .hint = o que a execução mudou no espaço de trabalho permanece; `--ephemeral` executa sem sessão
 reason-input-too-large = o prompt em { $what } ultrapassa { $megabytes } MiB
-    .hint = indique no prompt o nome de um ficheiro a ler
+    .hint = indique no prompt o nome de um arquivo a ler
 reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
     .hint = passe o prompt como argumento e feche stdin com `</dev/null`
 reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
@@ -197,7 +197,7 @@ reason-no-sandbox = a sandbox para os comandos não está disponível: { $detail
     .hint = `--sandbox disabled` dispensa-a; um comando então só é executado se uma regra o permitir (`--allow`, `--force`)
     .hint-doctor = `ibeam doctor --sandbox` diz o que este sistema recusa
 reason-untrusted = `{ $what }` está em { $path }, e este espaço de trabalho não é de confiança
-    .hint = veja o ficheiro e depois use `--trust`
+    .hint = veja o arquivo e depois use `--trust`
 reason-bad-config = a configuração em `{ $place }` está errada: { $detail }
     .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
 reason-unreadable-config = não foi possível ler a configuração `{ $path }`: { $detail }
@@ -210,7 +210,7 @@ reason-internal = erro interno: { $detail }
     .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
 failure-retry-after = { $message }; é possível tentar de novo daqui a { $time }
 failure-near-name = você quis dizer `{ $near }`?
-failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
+failure-request-id = o ID da requisição que falhou no provedor é `{ $id }`
 
 ## Tabela de falhas
 code-usage = opções, pedido vazio, ou formato sem modo de impressão
@@ -232,10 +232,10 @@ code-sandbox = foi pedida uma sandbox e não está disponível
 code-untrusted = o que foi pedido precisa de um espaço de trabalho de confiança
 code-too-large = o prompt em stdin é demasiado longo ou não termina
 code-data = a sessão está danificada
-code-noinput = sessão ou ficheiro desconhecido, o espaço de trabalho desapareceu, ou stdin não terminou
+code-noinput = sessão ou arquivo desconhecido, o espaço de trabalho desapareceu, ou stdin não terminou
 code-internal = um erro do ibeam
-code-os = o sistema recusou um processo, thread ou ficheiro
-code-cantcreat = não é possível criar um diretório ou ficheiro
+code-os = o sistema recusou um processo, thread ou arquivo
+code-cantcreat = não é possível criar um diretório ou arquivo
 code-io = o disco está cheio, ou o leitor de stdout foi-se embora
 code-busy = outro processo tem a sessão
 code-config = a configuração está errada
@@ -244,9 +244,9 @@ code-signal = um sinal pediu para parar
 ## Warnings
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
-unused-key = `{ $variable }` está definida, mas esta versão não consegue usar diretamente uma chave de { $service }: use os modelos pelo OpenRouter (`ibeam login openrouter`) ou, se ele fala Chat Completions, defina `base_url` e `key_variable` em `[providers.NAME]`
+unused-key = `{ $variable }` está definida, mas esta versão não consegue usar diretamente uma chave de { $service }: use os modelos pelo OpenRouter (`ibeam login openrouter`) ou, se ele tem uma API de Chat Completions, defina `base_url` e `key_variable` em `[providers.NAME]`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
-notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
+notice-arguments-ignored = estes argumentos de `{ $dialect }` não têm equivalente no ibeam e foram ignorados: { $arguments }
 notice-session-gaps = { $count ->
         [one] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugar: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
        *[other] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugares: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
@@ -273,14 +273,14 @@ notice-calls-near = { $percent } % das chamadas de ferramentas desta execução 
 notice-time-near = { $percent } % do tempo desta execução foi usado; foi pedido ao modelo que termine
 notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
 notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
-notice-forbidden-config-key = `{ $key }` em `{ $path }` foi ignorado: nenhum projeto pode defini-lo assim; a configuração do usuário pode
+notice-forbidden-config-key = `{ $key }` em `{ $path }` foi ignorado: um projeto não pode definir este valor; a configuração do usuário pode
 notice-mcp-server-failed = falta o servidor MCP `{ $server }`: { $detail }
 notice-mcp-server-untrusted = o servidor MCP `{ $server }` de `{ $path }` não foi iniciado: só um espaço de trabalho confiável pode iniciar programas (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = o servidor MCP `{ $server }` é alcançado por HTTP, o que esta versão não permite; servidores com `command` são permitidos
 notice-hook-failed = o hook `{ $hook }` ({ $event }) falhou e a execução continuou sem ele: { $detail }
 notice-hooks-untrusted = os hooks de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
 notice-hooks-not-run = `{ $path }` tem hooks que esta versão não executa: { $what }
-notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de trabalho: o que os seus ficheiros alargariam ou executariam não conta até se voltar a confiar nele (`ibeam trust show`, `--trust`)
+notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de trabalho: os seus arquivos não podem ampliar nem executar nada até se voltar a confiar nele (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = o que se deu por fiável ou se aprovou só conta nesta execução, porque não foi possível escrever `{ $path }`: { $detail }
 notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de trabalho, porque não está como devia: { $detail }
 notice-rules-lost = `{ $path }` está vazio ou em falta, mas na última execução continha regras de permissão; agora elas não se aplicam

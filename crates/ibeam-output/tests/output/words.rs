@@ -146,7 +146,7 @@ fn the_providers_id_of_the_request_is_one_more_hint() {
         ..Failure::from(Reason::BadRequest { provider: "openai".into(), detail: "no".into() })
     };
     let hints = Catalogue::new(Locale::En).failure(&failure).hints;
-    assert_eq!(hints.last().unwrap(), "the provider knows the failed request as `req_7`");
+    assert_eq!(hints.last().unwrap(), "the provider's ID of the failed request is `req_7`");
 }
 
 #[test]
