@@ -20,11 +20,11 @@ pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The reply of a site to a request.
 pub(crate) enum Reply {
-    /// These bytes, then the end.
+    /// Sends these bytes, then the end.
     Bytes(Vec<u8>),
-    /// These bytes, then no more data.
+    /// Sends these bytes, then no more data.
     Silence(Vec<u8>),
-    /// These bytes, then an endless stream of data.
+    /// Sends these bytes, then an endless stream of data.
     Endless(Vec<u8>),
 }
 
