@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{SessionOptions, Session};
+use ibeam_session::{Session, SessionOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

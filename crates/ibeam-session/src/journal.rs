@@ -67,13 +67,13 @@ impl Session {
         let mut changed = private_files::create_directory(&directory).map_err(create_error(&directory))?;
         check_owner(sessions, &directory)?;
         let lease = lease::acquire(&directory, options)?;
-        let at = layout::segment_path(&directory, 1);
+        let first = layout::segment_path(&directory, 1);
         if !layout::list_segments(&directory).map_err(create_error(&directory))?.is_empty() {
-            return Err(create_error(&at.path)(ErrorKind::AlreadyExists.into()));
+            return Err(create_error(&first.path)(ErrorKind::AlreadyExists.into()));
         }
         let segment =
             Segment::create(&directory, &header, options.reserve_bytes, |file| fill(&directory, file))
-                .map_err(create_error(&at.path))?;
+                .map_err(create_error(&first.path))?;
         changed.insert(0, directory.clone());
         let mut session = Self::from_parts(directory, header, options, segment, lease);
         session.sync_after.extend(changed.into_iter().map(SyncStep::DirectoryEntries));

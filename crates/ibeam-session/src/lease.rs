@@ -180,8 +180,8 @@ mod tests {
     fn another_failure_of_the_lock_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         let lock = |_: &File| Err(TryLockError::Error(Errno::IO.into()));
-        let taken = acquire_with(home.path(), &SessionOptions::default(), lock);
-        assert!(matches!(taken, Err(SessionError::Io { .. })), "{taken:?}");
+        let acquired = acquire_with(home.path(), &SessionOptions::default(), lock);
+        assert!(matches!(acquired, Err(SessionError::Io { .. })), "{acquired:?}");
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Returns the segment in `file`, which is open for appending and ends at `end` after a complete record.
-    pub(crate) fn new(file: File, at: SegmentPath, end: u64, reserve_bytes: u64) -> Self {
-        let SegmentPath { number, path } = at;
+    pub(crate) fn new(file: File, location: SegmentPath, end: u64, reserve_bytes: u64) -> Self {
+        let SegmentPath { number, path } = location;
         let file = Arc::new(file);
         Self {
             file,
@@ -67,17 +67,20 @@ impl Segment {
         let mut file = private_files::create_empty(&unfinished)?;
         let mut line = Vec::new();
         frame(RecordKind::Header, &serde_json::to_vec(header)?, &mut line);
-        let at = layout::segment_path(directory, header.segment);
+        let location = layout::segment_path(directory, header.segment);
         let placed = file.write_all(&line).and_then(|()| fill(&mut file)).and_then(|()| {
             file.sync_data()?;
-            fs::rename(&unfinished, &at.path)
+            fs::rename(&unfinished, &location.path)
         });
         if let Err(error) = placed {
             drop(fs::remove_file(&unfinished));
             return Err(error);
         }
         let end = file.metadata()?.len();
-        Ok(Self { has_only_header: end == line.len() as u64, ..Self::new(file, at, end, reserve_bytes) })
+        Ok(Self {
+            has_only_header: end == line.len() as u64,
+            ..Self::new(file, location, end, reserve_bytes)
+        })
     }
 
     /// Whether nothing was appended since the segment was created.
@@ -203,24 +206,24 @@ mod tests {
     #[test]
     fn f135_a_failed_write_leaves_complete_records_and_each_failure_is_returned() {
         let home = tempfile::tempdir().unwrap();
-        let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
-        fs::write(&at.path, "whole\n").unwrap();
-        let mut segment = Segment::new(File::open(&at.path).unwrap(), at.clone(), 6, 1 << 20);
+        let location = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
+        fs::write(&location.path, "record\n").unwrap();
+        let mut segment = Segment::new(File::open(&location.path).unwrap(), location.clone(), 7, 1 << 20);
         for _ in 0..2 {
             assert!(segment.write(b"lost\n").is_err());
-            assert_eq!(segment.len(), 6);
+            assert_eq!(segment.len(), 7);
         }
-        assert_eq!(fs::read(&at.path).unwrap(), b"whole\n");
+        assert_eq!(fs::read(&location.path).unwrap(), b"record\n");
     }
 
     #[test]
     fn a_partial_write_is_truncated_before_the_next_one() {
         let home = tempfile::tempdir().unwrap();
-        let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
-        fs::write(&at.path, "whole\nbroke o").unwrap();
-        let file = File::options().append(true).open(&at.path).unwrap();
-        let mut segment = Segment { has_partial_write: true, ..Segment::new(file, at.clone(), 6, 0) };
+        let location = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
+        fs::write(&location.path, "record\npartial").unwrap();
+        let file = File::options().append(true).open(&location.path).unwrap();
+        let mut segment = Segment { has_partial_write: true, ..Segment::new(file, location.clone(), 7, 0) };
         segment.write(b"next\n").unwrap();
-        assert_eq!(fs::read(&at.path).unwrap(), b"whole\nnext\n");
+        assert_eq!(fs::read(&location.path).unwrap(), b"record\nnext\n");
     }
 }

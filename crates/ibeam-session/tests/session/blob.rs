@@ -80,10 +80,10 @@ fn a_blob_that_a_power_cut_left_empty_is_written_again() {
     let store = Store::with_events(&events);
     let path = store.path("blobs").join(&store.blobs()[0]);
     let length = fs::metadata(&path).unwrap().len();
-    let whole = fs::read(store.journal()).unwrap();
-    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let journal = fs::read(store.journal()).unwrap();
+    let last = journal[..journal.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     for left in [0, length] {
-        fs::write(store.journal(), &whole[..last]).unwrap();
+        fs::write(store.journal(), &journal[..last]).unwrap();
         fs::write(&path, vec![0; left as usize]).unwrap();
         assert_eq!(store.check().orphan_blobs, 1);
         let (mut session, _) = store.open().unwrap();

@@ -54,8 +54,8 @@ fn a_session_that_is_being_written_to_can_be_checked() {
 #[test]
 fn a_check_changes_nothing() {
     let store = Store::with_events(&texts(3));
-    let whole = fs::read(store.journal()).unwrap();
-    let torn = &whole[..whole.len() - 4];
+    let journal = fs::read(store.journal()).unwrap();
+    let torn = &journal[..journal.len() - 4];
     fs::write(store.journal(), torn).unwrap();
     let report = store.check();
     assert_eq!((report.events, report.damage), (2, None));
@@ -111,8 +111,8 @@ fn a_damaged_header_is_rebuilt_from_the_first_run() {
     store.write_session(&events);
     let before = store.open().unwrap().1.header;
     for also_later in [false, true] {
-        let whole = fs::read(store.journal()).unwrap();
-        let mut bytes = whole.clone();
+        let journal = fs::read(store.journal()).unwrap();
+        let mut bytes = journal.clone();
         bytes[20] ^= 1;
         if also_later {
             let at = bytes.len() - 20;
@@ -125,7 +125,7 @@ fn a_damaged_header_is_rebuilt_from_the_first_run() {
         let after = store.open().unwrap().1;
         assert_eq!((after.header.session_id, &after.header.cwd), (store.id, &before.cwd));
         assert_eq!(after.events, events[..if also_later { 5 } else { 6 }]);
-        fs::write(store.journal(), whole).unwrap();
+        fs::write(store.journal(), journal).unwrap();
     }
 }
 

@@ -232,10 +232,10 @@ fn a_cancelled_opening_stops_between_two_records() {
     let check = |forks: bool| {
         let cancel = CancelFlag::default();
         let options = SessionOptions { cancel: cancel.clone(), ..store.options.clone() };
-        let mut taken = 0;
+        let mut count = 0;
         let mut each = |_| {
-            taken += 1;
-            if taken == 10 {
+            count += 1;
+            if count == 10 {
                 cancel.cancel();
             }
         };
@@ -248,7 +248,7 @@ fn a_cancelled_opening_stops_between_two_records() {
             }
         };
         assert!(matches!(opened, Err(SessionError::Cancelled)), "{opened:?}");
-        assert_eq!(taken, 10);
+        assert_eq!(count, 10);
     };
     check(false);
     check(true);
