@@ -13,8 +13,7 @@ use crate::blob;
 use crate::error::{SessionError, create_error, io_error};
 use crate::layout::{self, SegmentPath};
 use crate::private_files;
-use crate::record::{BlobRef, Record, parse};
-use crate::record::{FORMAT_VERSION, Header};
+use crate::record::{BlobRef, FORMAT_VERSION, Header, Record, parse};
 
 /// Longest record that is read. The writer observes the same limit.
 pub(crate) const MAX_LINE_BYTES: u64 = 16 << 20;

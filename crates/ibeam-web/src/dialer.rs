@@ -30,7 +30,7 @@ use crate::upstream_proxy::{ProxyRoute, UpstreamProxies};
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The address is not public. No connection was made.
-    #[error("{}", not_public(host, *port, *address, what))]
+    #[error("{}", describe_non_public(host, *port, *address, what))]
     NotPublic {
         /// The requested host.
         host: String,
@@ -94,7 +94,7 @@ impl DialError {
     }
 }
 
-fn not_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -> String {
+fn describe_non_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -> String {
     let authority = SocketAddr::new(address, port);
     let subject = if host.trim_matches(['[', ']']) == address.to_string() {
         format!("`{host}` is {what}")
