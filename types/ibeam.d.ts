@@ -3,7 +3,7 @@
 //
 // Keys are only ever added, so there may be others. A key with `?` may be absent; none is ever null.
 
-/** A line of `--output-format stream-json`, told by `type` and `subtype`. */
+/** A line of `--output-format stream-json`, distinguished by `type` and `subtype`. */
 export type StreamEvent =
   | AssistantEvent
   | ErrorEvent

@@ -1310,4 +1310,4 @@ StreamEvent = Union[
     ToolCallStartedEvent,
     UserEvent,
 ]
-"""A line of `--output-format stream-json`, told by `type` and `subtype`."""
+"""A line of `--output-format stream-json`, distinguished by `type` and `subtype`."""

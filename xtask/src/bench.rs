@@ -1,7 +1,7 @@
-//! Every bench, told in one table: the median, the throughput, and the ratio to what each is compared with.
+//! Runs the benches and prints one table: the median, the throughput, and the ratio to the reference.
 //!
-//! The figures are divan's. A row whose name begins with `by_` is the reference of its group and argument, measured in
-//! the same run: seconds of one machine mean little on another, ratios more.
+//! The figures come from divan. A row whose name begins with `by_` is the reference of its group and argument, measured
+//! in the same run. Ratios are comparable between machines, seconds are not.
 
 mod divan;
 mod table;
@@ -26,36 +26,36 @@ const BENCHES: [(&str, &str); 11] = [
     ("ibeam-tools", "shell"),
 ];
 
-/// The longest that one row is measured.
+/// The longest measurement of one row.
 const ROW_TIME: Duration = Duration::from_millis(1500);
-/// The same where only its working matters.
+/// The longest measurement of one row that only shows whether the bench works.
 const QUICK_ROW_TIME: Duration = Duration::from_millis(50);
 
-/// Why there is no table.
+/// A failure of a bench.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
-    /// Not understood.
+    /// An invalid argument.
     #[error(
-        "usage: cargo xtask bench [--quick] [WORD…]; `{0}` is neither an option nor in the name of a bench"
+        "usage: cargo xtask bench [--quick] [WORD…]; `{0}` is neither an option nor part of a bench's name"
     )]
     Usage(String),
     /// Cargo could not be started.
     #[error("cannot start cargo: {0}")]
     Start(std::io::Error),
-    /// A bench does not compile or has failed; it has said why.
+    /// A bench does not compile or has failed, and has printed the reason.
     #[error("the bench `{0}` failed")]
     Bench(String),
-    /// What divan printed is not what this reads; its version has changed.
+    /// Output of divan in an unknown form, such as of another version.
     #[error("cannot read what the bench `{bench}` printed: {text}")]
     Unreadable {
-        /// The bench.
+        /// The name of the bench.
         bench: String,
-        /// What was not understood.
+        /// The line that could not be parsed.
         text: String,
     },
 }
 
-/// What is to be measured, and how long.
+/// The selected benches and the time per row.
 struct BenchOptions {
     row_time: Duration,
     benches: Vec<(&'static str, &'static str)>,
@@ -77,7 +77,7 @@ impl BenchOptions {
     }
 }
 
-/// Measures every bench whose name has one of the words among `args`, all without a word, and prints the table.
+/// Runs the benches whose name contains one of the words among `args`, or all without a word, and prints the table.
 pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), BenchError> {
     let options = BenchOptions::parse(args)?;
     build(root, &options.benches)?;
@@ -94,7 +94,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     Ok(())
 }
 
-/// Compiles all of them first: a compiler beside a bench is noise.
+/// Compiles all benches first, since a compiler would disturb the measurements.
 fn build(root: &Path, benches: &[(&str, &str)]) -> Result<(), BenchError> {
     let mut cargo = Command::new("cargo");
     cargo.args(["bench", "--quiet", "--locked", "--no-run"]).current_dir(root);
@@ -116,7 +116,7 @@ fn measure(
     let mut cargo = Command::new("cargo");
     cargo.args(["bench", "--quiet", "--locked", "-p", package, "--bench", bench, "--", "--color=never"]);
     cargo.arg(format!("--max-time={}", row_time.as_secs_f64()));
-    // Figures in MB and GB of ten.
+    // Decimal MB and GB.
     cargo.args(["--bytes-format=decimal", "--timer=os"]);
     let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().map_err(BenchError::Start)?;
     if !output.status.success() {
@@ -126,7 +126,7 @@ fn measure(
         .map_err(|text| BenchError::Unreadable { bench: bench.to_owned(), text })
 }
 
-/// Processors, their model, the kernel, the compiler and the day, in one line.
+/// Returns processors, their model, the kernel, the compiler and the date, in one line.
 fn describe_machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
     let first = |path: &str, key: &str| {
@@ -145,7 +145,7 @@ fn describe_machine() -> String {
     format!("{cores} cores, {model}; Linux {kernel}; {compiler}; {day}")
 }
 
-/// How busy the machine is, as the mean of a minute.
+/// Returns the load of the machine, as the mean of a minute.
 fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().unwrap_or_default().to_owned()

@@ -1,7 +1,9 @@
-//! `cargo xtask clients`: programs that others wrote start this one under the names they know, and must read what it says.
+//! `cargo xtask clients`: third-party clients start this program under the names that they expect, and must parse its
+//! output.
 //!
-//! Each client is installed at a pinned version into `target/clients` and driven by its `clients/NAME/drive.py`, against a
-//! scripted model. What it reports is held against what was printed, and what was printed against the contract.
+//! Each client is installed at a pinned version into `target/clients` and run by its `clients/NAME/drive.py`, against a
+//! scripted model. The report of the driver is compared with the output, and the output is checked against the
+//! contract.
 
 mod client;
 mod environment;
@@ -20,26 +22,26 @@ use ibeam_testkit::{BuildError, build_program};
 const USAGE: &str = "\
 usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
 
-  NAME         these clients, e.g. harbor [default: all]
+  NAME         only these clients, e.g. harbor [default: all]
   --bin PATH   the program [default: a debug build]
-  --embedded   one client with the embedded model in place of the script";
+  --embedded   run one client with the embedded model instead of the script";
 
-/// Why not every client passed.
+/// A failure of the chore, or of clients.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientsError {
-    /// The words after the command.
+    /// Invalid arguments.
     #[error("{0}\n{USAGE}")]
     Usage(String),
-    /// Something could not be started, read or written.
+    /// A program that could not be started, or a file that could not be read or written.
     #[error("{0}: {1}")]
     System(String, std::io::Error),
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// A client could not be installed, or does not fit; it has been said why.
+    /// A client could not be installed; the reason is printed.
     #[error("{0} failed")]
     Setup(String),
-    /// Already printed.
+    /// The number of failed runs, which are already printed.
     #[error("{0} run(s) of clients failed")]
     Runs(usize),
 }
@@ -50,7 +52,7 @@ impl ClientsError {
     }
 }
 
-/// Runs what `words` say and prints a verdict for each run.
+/// Runs the clients that `args` select and prints a verdict for each run.
 pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), ClientsError> {
     let options = Options::parse(args)?;
     let program = match &options.program {
@@ -61,7 +63,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
         None => Model::Scripted,
         Some(Some(file)) => Model::Embedded(file),
         Some(None) => {
-            eprintln!("SKIP: the embedded model is not set up on this machine; `ibeam setup` installs it");
+            eprintln!("SKIP: the embedded model is not installed; run `ibeam setup`");
             return Ok(());
         }
     };
@@ -86,7 +88,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     if failed == 0 { Ok(()) } else { Err(ClientsError::Runs(failed)) }
 }
 
-/// How many runs ended how, and clients that are not to be had.
+/// The numbers of runs by verdict, and of unavailable clients.
 #[derive(Default)]
 struct Tally {
     passed: usize,
@@ -95,7 +97,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Plays one run and says how it ended.
+    /// Makes one run and prints its verdict.
     fn run_one(
         &mut self,
         installed: &Installed,
@@ -110,13 +112,13 @@ impl Tally {
         let misreads = client.misreads == Some(environment.contract);
         match verdict::judge(&environment, &observed, misreads)? {
             Ok(matched) => {
-                let how = if misreads { "misread as docs/clients.md says; " } else { "" };
+                let how = if misreads { "misread as documented in docs/clients.md;  " } else { "" };
                 self.passed += 1;
                 println!("PASS {label}: {how}{matched}");
             }
             Err(reasons) => {
                 self.failed += 1;
-                println!("FAIL {label}\n{reasons}\n     kept: {}", environment.keep_files().display());
+                println!("FAIL {label}\n{reasons}\n     files: {}", environment.keep_files().display());
             }
         }
         for call in &observed.calls {
@@ -126,7 +128,7 @@ impl Tally {
     }
 }
 
-/// What was asked for.
+/// The parsed arguments.
 struct Options {
     names: Vec<String>,
     program: Option<PathBuf>,
@@ -146,14 +148,17 @@ impl Options {
                 name if CLIENTS.iter().any(|client| client.name == name) => options.names.push(arg),
                 _ => {
                     let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-                    return Err(ClientsError::Usage(format!("`{arg}` is none of {}", names.join(", "))));
+                    return Err(ClientsError::Usage(format!(
+                        "unknown client `{arg}`; use one of: {}",
+                        names.join(", ")
+                    )));
                 }
             }
         }
         match CLIENTS.iter().any(|client| options.includes(client)) {
             true => Ok(options),
             false => {
-                Err(ClientsError::Usage("no client of these is tried with the embedded model".to_owned()))
+                Err(ClientsError::Usage("none of these clients runs with the embedded model".to_owned()))
             }
         }
     }

@@ -32,10 +32,10 @@ fn found(path: &str, source: &str, expect: &[&str]) {
 fn a_fault_needs_a_test_or_a_reason() {
     check("", "#[test]\nfn f001_it_goes_on() {}", &[]);
     check("[F001]\nuntested = \"no machine to break\"", "", &[]);
-    check("", "", &["F001: no test holds it"]);
-    check("", "fn f001_no_test() {}", &["F001: no test holds it"]);
-    // What the scanner reads here, no test of ours: one that is left out holds nothing, whatever its reason.
-    check("", "#[test]\n#[ignore = \"slow\"]\nfn f001_ignored() {}", &["F001: no test holds it"]);
+    check("", "", &["F001: no test covers it"]);
+    check("", "fn f001_no_test() {}", &["F001: no test covers it"]);
+    // An ignored test does not cover a fault.
+    check("", "#[test]\n#[ignore = \"slow\"]\nfn f001_ignored() {}", &["F001: no test covers it"]);
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn tests_and_notes_name_listed_faults_and_agree() {
     let test = "#[test]\nfn f001_it_goes_on() {}";
     check("", &format!("{test}\n#[test]\nfn f002_x() {{}}"), &["faults::host::f002_x: no fault F002"]);
     check("[F009]\nuntested = \"x\"", test, &["no fault F009"]);
-    check("[F001]\nuntested = \"x\"", test, &["and it is"]);
-    check("[F001]\nexit = \"74\"", test, &["says which and why"]);
-    check("[F001]\nexit = \"0\"\nwhy = \"x\"", test, &["says which and why"]);
+    check("[F001]\nuntested = \"x\"", test, &["but there is a test"]);
+    check("[F001]\nexit = \"74\"", test, &["needs `exit` and `why`"]);
+    check("[F001]\nexit = \"0\"\nwhy = \"x\"", test, &["needs `exit` and `why`"]);
     check("[F001]\nexit = \"74\"\nwhy = \"x\"", test, &[]);
     let twice = table(&format!("{LINE}\n{LINE}"), "", test);
     assert_eq!(twice.findings(), ["corpus/faults.jsonl: F001 does not come after F001"]);
@@ -62,7 +62,7 @@ fn a_test_is_named_as_the_compiler_names_it() {
 }
 
 #[test]
-fn a_row_says_what_differs_here() {
+fn a_row_contains_the_notes() {
     let notes = "[F001]\nexit = \"74\"\nwhy = \"the rule\"\nstands_in = \"a drill\"";
     let page = render_page(&table(LINE, notes, "#[test]\nfn f001_a() {}"));
     let row = "| F001 | a \\| b | goes on<br>Here: the rule<br>In the test: a drill | \
@@ -71,7 +71,7 @@ fn a_row_says_what_differs_here() {
 }
 
 #[test]
-fn a_line_that_is_no_fault_is_named() {
+fn an_invalid_line_is_reported() {
     let error = FaultList::parse("{}", "").unwrap_err().to_string();
     assert!(error.starts_with("`corpus/faults.jsonl:1`: "), "{error}");
     let error = FaultList::parse(LINE, "[F001]\nexti = \"1\"").unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Small tasks for the embedded model, run by the real binary: `cargo xtask local-eval [--binary PATH] [NAME…]`.
 //!
-//! Each task has a workspace of its own and is judged by its effects, not by what the model claims. One line a
-//! task, then the score and the speed. Fails only where a file was damaged that the task had not asked for.
+//! Each task has a separate workspace and is judged by its effects, not by the model's claims. Prints one line per
+//! task, then the score and the speed. Fails only if a file was damaged that the task does not change.
 
 mod task;
 
@@ -19,37 +19,37 @@ const TASKS: &str = "crates/ibeam-local/eval/tasks.toml";
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Why there is no clean score.
+/// A failure of the evaluation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EvalError {
-    /// The list of tasks is missing or wrong.
+    /// The list of tasks is missing or invalid.
     #[error("cannot use `{TASKS}`: {0}")]
     Tasks(String),
     /// No task has such a name.
-    #[error("no task is named so; `{TASKS}` has the names")]
+    #[error("no task has such a name; see `{TASKS}`")]
     NoTask,
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// A program or file is not to be had.
+    /// A program that cannot be run, or a file that cannot be used.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
-    /// The one thing that must never happen.
-    #[error("{0} task(s) damaged a file that they had not been asked to change")]
+    /// The number of tasks that damaged a file.
+    #[error("{0} task(s) damaged a file that they do not change")]
     Damage(usize),
 }
 
-/// What a run of the binary told.
+/// The parsed output of a run.
 #[derive(Default)]
 struct RunOutput {
     answer: String,
     output_tokens: u64,
     model_time: Duration,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     error: Option<String>,
 }
 
-/// Runs the tasks whose names begin with one of `args`, all without any.
+/// Runs the tasks whose names start with one of `args`, or all tasks without `args`.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
     let (binary, names) = match args {
         [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
@@ -78,7 +78,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
     score.report()
 }
 
-/// Runs the binary on `prompt` and reads its stream; one that takes too long is ended.
+/// Runs the binary on `prompt` and parses its stream. Kills it at the time limit.
 fn run_binary(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<RunOutput> {
     let mut child = Command::new(binary)
         .args(["-p", "--model", "embedded", "--output-format", "stream-json", "--force", prompt])
@@ -109,7 +109,7 @@ fn run_binary(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<
     Ok(run)
 }
 
-/// Takes the answer and the figures out of the last line of a stream.
+/// Parses the answer and the figures out of the last line of a stream.
 fn parse_stream(stream: &str) -> RunOutput {
     let last = stream.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let Ok(event) = serde_json::from_str::<Value>(last) else {
@@ -151,7 +151,7 @@ impl Score {
         self.model_time += run.model_time;
         let mark = if success { "ok  " } else { "FAIL" };
         println!("{mark} {} {:<16} {:>5.1} s", task.language, task.name, took.as_secs_f64());
-        verdict.problems.iter().for_each(|problems| println!("       {problems}"));
+        verdict.problems.iter().for_each(|problem| println!("       {problem}"));
         verdict.damaged.iter().for_each(|file| println!("       DAMAGED {file}"));
     }
 

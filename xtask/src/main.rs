@@ -1,5 +1,9 @@
-//! The checks and chores of the repository: `cargo xtask <what>`.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+//! The checks and chores of the repository: `cargo xtask CHORE`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "chores are command line programs for developers"
+)]
 
 mod bench;
 mod clients;
@@ -18,16 +22,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-usage: cargo xtask <WHAT>
+usage: cargo xtask CHORE
 
   bench [--quick] [WORD…]
           run the benches, all or those with a word in their names; prints one table
-  bounds  resume a session of 10,000 turns and take long answers; prints time and memory
+  bounds  resume a session of 10,000 turns and receive long answers; prints time and memory
   clients [NAME…] [--bin PATH] [--embedded]
-          let programs that others wrote start this one; prints what they understood
+          run third-party clients with this program; prints what they parsed
   corpus attacks [FILE.jsonl] [OPTION…]
-          play every case of a file of attacks with the real program, as root and as nobody
-  faults  write docs/faults.md from the corpus of faults and the tests that hold them
+          run every case of a file of attacks with the real program, as root and as nobody
+  faults  write docs/faults.md from the corpus of faults and their tests
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
   kill-sweep [SEED]
@@ -35,21 +39,21 @@ usage: cargo xtask <WHAT>
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
   mutations [WORD]
-          take protections out one by one and see that some test notices each
+          remove protections one by one; some test must fail for each
   schema  write docs/schema and types from the wire types
   sdks [--bin PATH]
-          let the SDKs of Claude Code and Codex start the program in its dialects
+          run the SDKs of Claude Code and Codex with the program in its dialects
   size [--without-engine]
           build the program as it is distributed, with the embedded engine and without; prints size and
           instructions, and fails over the limits
-  tidy    check the edges between crates, the sizes of files and what must change together
-  test    set up what the tests need, then run every check and every test
+  tidy    check the edges between crates, files, words, and what must change together
+  test    set up the requirements of the tests, then run every check and every test
 ";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
-    let what = args.next().unwrap_or_default();
-    let result = match what.as_str() {
+    let chore = args.next().unwrap_or_default();
+    let result = match chore.as_str() {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => full_size_tests::run_bounds(&root()).map_err(|error| error.to_string()),
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
@@ -84,12 +88,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the attack runner, a program of its own, with the arguments after `corpus attacks`.
+/// Runs the attack runner, a separate program, with the arguments after `corpus attacks`.
 fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), String> {
     if args.next().as_deref() != Some("attacks") {
         return Err("usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]".to_owned());
     }
-    // The runner has the terminal, the signals and the exit code of this process.
+    // The runner replaces this process, so that it has its terminal, signals and exit code.
     let error = Command::new("cargo")
         .args(["run", "--quiet", "--locked", "--manifest-path"])
         .arg(root.join("Cargo.toml"))

@@ -1,7 +1,7 @@
-//! The check of the checks: each listed protection is taken out in turn, and some test must notice.
+//! Mutation tests: each listed protection is removed in turn, and some test must fail.
 //!
-//! Works in the checkout itself, one file at a time, and puts every file back, whatever happens. Refuses a file with
-//! changes of somebody's own.
+//! Works in the checkout itself, one file at a time, and restores every file on every exit. A file with uncommitted
+//! changes is rejected.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,29 +11,29 @@ use serde::Deserialize;
 
 const LIST: &str = "corpus/mutations.toml";
 
-/// Why the check ended early.
+/// A failure of the chore, or a protection without a test.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MutationsError {
-    /// The list or a file of it cannot be read or written.
+    /// The list, or a file of it, cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
-    /// The list is not what it should be.
+    /// The list is invalid.
     #[error("{LIST}: {0}")]
     List(#[from] toml::de::Error),
     /// A program could not be started.
     #[error("cannot start `{0}`: {1}")]
     Start(&'static str, std::io::Error),
-    /// Somebody's work would be lost.
-    #[error("`{0}` has changes of its own; commit them first")]
+    /// Uncommitted changes would be lost.
+    #[error("`{0}` has uncommitted changes; commit them first")]
     Changed(String),
-    /// The protection is no longer written as the list has it.
-    #[error("`{0}`: `{1}` does not stand in it exactly once; bring {LIST} up to date")]
+    /// The text of the protection has changed.
+    #[error("`{0}` does not contain `{1}` exactly once; update {LIST}")]
     Stale(String, String),
-    /// The unchanged tests do not pass, so nothing can be told.
-    #[error("`{0}` fails without any change")]
+    /// The tests fail without a mutation, so they prove nothing.
+    #[error("`{0}` fails without a mutation")]
     FailingTests(String),
-    /// Nobody noticed.
-    #[error("{0} of the protections can be taken out without any test failing")]
+    /// The number of protections that can be removed without a failing test.
+    #[error("{0} of the protections can be removed without a failing test")]
     Unnoticed(usize),
 }
 
@@ -42,22 +42,22 @@ struct List {
     mutation: Vec<Mutation>,
 }
 
-/// One protection, and how it is taken out.
+/// A protection, and its removal.
 #[derive(Deserialize)]
 struct Mutation {
-    /// What is taken out, in words.
+    /// The name of the protection.
     #[serde(rename = "what")]
     protection: String,
     file: String,
     find: String,
     replace: String,
-    /// The crate whose tests must notice.
+    /// The crate whose tests must fail.
     package: String,
-    /// A filter of nextest for those that should.
+    /// A filter of nextest for these tests.
     tests: String,
 }
 
-/// Takes each protection out that has `only` in its words, all without it, and runs the tests that should notice.
+/// Removes each protection whose name contains `only`, or all without it, and runs the tests that should fail.
 pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError> {
     let path = root.join(LIST);
     let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
@@ -79,11 +79,11 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError>
         println!("{}  without {protection}", if noticed { "noticed  " } else { "UNNOTICED" });
         unnoticed += usize::from(!noticed);
     }
-    println!("{} protections taken out, {unnoticed} unnoticed", all.len());
+    println!("{} protections removed, {unnoticed} unnoticed", all.len());
     if unnoticed == 0 { Ok(()) } else { Err(MutationsError::Unnoticed(unnoticed)) }
 }
 
-/// A file that is put back when this is dropped.
+/// A mutated file, which is restored on drop.
 struct MutatedFile {
     path: PathBuf,
     original: String,
@@ -115,12 +115,12 @@ impl MutatedFile {
 impl Drop for MutatedFile {
     fn drop(&mut self) {
         if let Err(error) = std::fs::write(&self.path, &self.original) {
-            eprintln!("error: {} could not be put back: {error}", self.path.display());
+            eprintln!("error: cannot restore {}: {error}", self.path.display());
         }
     }
 }
 
-/// Whether the tests pass; a change that does not even compile proves nothing and counts as a pass.
+/// Whether the tests pass. A mutation that does not compile proves nothing and counts as a pass.
 fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, MutationsError> {
     let cargo = |args: &[&str]| {
         let output =

@@ -1,7 +1,7 @@
-//! `docs/schema/` and `types/`: the contract as JSON Schema, and as types of other languages made from it.
+//! `docs/schema/` and `types/`: the contract as JSON Schema, and types of other languages generated from it.
 //!
-//! All of it is generated; the examples beside the types are not. Refuses a tree where one of them is not what the
-//! wire types give.
+//! The examples in `types/` are not generated. A file that differs from the generated text is a finding of `cargo xtask
+//! tidy`.
 
 mod definition;
 mod python;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use definition::Definition;
 
-/// Why the files cannot be written.
+/// A file that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}`: {1}")]
 pub(crate) struct SchemaError(String, std::io::Error);
@@ -32,15 +32,15 @@ pub(crate) fn run(root: &Path) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// The files that are not what would be written, one line each.
+/// Returns the files that differ from the generated text, one per line.
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let stale = files().into_iter().filter(|(path, text)| {
         std::fs::read_to_string(root.join(path)).ok().as_deref() != Some(text.as_str())
     });
-    stale.map(|(path, _)| format!("{path} is not what `cargo xtask schema` gives; run it")).collect()
+    stale.map(|(path, _)| format!("{path} is outdated; run `cargo xtask schema`")).collect()
 }
 
-/// Path and text of each.
+/// Returns path and text of each file.
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for contract in Contract::ALL {
@@ -55,7 +55,7 @@ fn files() -> Vec<(String, String)> {
     files
 }
 
-/// What the schemas define, by name, under either contract.
+/// Returns the definitions of the schemas under both contracts, by name.
 fn definitions() -> Vec<Definition> {
     let contract_two = definitions_of(Contract::Two);
     let merge = |(name, schema): (&String, &Value)| {
@@ -85,17 +85,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_are_what_the_wire_types_give() {
+    fn the_files_match_the_wire_types() {
         assert_eq!(check(&crate::root()), Vec::<String>::new());
     }
 
     #[test]
-    fn a_file_that_was_changed_is_found() {
+    fn a_changed_file_is_found() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(check(root.path()).len(), files().len());
         run(root.path()).unwrap();
         assert_eq!(check(root.path()), Vec::<String>::new());
         std::fs::write(root.path().join("types/ibeam.d.ts"), "// mine\n").unwrap();
-        assert_eq!(check(root.path()), ["types/ibeam.d.ts is not what `cargo xtask schema` gives; run it"]);
+        assert_eq!(check(root.path()), ["types/ibeam.d.ts is outdated; run `cargo xtask schema`"]);
     }
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask sdks`: the SDKs of Claude Code and Codex, unmodified, start this program in its dialects.
+//! `cargo xtask sdks`: the unmodified SDKs of Claude Code and Codex start this program in its dialects.
 //!
-//! Each is installed from its registry into `target/sdks` at a pinned version, without the program it bundles, and driven
-//! by a script of `clients/sdks` against a scripted model. The scripts say what their SDK gave; what the model was sent
-//! is checked here.
+//! Each is installed from its registry into `target/sdks` at a pinned version, without the program that it bundles, and
+//! run by a script of `clients/sdks` against a scripted model. The scripts check the results of their SDK. The requests
+//! to the model are checked here.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,28 +14,28 @@ use serde_json::json;
 
 use ibeam_testkit::{BuildError, build_program};
 
-/// The wheel would bring a program of 160 MB.
+/// Built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
-/// Optional dependencies would bring others.
+/// Installed without optional dependencies, which contain programs.
 const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
 const USAGE: &str = "usage: cargo xtask sdks [--bin PATH]";
 
-/// Why not every check passed.
+/// A failure of the chore, or of checks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SdksError {
-    /// The words after the command.
+    /// Invalid arguments.
     #[error("{0}\n{USAGE}")]
     Usage(String),
-    /// Something could not be started, read or written.
+    /// A program that could not be started, or a file that could not be read or written.
     #[error("{0}: {1}")]
     System(String, std::io::Error),
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// Already printed.
-    #[error("{0} of the SDKs did not understand everything")]
+    /// The number of failed SDKs, whose checks are already printed.
+    #[error("{0} of the SDKs failed")]
     Checks(usize),
 }
 
@@ -45,12 +45,12 @@ impl SdksError {
     }
 }
 
-/// Runs both and prints a line for each check.
+/// Runs all scripts and prints a line for each check.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), SdksError> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
         (None, ..) => build_program(root, &[])?,
         (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(SdksError::system(path))?,
-        _ => return Err(SdksError::Usage("only `--bin PATH` is taken".to_owned())),
+        _ => return Err(SdksError::Usage("the only option is `--bin PATH`".to_owned())),
     };
     let target = root.join("target/sdks");
     let failed = [
@@ -86,7 +86,7 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         text_answer("Not done."),
         write("unasked.txt", "toolu_4"),
         text_answer("I may not."),
-        // An interrupt ends it, whenever it comes.
+        // An interrupt ends the command at any time.
         text_answer("I wait.").call("toolu_5", "shell", &json!({ "command": "sleep 300" })),
         text_answer("Here again."),
     ]);
@@ -181,7 +181,7 @@ fn write(name: &str, id: &str) -> Answer {
     text_answer("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
 }
 
-/// A workspace, and the program under the name of a dialect.
+/// A workspace, and a script that starts the program in a dialect.
 struct Environment {
     workspace: Workspace,
     shim: PathBuf,
@@ -198,7 +198,7 @@ impl Environment {
         Ok(Self { workspace, shim })
     }
 
-    /// Runs a script as a user who has set nothing but a key.
+    /// Runs a script in an environment without settings except an API key.
     fn run_script(&self, mut script: Command) -> Result<bool, SdksError> {
         script.env("HOME", self.workspace.home()).env("ANTHROPIC_API_KEY", "key-of-the-acceptance");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY"]
@@ -232,7 +232,8 @@ fn print_skip(name: &str, missing: &str) -> bool {
     true
 }
 
-/// A package of PyPI, from its source, in an environment of its own; or what is missing on this machine.
+/// Installs a package of PyPI from its source, in a virtual environment. The error is the requirement that this machine
+/// lacks.
 fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
     let python = directory.join("bin/python").display().to_string();
     let display_path = directory.display().to_string();
@@ -243,7 +244,8 @@ fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
     install_once(directory, pin, &[&venv, &pip])
 }
 
-/// A package of npm, without what it would run or fetch beside itself; or what is missing on this machine.
+/// Installs a package of npm, without optional dependencies and install scripts. The error is the requirement that this
+/// machine lacks.
 fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
     let display_path = directory.display().to_string();
     let npm =
@@ -256,7 +258,7 @@ fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
     install_once(directory, pin, &[&["node", "--version"], &npm])
 }
 
-/// Runs the steps unless they were run to their end with this pin; gives what is missing on this machine.
+/// Runs the steps unless they have completed with this pin. The error is the requirement that this machine lacks.
 fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), String> {
     let mark = directory.join("installed-pin");
     if fs::read_to_string(&mark).is_ok_and(|installed| installed == pin) {

@@ -1,8 +1,8 @@
-//! The program as it is distributed, with the embedded engine and without: its size, and what its runs take.
+//! The size of the distributed program, with the embedded engine and without, and the instructions of its runs.
 //!
-//! Builds the profile `dist`, which takes minutes. Refuses a program over a limit, and one whose shortest run begins what
-//! it has no use for. What passes a limit is a decision, not an accident. Without valgrind nothing but the size is
-//! held, which is said.
+//! Builds the profile `dist`, which takes minutes. Fails if a figure is over its limit, or if the shortest run uses a
+//! library that it does not need. A limit is raised only by a decision. Without valgrind only the size is checked, and
+//! the chore prints a note.
 
 mod instructions;
 mod unused_libraries;
@@ -18,7 +18,8 @@ use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Workspace};
 use ibeam_testkit::{BuildError, build_program};
 
 const MIB: u64 = 1 << 20;
-/// 15 MiB are promised, and were 13.3 when this was set; the engine is given as much room above 15.8.
+/// 15 MiB are promised, and the size was 13.3 MiB when the limit was set. The limit with the engine has the same margin
+/// above 15.8 MiB.
 const WITHOUT_ENGINE: Build = Build {
     what: "without the engine",
     options: &["--profile", "dist", "--no-default-features"],
@@ -26,56 +27,56 @@ const WITHOUT_ENGINE: Build = Build {
 };
 const WITH_ENGINE: Build =
     Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB };
-/// Under valgrind everything is slow.
+/// Programs are slow under valgrind.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
 struct Build {
     what: &'static str,
     options: &'static [&'static str],
-    /// Bytes.
+    /// The largest size, in bytes.
     limit: u64,
 }
 
-/// What was measured, and the most that it may be.
+/// A measured figure and its limit.
 struct Figure {
     what: &'static str,
     measured: u64,
     limit: u64,
 }
 
-/// Why the figures are not told, or not good.
+/// A failure of a measurement, or a figure over its limit.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SizeError {
-    /// The program could not be looked at.
+    /// A program or a file could not be used.
     #[error("cannot measure: {0}")]
     Io(#[from] io::Error),
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// The program does not do what is measured.
+    /// The measured run failed.
     #[error("{what} failed under valgrind: {output}")]
     Run {
-        /// What was measured.
+        /// The name of the measurement.
         what: &'static str,
-        /// What it printed.
+        /// The output of the run.
         output: String,
     },
-    /// An option that there is not.
-    #[error("there is no option `{0}`; there is `--without-engine`")]
+    /// An unknown option.
+    #[error("unknown option `{0}`; use `--without-engine`")]
     Option(String),
-    /// A run begins what it has no use for.
-    #[error("a run without tools begins what it does not use: {0}")]
+    /// The shortest run uses these libraries.
+    #[error("a run without tools uses libraries that it does not need: {0}")]
     UnusedLibraries(String),
-    /// The record of a run has no names of functions.
-    #[error("the build that is tested has no names of functions")]
+    /// The callgrind record has no function names.
+    #[error("the debug build has no function names")]
     NoFunctionNames,
-    /// Something grew over its limit.
+    /// The figures over their limits.
     #[error("over the limit: {0}")]
     OverLimit(String),
 }
 
-/// Builds, prints the table, and holds the limits; `--without-engine` leaves one of the two out.
+/// Builds, prints the table and checks the limits. `--without-engine` skips the build with the engine.
 pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
     let builds: &[Build] = match option {
         None => &[WITHOUT_ENGINE, WITH_ENGINE],
@@ -85,7 +86,7 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
     let valgrind = Command::new("valgrind").arg("--version").output();
     let valgrind = valgrind.is_ok_and(|output| output.status.success());
     if !valgrind {
-        eprintln!("SKIP: instructions are not counted, there is no valgrind here");
+        eprintln!("SKIP: instructions are not counted, since valgrind is not installed");
     }
     let mut over_limit = Vec::new();
     for Build { what, options, limit } in builds {
@@ -113,7 +114,7 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
     if valgrind { unused_libraries::check(root) } else { Ok(()) }
 }
 
-/// The shortest run with a model, on loopback and without a sandbox.
+/// Returns the shortest run with a model, on loopback and without a sandbox.
 fn shortest_run(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
     Ibeam::new(program, workspace)
         .args(["-p", "hello", "--model", "mock-model", "--sandbox", "disabled"])

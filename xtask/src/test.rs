@@ -1,20 +1,20 @@
-//! Every check and every test, after setting up what they need: the README's second command.
+//! Every check and every test, after setting up their requirements: the second command of the README.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Why the checks ended early.
+/// A failed step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TestError {
     /// A program could not be started.
     #[error("cannot start `{0}`: {1}")]
     Start(String, std::io::Error),
-    /// A check failed; it has said why.
+    /// A check failed and has printed the reason.
     #[error("`{0}` failed")]
     Check(String),
 }
 
-/// Runs it all; the first failure ends it.
+/// Runs all steps. The first failure ends it.
 pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     if !is_available("cargo", &["nextest", "--version"]) {
         run_step(root, &["cargo", "install", "--locked", "cargo-nextest"])?;
@@ -22,14 +22,14 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     run_step(root, &["cargo", "fmt", "--all", "--check"])?;
     run_step(root, &["cargo", "xtask", "tidy"])?;
     run_step(root, &["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
-    // The program without the embedded model's engine is distributed too.
+    // The program is also distributed without the engine of the embedded model.
     let without =
         ["cargo", "clippy", "-p", "ibeam", "--no-default-features", "--locked", "--", "-D", "warnings"];
     run_step(root, &without)?;
-    // The tests that generate with the real model need it; they say SKIP and why without it.
+    // The tests that generate with the real model print SKIP and the reason without it.
     let model = std::env::var_os("IBEAM_TEST_NO_MODEL").is_none();
     if model && run_step(root, &["cargo", "run", "--locked", "-p", "ibeam", "--", "setup"]).is_err() {
-        eprintln!("warning: the embedded model could not be set up; the tests that need it will say SKIP");
+        eprintln!("warning: the embedded model could not be set up; the tests that need it print SKIP");
     }
     run_step(root, &["cargo", "nextest", "run", "--workspace", "--all-targets", "--locked"])?;
     run_step(root, &["cargo", "test", "--workspace", "--doc", "--locked"])?;
@@ -39,7 +39,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     }
     run_step(root, &["cargo", "xtask", "sdks"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;
-    // The attacks do harm where nothing holds them back, none where only the sandbox does, and none with the program.
+    // The attacks do harm without protection, and none with only the sandbox or with the program.
     run_step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
     run_step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;
     run_step(root, &["cargo", "xtask", "corpus", "attacks"])

@@ -204,7 +204,7 @@ pub(crate) enum Frame {
     Pause(Duration),
     /// The connection breaks.
     Cut,
-    /// Nothing more is sent, and the connection stays open.
+    /// The connection stays open without further data.
     Stall,
 }
 

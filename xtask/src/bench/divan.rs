@@ -1,33 +1,33 @@
-//! What divan prints, as rows. It has no other form than a tree with six columns.
+//! A parser of divan's output, a tree with six columns. Divan has no other format.
 
-/// A bench and what was measured.
+/// The measurement of one bench function.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     /// The bench, the groups in it, the function and its argument, outermost first.
     pub(crate) path: Vec<String>,
-    /// The median in seconds; `None` where nothing was measured.
+    /// The median in seconds, or `None` if nothing was measured.
     pub(crate) median: Option<f64>,
-    /// Its throughput, as divan says it: none, or one for each thing that is counted.
+    /// The throughputs in divan's format, one for each counter.
     pub(crate) throughput: Vec<String>,
 }
 
 /// Columns: fastest, slowest, median, mean, samples, iterations.
 const COLUMNS: usize = 6;
 const MEDIAN: usize = 2;
-/// Characters by which a name is deeper than the one above.
+/// The indentation per level.
 const STEP: usize = 3;
 
-/// Every function that was measured, or would have been, in the order of the tree.
+/// Parses every function in the order of the tree, measured or not.
 ///
 /// # Errors
-/// The line that is not understood.
+/// A line that cannot be parsed.
 pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let mut path: Vec<String> = Vec::new();
     for line in tree.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Timer precision")) {
         let (name, cells) = cells(line);
         let Some((depth, name)) = parse_name(&name) else {
-            // Below a row: the throughput of what is counted.
+            // A line below a row has the throughput of a counter.
             let throughput = cells.get(MEDIAN).filter(|cell| !cell.is_empty());
             match (rows.last_mut(), throughput) {
                 (Some((_, row)), Some(throughput)) => row.throughput.push(throughput.clone()),
@@ -46,19 +46,19 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
         };
         rows.push((depth, Row { path: path.clone(), median, throughput: Vec::new() }));
     }
-    // What has something deeper right below it is a group.
+    // A row with a deeper row right below it is a group.
     let depths: Vec<usize> = rows.iter().skip(1).map(|(depth, _)| *depth).chain([0]).collect();
     let leaves = rows.into_iter().zip(depths).filter(|((depth, _), next)| next <= depth && *depth > 0);
     Ok(leaves.map(|((_, row), _)| row).collect())
 }
 
-/// The name with what leads to it in the tree, and the columns; a name may hold the sign that parts columns.
+/// Splits a line into the name with its branches, and the columns. A name may contain the column separator.
 fn cells(line: &str) -> (String, Vec<String>) {
     let mut parts: Vec<&str> = line.rsplitn(COLUMNS, '│').collect();
     parts.reverse();
     match parts.split_first() {
         Some((first, rest)) if rest.len() == COLUMNS - 1 => {
-            // The first column is two blanks or more after the name, if there is one.
+            // The first column comes two blanks or more after the name, if there is one.
             let first = first.trim_end();
             let name = first.find("─ ").map_or(0, |at| at + "─ ".len());
             let at = first.rfind("  ").filter(|at| *at >= name).map_or(first.len(), |at| at + 2);
@@ -70,7 +70,7 @@ fn cells(line: &str) -> (String, Vec<String>) {
     }
 }
 
-/// How deep a name stands, and the name; `None` for a line without.
+/// Returns the depth of a name and the name, or `None` for a line without a name.
 fn parse_name(text: &str) -> Option<(usize, String)> {
     match text.split_once("├─ ").or_else(|| text.split_once("╰─ ")) {
         Some((before, name)) => Some((before.chars().count() / STEP + 1, name.to_owned())),
@@ -125,7 +125,7 @@ answers            fastest       │ slowest       │ median        │ mean   
 ";
 
     #[test]
-    fn groups_arguments_and_counters_are_told_apart() {
+    fn groups_arguments_and_counters_are_parsed() {
         check(
             GROUPS,
             &[
@@ -138,7 +138,7 @@ answers            fastest       │ slowest       │ median        │ mean   
     }
 
     #[test]
-    fn what_was_not_measured_has_a_row() {
+    fn a_function_without_a_measurement_has_a_row() {
         let tree = "\
 search       fastest       │ slowest       │ median        │ mean          │ samples │ iters
 ├─ by_fd
@@ -148,7 +148,7 @@ search       fastest       │ slowest       │ median        │ mean         
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn other_text_than_a_tree_is_rejected() {
         for line in ["      │ 1 ms │ 1 ms │ 1 ms │ 1 │ 1", "x │ 1 │ 1 │ 1 parsec │ 1 │ 1", "│  │  ├─ deep"]
         {
             let line_error = rows(line).expect_err(line);

@@ -1,15 +1,15 @@
-//! The rows as one table, each beside what it is compared with.
+//! The table of rows, each next to its reference.
 
 use std::fmt::Write as _;
 
 use super::divan::Row;
 
-/// The beginning of the names of references.
+/// The prefix of the names of references.
 const REFERENCE: &str = "by_";
 
 const HEAD: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 
-/// The table in the form of Markdown; references have no rows of their own, but for those nothing is compared with.
+/// Returns the table as Markdown. A reference has a row of its own only if no row is compared with it.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut lines: Vec<[String; 5]> = vec![HEAD.map(str::to_owned)];
     for row in rows.iter().filter(|row| reference(row).is_none()) {
@@ -40,13 +40,13 @@ pub(crate) fn render(rows: &[Row]) -> String {
     markdown(&lines)
 }
 
-/// What a row is the reference for: the name of the function without its beginning.
+/// Returns the name of a reference without its prefix, or `None` for another row.
 fn reference(row: &Row) -> Option<&str> {
-    // The function is last or, with an argument, the one before.
+    // The function is the last part or, with an argument, the one before.
     row.path.iter().rev().take(2).find_map(|name| name.strip_prefix(REFERENCE))
 }
 
-/// Whether `other` is a reference for `row`: of the same group, with the same argument or without.
+/// Whether `other` is a reference for `row`: in the same group, with the same argument or without one.
 fn is_reference_for(other: &Row, row: &Row) -> bool {
     let Some(at) = other.path.iter().rposition(|name| name.starts_with(REFERENCE)) else { return false };
     let (group, argument) = (other.path.get(..at), other.path.get(at + 1));
@@ -63,7 +63,7 @@ fn duration(seconds: f64) -> String {
     format!("{} {unit}", three_digits(seconds / scale))
 }
 
-/// Three digits that say something.
+/// Formats a number with three significant digits.
 fn three_digits(number: f64) -> String {
     let digits = match number {
         number if number >= 100.0 => 0,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_without_an_argument_is_that_of_each() {
+    fn a_reference_without_an_argument_counts_for_each_argument() {
         check(
             &[
                 row("b/by_exec", Some(1e-3), &[]),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_missing_is_said_to_be() {
+    fn a_reference_without_a_measurement_is_marked() {
         check(
             &[
                 row("s/by_rg", None, &[]),

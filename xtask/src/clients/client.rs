@@ -1,4 +1,4 @@
-//! The clients that are tried: how each is installed, and which of its ways to start the program are gone through.
+//! The table of clients: how each is installed, and in which modes it is run.
 
 use std::path::Path;
 
@@ -6,31 +6,31 @@ use super::ClientsError;
 
 /// A client.
 pub(super) struct Client {
-    /// Its name in its registry, without a scope, and the name of its folder.
+    /// The name in its registry, without a scope, and of its folder.
     pub(super) name: &'static str,
     pub(super) runtime: Runtime,
-    /// What its driver takes.
+    /// The modes of its driver.
     modes: &'static [&'static str],
-    /// The contract whose text it misreads, as docs/clients.md says. It is tried all the same, and must have the
-    /// answer that is known to be wrong.
+    /// The contract whose text the client misreads, as docs/clients.md documents. The run must result in the documented
+    /// wrong answer.
     pub(super) misreads: Option<u8>,
     pub(super) script: ModelScript,
-    /// The mode that is tried with the embedded model.
+    /// The mode for the embedded model.
     pub(super) embedded: Option<&'static str>,
 }
 
-/// What a client runs on.
+/// The runtime of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
-    /// Python, of this version 3.N at least.
+    /// Python 3.N or later.
     Python(u8),
     Node,
 }
 
-/// What the model is to tell.
+/// The script of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelScript {
-    /// Two calls with words before each, an answer, then an answer to each further prompt.
+    /// Two calls with text before each, an answer, then an answer to each further prompt.
     Task,
     /// A JSON object with a citation.
     Citation,
@@ -83,7 +83,7 @@ pub(super) const CLIENTS: [Client; 7] = [
         name: "ai-cli-runner",
         runtime: Runtime::Python(12),
         modes: &["json", "text"],
-        // It takes the last `assistant` event for the answer, and gives no format where it wants text.
+        // It uses the last `assistant` event as the answer, and sets no format where it expects text.
         misreads: Some(1),
         script: ModelScript::Task,
         embedded: None,
@@ -99,7 +99,7 @@ pub(super) const CLIENTS: [Client; 7] = [
 ];
 
 impl Client {
-    /// The file of its folder that says what is installed, to the last part.
+    /// Returns the name of the lock file in the client's folder.
     pub(super) fn pins(&self) -> &'static str {
         match self.runtime {
             Runtime::Python(_) => "requirements.txt",
@@ -107,10 +107,10 @@ impl Client {
         }
     }
 
-    /// The version that is pinned, in a folder of `clients`.
+    /// Returns the pinned version. `clients` is the parent of the client's folder.
     ///
     /// # Errors
-    /// `System`, and `Setup` when the pins do not have the client.
+    /// `System`, and `Setup` if the lock file lacks the client.
     pub(super) fn version(&self, clients: &Path) -> Result<String, ClientsError> {
         let path = clients.join(self.name).join(self.pins());
         let pins = std::fs::read_to_string(&path).map_err(ClientsError::system(path.display()))?;
@@ -119,7 +119,7 @@ impl Client {
                 pins.lines().find_map(|line| line.strip_prefix(self.name)?.strip_prefix("=="))
             }
             Runtime::Node => {
-                // Its name in the registry has a scope before it.
+                // The name in the registry has a scope as prefix.
                 let entry = pins.split("\n    \"node_modules/").find(|entry| {
                     entry.split_once('"').is_some_and(|(path, _)| path.rsplit('/').next() == Some(self.name))
                 });
@@ -129,7 +129,7 @@ impl Client {
         found.map(str::to_owned).ok_or_else(|| ClientsError::Setup(format!("`{}`", path.display())))
     }
 
-    /// Each mode under each contract.
+    /// Returns each mode with each contract.
     pub(super) fn modes_and_contracts(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
         let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
         let all = self.modes.iter().flat_map(|mode| CONTRACTS.map(|contract| (*mode, contract)));
@@ -141,7 +141,7 @@ impl Client {
 mod tests {
     use super::*;
 
-    /// What was run stands in the documentation, at its version.
+    /// The documentation lists every client with its version.
     #[test]
     fn the_documentation_has_every_client() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));

@@ -1,4 +1,4 @@
-//! What a client finds: a workspace, a home of its own, the program under its names, and a model.
+//! The environment of a client: a workspace, a home, the program under its names, and a model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,24 +16,24 @@ use super::client::{Client, ModelScript};
 use super::install::Installed;
 use super::program_call::Call;
 
-/// Model ids that clients give, and what they are here.
+/// Model ids that clients use, as aliases of the model here.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
 const SCRIPTED: &str = "anthropic/claude-sonnet-4-20250514";
 const EMBEDDED: &str = "embedded";
 const EMBEDDED_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
-/// The file that the workspace has.
+/// The README in the workspace.
 const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
-/// What answers.
+/// The model that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Model {
     Scripted,
-    /// The file of the embedded model.
+    /// The path of the embedded model.
     Embedded(PathBuf),
 }
 
-/// A scratch directory, gone at the end, and the model server.
+/// A scratch directory, removed on drop, and the model server.
 pub(super) struct Environment {
     scratch: TempDir,
     pub(super) program: PathBuf,
@@ -44,19 +44,19 @@ pub(super) struct Environment {
     timeout: Duration,
 }
 
-/// What happened on it.
+/// The observations of a run.
 pub(super) struct Observation {
-    /// How the driver ended, and its last words.
+    /// The exit status of the driver; `None` after a timeout.
     pub(super) exit_status: Option<ExitStatus>,
     pub(super) driver_stderr: String,
     pub(super) report: Report,
     /// Every start of the program, in order.
     pub(super) calls: Vec<Call>,
-    /// Requests to the scripted model that its script has no answer for.
+    /// The number of requests for which the script has no answer.
     pub(super) unanswered: usize,
 }
 
-/// What the client understood, as its driver tells it.
+/// The answers that the client parsed, as its driver reports them.
 #[derive(Default, Deserialize)]
 pub(super) struct Report {
     pub(super) turns: Vec<Map<String, Value>>,
@@ -64,10 +64,10 @@ pub(super) struct Report {
 }
 
 impl Environment {
-    /// Sets it.
+    /// Creates the directories, the configuration and the model server.
     ///
     /// # Errors
-    /// `System`, and `Setup` when the program does not make its links.
+    /// `System`, and `Setup` if the program does not create its links.
     pub(super) fn create(
         root: &Path,
         program: &Path,
@@ -128,7 +128,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Leaves everything where it is, for whoever wants to look.
+    /// Keeps the scratch directory for inspection and returns its path.
     pub(super) fn keep_files(self) -> PathBuf {
         self.scratch.keep()
     }
@@ -137,7 +137,7 @@ impl Environment {
         self.scratch.path().join(name)
     }
 
-    /// Under both names, with a Python that a client's own environment does not hide.
+    /// Installs the proxy under both names, with a Python that a client's virtual environment does not hide.
     fn install_proxies(&self, proxy: &Path) -> Result<(), ClientsError> {
         let script = fs::read_to_string(proxy).map_err(ClientsError::system(proxy.display()))?;
         for name in ["agent", "cursor-agent"] {
@@ -164,10 +164,10 @@ impl Environment {
         Ok(())
     }
 
-    /// Lets the client do its part, to its end or for as long as it may take.
+    /// Runs the driver of the client to its end or to the timeout.
     ///
     /// # Errors
-    /// `System`.
+    /// `System` if the driver cannot be run.
     pub(super) fn run_driver(&self, installed: &Installed) -> Result<Observation, ClientsError> {
         let stderr = self.at("driver.stderr");
         let errors = fs::File::create(&stderr).map_err(ClientsError::system(stderr.display()))?;
@@ -210,7 +210,7 @@ impl Environment {
     }
 }
 
-/// The file of the embedded model, where it is set up.
+/// Returns the path of the embedded model, if it is installed.
 pub(super) fn embedded_model() -> Option<PathBuf> {
     let own_file = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
@@ -218,8 +218,8 @@ pub(super) fn embedded_model() -> Option<PathBuf> {
     own_file.or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_FILE))).filter(|file| file.is_file())
 }
 
-/// The answers to as many prompts as a client may give. Each part comes in several deltas, and some deltas end inside a
-/// word, as those of real models do: a reader that takes each for a text of its own is found out by that.
+/// Returns answers to more prompts than a client sends. Each part has several deltas, and some deltas end inside a
+/// word, as those of real models do. A client that treats each delta as a separate text is detected by that.
 fn model_answers(script: ModelScript) -> Vec<Answer> {
     match script {
         ModelScript::Task => {

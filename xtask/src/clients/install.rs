@@ -1,6 +1,6 @@
-//! Clients at their pinned versions, in `target/clients`: nothing of the user's is touched.
+//! The installation of clients at their pinned versions, into `target/clients` only.
 //!
-//! What is there already with the same pins is kept.
+//! An installation with the same pins is reused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 use super::ClientsError;
 use super::client::{Client, Runtime};
 
-/// Where clients are put, and the Python they are put there with.
+/// The directories of clients, and the Python that installs them.
 pub(super) struct Installer {
     clients: PathBuf,
     target: PathBuf,
@@ -21,19 +21,19 @@ struct Python {
     minor: u8,
 }
 
-/// A client that can be started.
+/// An installed client.
 pub(super) struct Installed {
     pub(super) version: String,
-    /// Runs its driver.
+    /// The Python that runs its driver.
     pub(super) python: PathBuf,
-    /// Its directory.
+    /// The directory of the installation.
     pub(super) directory: PathBuf,
     pub(super) driver: PathBuf,
-    /// What drivers share.
+    /// The directory of the modules that drivers share.
     pub(super) library: PathBuf,
 }
 
-/// Why a client cannot be had on this machine.
+/// The reason why this machine cannot run a client.
 pub(super) type MissingRequirement = String;
 
 impl Installer {
@@ -41,23 +41,23 @@ impl Installer {
         Self { clients: root.join("clients"), target: root.join("target/clients"), python: newest_python() }
     }
 
-    /// The client, ready; or what this machine lacks for it.
+    /// Installs a client, or returns the requirement that this machine lacks.
     ///
     /// # Errors
-    /// `Setup` when the registry does not give it.
+    /// `Setup` if the installation fails.
     pub(super) fn install(
         &self,
         client: &Client,
     ) -> Result<Result<Installed, MissingRequirement>, ClientsError> {
         let Some(python) = &self.python else {
-            return Ok(Err("there is no Python with `venv` and `pip`".to_owned()));
+            return Ok(Err("no Python with `venv` and `pip` found".to_owned()));
         };
         let folder = self.clients.join(client.name);
         let directory = self.target.join(client.name);
         let started_by = match client.runtime {
             Runtime::Python(minor) if python.minor < minor => {
                 return Ok(Err(format!(
-                    "it needs Python 3.{minor} or later, and this machine has 3.{}",
+                    "needs Python 3.{minor} or later; the newest here is 3.{}",
                     python.minor
                 )));
             }
@@ -67,7 +67,7 @@ impl Installer {
                 let own_python = directory.join("bin/python");
                 let mut pip = Command::new(&python.program);
                 pip.args(["-m", "pip", "--python"]).arg(&own_python);
-                // The pins are the whole list, so nothing has to be resolved.
+                // The lock file is complete, so there are no dependencies to resolve.
                 pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]);
                 let pins = folder.join(client.pins());
                 pip.arg(&pins);
@@ -76,7 +76,7 @@ impl Installer {
             }
             Runtime::Node => {
                 if !works("node") || !works("npm") {
-                    return Ok(Err("there is no Node with npm".to_owned()));
+                    return Ok(Err("no Node with npm found".to_owned()));
                 }
                 fs::create_dir_all(&directory).map_err(ClientsError::system(directory.display()))?;
                 for name in ["package.json", client.pins()] {
@@ -100,7 +100,7 @@ impl Installer {
     }
 }
 
-/// Runs the steps unless they were run to their end with these pins.
+/// Runs the steps unless they have completed with the same pins.
 fn install_once<const N: usize>(
     directory: &Path,
     pins: &Path,
@@ -122,19 +122,19 @@ fn install_once<const N: usize>(
     fs::write(&mark, wanted).map_err(ClientsError::system(mark.display()))
 }
 
-/// The newest Python of 3.N that makes environments: those in `PATH`, then those that pyenv keeps.
+/// Finds the newest Python 3 that creates virtual environments: in `PATH`, then in the directories of pyenv.
 fn newest_python() -> Option<Python> {
     let named = ["python3.13", "python3.12", "python3"].map(PathBuf::from);
     let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
     let kept = versions.and_then(|versions| fs::read_dir(versions).ok());
     let kept = kept.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
     let mut found: Vec<Python> = named.into_iter().chain(kept).filter_map(probe_python).collect();
-    // The first of several that are equally new.
+    // `max_by_key` returns the last of equal items, and those in `PATH` come first.
     found.reverse();
     found.into_iter().max_by_key(|python| python.minor)
 }
 
-/// A shim of pyenv's is there and does not work, so each is asked.
+/// Runs the program to get its version, since a shim of pyenv may exist and not work.
 fn probe_python(program: PathBuf) -> Option<Python> {
     let script = "import sys, venv, pip; print(sys.version_info.minor) if sys.version_info[0] == 3 else 1/0";
     let output = Command::new(&program).args(["-c", script]).output().ok()?;

@@ -1,4 +1,4 @@
-//! What the program printed to a client: the truth that the client's report is held against.
+//! The recorded output of the program, with which the client's report is compared.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ pub(super) struct Call {
     pub(super) stderr: String,
 }
 
-/// As the proxy writes it.
+/// The record that the proxy writes.
 #[derive(Deserialize)]
 struct CallRecord {
     name: String,
@@ -24,7 +24,7 @@ struct CallRecord {
     code: i64,
 }
 
-/// The formats, as far as they differ for a reader.
+/// The output formats, as far as they differ for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
@@ -33,7 +33,7 @@ pub(super) enum Format {
 }
 
 impl Call {
-    /// Those of a directory, in the order in which they began.
+    /// Reads the records of a directory, in the order in which the calls started.
     pub(super) fn all(directory: &Path) -> io::Result<Vec<Self>> {
         let mut names: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
         names.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -48,12 +48,12 @@ impl Call {
         names.iter().map(call).collect()
     }
 
-    /// Whether it was a run, not a question.
+    /// Whether the call has a prompt.
     pub(super) fn is_run(&self) -> bool {
         self.args.iter().any(|arg| arg == "-p" || arg == "--print")
     }
 
-    /// The command line, cut for the eye.
+    /// Returns the command line with shortened arguments.
     pub(super) fn display_line(&self) -> String {
         let displayed = |arg: &String| {
             let mut displayed: String = arg.chars().take(60).collect();
@@ -77,10 +77,10 @@ impl Call {
         }
     }
 
-    /// What a reader of the stream, or of the one object, has in its hands at the end.
+    /// Parses the answer out of a stream or of one object.
     ///
     /// # Errors
-    /// The first line that is no event, or what contradicts itself.
+    /// The first line that is not an event, or a contradiction between events.
     pub(super) fn answer(&self) -> Result<Answer, String> {
         let mut answer = Answer::default();
         let mut part = String::new();
@@ -98,10 +98,10 @@ impl Call {
                     answer.events.push(text.clone());
                     match (delta, part.is_empty()) {
                         (true, _) | (false, true) => part.push_str(&text),
-                        // A whole part after its deltas says them again.
+                        // A complete part after its deltas repeats them.
                         (false, false) if part == text => {}
                         (false, false) => {
-                            return Err(format!("the deltas are {part:?}, the whole is {text:?}"));
+                            return Err(format!("the deltas are {part:?}, the complete part is {text:?}"));
                         }
                     }
                 }
@@ -117,7 +117,7 @@ impl Call {
     }
 }
 
-/// What is read of a line.
+/// The used fields of an event.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
@@ -148,7 +148,7 @@ impl Message {
     }
 }
 
-/// What a run cost.
+/// The tokens of a run.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage {
@@ -160,15 +160,15 @@ pub(super) struct Usage {
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) session_id: String,
-    /// `result`.
+    /// The text of `result`.
     pub(super) complete: String,
-    /// The texts between the calls; none for `json`.
+    /// The texts between the calls; empty for `json`.
     pub(super) parts: Vec<String>,
-    /// The text of the last `assistant` event, whatever it is a part of.
+    /// The text of the last `assistant` event, also if it is only a delta.
     pub(super) last_event: String,
     /// The text of each `assistant` event.
     pub(super) events: Vec<String>,
-    /// Those that were completed.
+    /// The number of completed calls.
     pub(super) calls: usize,
     pub(super) usage: Option<Usage>,
 }
@@ -177,13 +177,13 @@ pub(super) struct Answer {
 pub(super) mod tests {
     use super::*;
 
-    /// A run that printed these lines.
+    /// Returns a call with this stdout.
     pub(in super::super) fn run(stdout: &str) -> Call {
         let args = ["-p", "--output-format=stream-json", "a prompt"].map(str::to_owned).to_vec();
         Call { name: "agent".to_owned(), args, code: 0, stdout: stdout.to_owned(), stderr: String::new() }
     }
 
-    /// A stream of contract 1: two deltas, a call, two deltas.
+    /// A stream of contract 1: two deltas, a call, a delta.
     pub(in super::super) const STREAM: &str = concat!(
         r#"{"type":"system","subtype":"init","session_id":"s"}"#,
         "\n",
@@ -209,7 +209,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn deltas_are_put_together_and_a_whole_part_after_them_says_them_again() {
+    fn deltas_are_joined_and_a_complete_part_after_them_repeats_them() {
         check(STREAM, &["I look.", "Done."], 1);
         let flush =
             r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]},"session_id":"s"}"#;
@@ -220,7 +220,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn formats_are_known_by_their_first_line() {
+    fn formats_are_detected_by_their_first_line() {
         assert_eq!(run(STREAM).format(), Format::StreamJson);
         assert_eq!(run(STREAM.lines().last().unwrap()).format(), Format::Json);
         assert_eq!(run("Read file\n\nDone.\n").format(), Format::Text);

@@ -1,4 +1,4 @@
-//! Whether a client understood what was printed, and whether that keeps the contract.
+//! The comparison of a client's report with the output, and of the output with the contract.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -9,11 +9,11 @@ use super::ClientsError;
 use super::environment::{Environment, Observation};
 use super::program_call::{Call, Format};
 
-/// What the client understood, or every reason why the run is none to be content with. Where it `misreads` the text, it
-/// must do that in the way that is known, and everything else must be right.
+/// Returns what the client parsed correctly, or every problem of the run. If the client `misreads` the text, its text
+/// must have the documented error and everything else must be right.
 ///
 /// # Errors
-/// `System` when `ibeam check` cannot be started.
+/// `System` if `ibeam check` cannot be started.
 pub(super) fn judge(
     environment: &Environment,
     observed: &Observation,
@@ -69,7 +69,7 @@ pub(super) fn judge(
     Ok(Err(report_text.trim_end().to_owned()))
 }
 
-/// What `ibeam check` finds in what was printed.
+/// Returns the findings of `ibeam check`, if there are any.
 fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<String>, ClientsError> {
     let mut check = Command::new(&environment.program);
     check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", environment.contract.to_string());
@@ -88,17 +88,17 @@ fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<S
         .then(|| String::from_utf8_lossy(&findings).trim_end().replace('\n', "\n       ")))
 }
 
-/// Holds one thing that the client reports against what was printed.
+/// Compares one value of the client's report with the output.
 fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
     let same = |observed: &Value, printed_value: &Value| match observed == printed_value {
         true => Ok(()),
-        false => Err(format!("the client has {observed}, printed was {printed_value}")),
+        false => Err(format!("the client has {observed}, the output has {printed_value}")),
     };
     if key == "text" && text_is == "stdout" {
         return match call.format() {
             Format::Text => same_text(value, &call.stdout),
             Format::Json | Format::StreamJson => {
-                Err("the client wants text, and JSON was printed".to_owned())
+                Err("the client expects text, and the output is JSON".to_owned())
             }
         };
     }
@@ -115,31 +115,32 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
                 let count = |part: &String| displayed.matches(&normalized_words(part)).count();
                 match answer.parts.iter().find(|part| count(part) != 1) {
                     None => Ok(()),
-                    Some(part) => Err(format!("{part:?} stands {} times in {displayed:?}", count(part))),
+                    Some(part) => Err(format!("{part:?} occurs {} times in {displayed:?}", count(part))),
                 }
             }
-            other => Err(format!("the driver says `{other}`, which means nothing")),
+            other => Err(format!("unknown key or value `{other}` from the driver")),
         },
         "json" => same(value, &serde_json::from_str(&answer.complete).map_err(|error| error.to_string())?),
         "session_id" => same(value, &answer.session_id.into()),
         "tool_calls" => same(value, &answer.calls.into()),
         "input_tokens" => same(value, &answer.usage.map(|usage| usage.input_tokens).into()),
         "output_tokens" => same(value, &answer.usage.map(|usage| usage.output_tokens).into()),
-        other => Err(format!("the driver says `{other}`, which means nothing")),
+        other => Err(format!("unknown key or value `{other}` from the driver")),
     }
 }
 
-/// Holds that the client has the known wrong text: one event for a whole part, each event for a part, or JSON for text.
+/// Checks that the client has the documented wrong text: one event instead of a part, each event as a part, or JSON as
+/// text.
 fn compare_misreading(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
     if compare("text", value, text_is, call).is_ok() {
-        return Err("it is said to misread this contract, and does not".to_owned());
+        return Err("the client is documented to misread this contract, and does not".to_owned());
     }
     match text_is {
         "last" => same_text(value, &call.answer()?.last_event),
-        // Each event as a text of its own.
+        // The client treats each event as a separate text.
         "display" => same_text(value, &call.answer()?.events.join("\n")),
         "stdout" if call.format() == Format::StreamJson => same_text(value, &call.stdout),
-        other => Err(format!("no misreading of `{other}` is known")),
+        other => Err(format!("no misreading of `{other}` is documented")),
     }
 }
 
@@ -148,11 +149,11 @@ fn same_text(observed: &Value, printed_value: &str) -> Result<(), String> {
         (normalized_words(observed.as_str().unwrap_or_default()), normalized_words(printed_value));
     match observed == printed_value && !printed_value.is_empty() {
         true => Ok(()),
-        false => Err(format!("the client has {observed:?}, printed was {printed_value:?}")),
+        false => Err(format!("the client has {observed:?}, the output has {printed_value:?}")),
     }
 }
 
-/// White space is the client's to choose.
+/// Normalizes white space, which clients may change.
 fn normalized_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -172,13 +173,13 @@ mod tests {
         for value in problems {
             assert!(
                 compare(key, value, text_is, &run(STREAM)).is_err(),
-                "{key}: {value} is not what was printed"
+                "{key}: {value} differs from the output"
             );
         }
     }
 
     #[test]
-    fn a_misreading_is_the_known_one_or_none() {
+    fn only_the_documented_misreading_is_accepted() {
         let stream = STREAM.replace(r#""Done.""#, r#""Do""#).replace(
             r#"{"type":"result""#,
             concat!(
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_must_have_what_was_printed() {
+    fn values_of_a_client_must_match_the_output() {
         let none = json!(null);
         check(
             "text",

@@ -1,4 +1,4 @@
-//! The listed faults and the notes kept by hand beside them.
+//! The listed faults and the hand-written notes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::FaultsError;
 
-/// One fault a line.
+/// The list, with one fault per line.
 pub(super) const FAULTS: &str = "corpus/faults.jsonl";
-/// What must be said besides.
+/// The file of notes.
 pub(super) const NOTES: &str = "corpus/notes.toml";
 
-/// One line of the corpus; what the table does not show is left in the file.
+/// The fields of a fault that the table contains.
 #[derive(Debug, Deserialize)]
 pub(super) struct Fault {
     pub(super) id: String,
@@ -22,7 +22,7 @@ pub(super) struct Fault {
     pub(super) exit: String,
 }
 
-/// Where a fault comes from.
+/// The origin of a fault.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Layer {
@@ -32,21 +32,21 @@ pub(super) enum Layer {
     Input,
 }
 
-/// What the corpus does not say of a fault.
+/// Additional information about a fault.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Note {
-    /// Another exit code than the corpus has.
+    /// An exit code that differs from the list.
     pub(super) exit: Option<String>,
-    /// The rule that decides it.
+    /// The rule that decides the exit code.
     pub(super) why: Option<String>,
-    /// What a test does in place of the real fault.
+    /// The substitute for the real fault in a test.
     pub(super) stands_in: Option<String>,
-    /// Why no test injects it.
+    /// The reason why no test injects the fault.
     pub(super) untested: Option<String>,
 }
 
-/// Both files.
+/// The list and the notes.
 #[derive(Debug)]
 pub(super) struct FaultList {
     pub(super) faults: Vec<Fault>,

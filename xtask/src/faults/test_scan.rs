@@ -1,21 +1,21 @@
-//! The tests that hold a fault, found in the sources by their names: `fn f024_…` under a `#[test]`.
+//! The tests of faults, found in the sources by their names: `fn f024_…` under a `#[test]`.
 //!
-//! A test that is ignored holds nothing, and a function that is no test neither.
+//! An ignored test and a function that is not a test do not count.
 
 use std::path::Path;
 
 use super::FaultsError;
 
-/// A test whose name begins with the id of a fault.
+/// A test whose name starts with the id of a fault.
 #[derive(Debug, PartialEq)]
 pub(super) struct FaultTest {
-    /// `F024`.
+    /// The id, such as `F024`.
     pub(super) id: String,
-    /// Where it is, as the compiler names it: `crate::module::f024_…`.
+    /// The path in the compiler's form: `crate::module::f024_…`.
     pub(super) path: String,
 }
 
-/// Every such test of the workspace, by path.
+/// Returns every such test of the workspace, sorted by path.
 pub(super) fn find_tests(root: &Path) -> Result<Vec<FaultTest>, FaultsError> {
     let mut found = Vec::new();
     for top in ["crates", "xtask"] {
@@ -41,7 +41,7 @@ fn visit(root: &Path, directory: &Path, found: &mut Vec<FaultTest>) -> Result<()
     Ok(())
 }
 
-/// The tests of one file; `path` is relative to the root of the repository.
+/// Returns the tests of one file. `path` is relative to the root of the repository.
 pub(super) fn tests_in_source(path: &str, text: &str) -> Vec<FaultTest> {
     let module_path = module_path(path);
     let is_code = !path.contains("/tests/") && !path.ends_with("_test.rs");
@@ -54,7 +54,7 @@ pub(super) fn tests_in_source(path: &str, text: &str) -> Vec<FaultTest> {
             is_ignored |= code.starts_with("#[ignore");
         } else if !code.starts_with("//") && !code.is_empty() {
             if let Some((id, name)) = fault_function(code).filter(|_| is_test && !is_ignored) {
-                // Beside code, what is indented stands in the module `tests` at the end of the file.
+                // In a file with code, indented tests are in the module `tests` at its end.
                 let inner = if is_code && line.len() > code.len() { "tests::" } else { "" };
                 found.push(FaultTest { id, path: format!("{module_path}::{inner}{name}") });
             }
@@ -64,7 +64,7 @@ pub(super) fn tests_in_source(path: &str, text: &str) -> Vec<FaultTest> {
     found
 }
 
-/// The id and the name of a function called `fNNN_…`.
+/// Returns the id and the name of a function called `fNNN_…`.
 fn fault_function(code: &str) -> Option<(String, &str)> {
     let code = code.strip_prefix("async ").unwrap_or(code);
     let name = code.strip_prefix("fn ")?.split(['(', '<']).next()?;
@@ -73,7 +73,8 @@ fn fault_function(code: &str) -> Option<(String, &str)> {
     is_id.then(|| (format!("F{number}"), name))
 }
 
-/// `crates/ibeam/tests/end_to_end/faults/tool.rs` is `ibeam::end_to_end::faults::tool`.
+/// Returns the module path of a file: `crates/ibeam/tests/end_to_end/faults/tool.rs` is
+/// `ibeam::end_to_end::faults::tool`.
 fn module_path(path: &str) -> String {
     let path = path.strip_prefix("crates/").unwrap_or(path).trim_end_matches(".rs");
     let mut parts: Vec<String> = Vec::new();

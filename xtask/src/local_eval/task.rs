@@ -1,4 +1,4 @@
-//! A task: its files, its prompt and what must be true afterwards.
+//! A task: its files, its prompt and the expected state afterwards.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ struct TaskFile {
     task: Vec<Task>,
 }
 
-/// One entry of the list; its head comment explains the fields.
+/// A task of the list. The comment at the top of the list explains the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
@@ -37,11 +37,11 @@ pub(super) struct Task {
     answer: Vec<String>,
 }
 
-/// What was found afterwards; a success has neither.
+/// The findings after a run. A success has none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) problems: Vec<String>,
-    /// Files that changed unasked.
+    /// Files that changed although the task does not change them.
     pub(super) damaged: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Task {
         toml::from_str::<TaskFile>(&text).map(|file| file.task).map_err(|error| error.to_string())
     }
 
-    /// Writes the task's files into `workspace`.
+    /// Writes the files of the task into `workspace`.
     pub(super) fn write_files(&self, workspace: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = workspace.join(name);
@@ -61,7 +61,7 @@ impl Task {
         Ok(())
     }
 
-    /// Compares `workspace` and the final answer with what was asked for.
+    /// Compares `workspace` and the final answer with the expected state.
     pub(super) fn judge(&self, workspace: &Path, answer: &str) -> Verdict {
         let read = |name: &String| fs::read_to_string(workspace.join(name)).unwrap_or_default();
         let mut verdict = Verdict::default();
@@ -91,7 +91,7 @@ impl Task {
     }
 }
 
-/// Whether `text` holds one of the alternatives in `wanted`, whatever the letters' case.
+/// Whether `text` contains one of the alternatives in `wanted`, ignoring case.
 fn contains_any(text: &str, wanted: &str) -> bool {
     let text = text.to_lowercase();
     wanted.to_lowercase().split('|').any(|wanted| text.contains(wanted))
@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_was_not_asked_for_is_damage() {
+    fn an_unexpected_change_is_damage() {
         check(&[("x.txt", "b"), ("y/z.txt", "")], "done", 0, &["y/z.txt"]);
     }
 
     #[test]
-    fn the_list_of_tasks_loads_and_speaks_six_languages() {
+    fn the_list_of_tasks_loads_and_has_six_languages() {
         let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::TASKS);
         let tasks = Task::load(&list).unwrap();
         assert!(tasks.len() >= 20, "{} tasks", tasks.len());

@@ -1,6 +1,6 @@
-//! A definition of the schema, as far as types of other languages can say it.
+//! A definition of the schema, as far as types of other languages can express it.
 //!
-//! Bounds, patterns and which keys exclude each other stay with the schema.
+//! Bounds, patterns and mutually exclusive keys exist only in the schema.
 
 use serde_json::Value;
 
@@ -14,17 +14,17 @@ pub(super) struct Definition {
 /// A key of an object.
 pub(super) struct Key {
     pub(super) name: String,
-    /// What it is, with its unit and the version that added it.
+    /// The description, with unit and the version that added the key.
     pub(super) description: String,
     pub(super) required: bool,
     pub(super) kind: Kind,
 }
 
-/// What a key holds.
+/// The type of a key's value.
 pub(super) enum Kind {
-    /// Another definition.
+    /// A reference to another definition.
     Named(String),
-    /// One of these values, as JSON.
+    /// One of these JSON values.
     OneOf(Vec<Value>),
     Text,
     Integer,
@@ -54,7 +54,7 @@ impl Definition {
         }
     }
 
-    /// What holds under this contract or a later one: a key that one of the two may leave out may be absent.
+    /// Merges the definitions of two contracts. A key that is optional or missing in one of them becomes optional.
     pub(super) fn or(mut self, later: Self) -> Self {
         let mut keys = Vec::new();
         for mut key in later.keys {
@@ -71,7 +71,7 @@ impl Definition {
         Self { name: self.name, description, keys }
     }
 
-    /// A line of the stream, as against what stands in one.
+    /// Whether the definition is a line of the stream.
     pub(super) fn is_event(&self) -> bool {
         self.name.ends_with("Event")
     }

@@ -14,7 +14,7 @@ Keys are only ever added, so there may be others. A key that is `NotRequired` ma
 from typing import Any, Literal, NotRequired, TypedDict, Union
 ";
 
-/// The text of the file.
+/// Returns the text of the file.
 pub(super) fn render(definitions: &[Definition]) -> String {
     let mut text = HEAD.to_owned();
     for Definition { name, description, keys } in definitions {
@@ -32,7 +32,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
         .collect();
     text.push_str(&format!(
         "\n\nStreamEvent = Union[\n    {},\n]\n\
-         \"\"\"A line of `--output-format stream-json`, told by `type` and `subtype`.\"\"\"\n",
+         \"\"\"A line of `--output-format stream-json`, distinguished by `type` and `subtype`.\"\"\"\n",
         events.join(",\n    ")
     ));
     text
@@ -40,7 +40,8 @@ pub(super) fn render(definitions: &[Definition]) -> String {
 
 fn type_name(kind: &Kind) -> String {
     match kind {
-        // Quoted, for it may be defined further down. Annotations that are all strings would hide `NotRequired`.
+        // Quoted, since the definition may follow later. Annotations that are strings as a whole would hide
+        // `NotRequired`.
         Kind::Named(name) => format!("\"{name}\""),
         Kind::OneOf(values) => format!("Literal[{}]", joined(values.iter().map(literal))),
         Kind::Text => "str".to_owned(),
@@ -59,7 +60,7 @@ fn literal(value: &Value) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Null => "None".to_owned(),
-        // A string of JSON without escapes beyond those of Python is the same in both.
+        // A JSON string is also a valid Python string, unless it has special escapes.
         Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }

@@ -11,7 +11,7 @@ const HEAD: &str = "\
 // Keys are only ever added, so there may be others. A key with `?` may be absent; none is ever null.
 ";
 
-/// The text of the file.
+/// Returns the text of the file.
 pub(super) fn render(definitions: &[Definition]) -> String {
     let events: Vec<&str> = definitions
         .iter()
@@ -19,7 +19,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
         .map(|event| event.name.as_str())
         .collect();
     let mut text = format!(
-        "{HEAD}\n/** A line of `--output-format stream-json`, told by `type` and `subtype`. */\n\
+        "{HEAD}\n/** A line of `--output-format stream-json`, distinguished by `type` and `subtype`. */\n\
          export type StreamEvent =\n  | {};\n",
         events.join("\n  | ")
     );

@@ -1,6 +1,7 @@
-//! Instructions of starts, runs, turns and deltas, since they repeat where seconds do not.
+//! Instructions of starts, runs, turns and deltas, which repeat better than seconds.
 //!
-//! Valgrind's, of the whole tree of processes and without the kernel's. It knows no sandbox, so runs are without one.
+//! Counted by valgrind over all processes, without the kernel. Valgrind does not support the sandbox, so runs have
+//! none.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +11,12 @@ use serde_json::json;
 
 use super::{Figure, SizeError, TIMEOUT, run_successfully};
 
-/// Deltas of the shorter of two answers, and of the longer.
+/// The numbers of deltas in the shorter and the longer answer.
 const DELTAS: (u32, u32) = (1000, 3000);
-/// Turns of the shorter of two sessions, and of the longer.
+/// The numbers of turns in the shorter and the longer session.
 const TURNS: (u32, u32) = (10, 100);
 
-/// Every figure of `program` with its limit: half again what it took when the limit was set, or what was promised.
+/// Measures every figure of `program`. A limit is 1.5 times the figure when it was set, or what is promised.
 pub(super) fn measure(program: &Path) -> Result<Vec<Figure>, SizeError> {
     let figure = |what, measured, limit| Figure { what, measured, limit };
     let per_unit = |(few, many): (u32, u32), run: &dyn Fn(u32) -> Result<u64, SizeError>| {
@@ -46,7 +47,7 @@ fn version(program: &Path) -> Result<u64, SizeError> {
     count_instructions("`--version`", Ibeam::new(program, &workspace).args(["--version"]), &workspace)
 }
 
-/// A whole run with these answers, on loopback.
+/// Counts a complete run with these answers, on loopback.
 fn conversation(program: &Path, answers: impl IntoIterator<Item = Answer>) -> Result<u64, SizeError> {
     let lines = "some lines\n".repeat(40);
     let workspace =
@@ -70,12 +71,12 @@ fn command(turn: u32) -> Answer {
     Answer::new().call(&format!("call_{turn}"), "shell", &json!({ "command": command }))
 }
 
-/// So many deltas, a piece of the body each.
+/// Returns an answer with each delta in a chunk of its own.
 fn delta_per_chunk(deltas: u32) -> Answer {
     (0..deltas).map(chunk).fold(Answer::new(), Answer::raw)
 }
 
-/// So many deltas as one piece of the body, as a reader finds them who was away for a while.
+/// Returns an answer with all deltas in one chunk, as a slow reader receives them.
 fn deltas_in_one_chunk(deltas: u32) -> Answer {
     Answer::new().raw((0..deltas).map(chunk).collect::<String>())
 }
@@ -91,7 +92,8 @@ fn name(turn: u32) -> String {
     format!("file-{turn}.txt")
 }
 
-/// Instructions of a run that ends well. Each process leaves a file of its own, so that none is in a command's output.
+/// Counts the instructions of a successful run. Each process writes a log of its own, so that no log is in a command's
+/// output.
 fn count_instructions(what: &'static str, run: Ibeam, workspace: &Workspace) -> Result<u64, SizeError> {
     let logs = workspace.outside().join("valgrind");
     fs::create_dir(&logs)?;

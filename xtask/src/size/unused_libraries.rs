@@ -1,6 +1,6 @@
-//! What a short run must not even begin: libraries that it has no use for.
+//! A check that the shortest run uses no library that it does not need.
 //!
-//! Reads callgrind's record of an unoptimised build, in which every function has its name.
+//! Reads callgrind's record of an unoptimised build, which has the name of every function.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use ibeam_testkit::{Ibeam, ModelServer, Workspace};
 use super::{SizeError, TIMEOUT, run_successfully};
 use ibeam_testkit::build_program;
 
-/// What waits until it is wanted: the engine, commands' and pages' grammars, expressions, certificates, the codecs of
-/// texts and answers, the other version of HTTP, the words of other languages.
+/// Libraries for rare needs: the engine, grammars of commands and pages, regular expressions, certificates, encodings
+/// and compression, HTTP/2, other languages.
 const UNUSED: [&str; 18] = [
     "aho_corasick",
     "brotli_decompressor",
@@ -33,10 +33,10 @@ const UNUSED: [&str; 18] = [
     "webpki",
 ];
 
-/// Every run begins it.
+/// A library that every run uses.
 const USED: &str = "ibeam_core";
 
-/// Answers a prompt with one text and holds that nothing of those libraries ran.
+/// Answers a prompt with one text and checks that no function of the unused libraries ran.
 pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     let program = build_program(root, &[])?;
     let workspace = Workspace::new();
@@ -47,7 +47,7 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(TIMEOUT))?;
     let record = fs::read_to_string(&record)?;
     let names = names(&record);
-    // A record without names would hold anything.
+    // A record without names would pass every check.
     if !names.iter().any(|name| is_function_of(name, USED)) {
         return Err(SizeError::NoFunctionNames);
     }
@@ -55,7 +55,7 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     if used.is_empty() { Ok(()) } else { Err(SizeError::UnusedLibraries(used.join("; "))) }
 }
 
-/// The functions of the record; it tells a name where it first uses it.
+/// Returns the functions of the record, which has each name only at its first use.
 fn names(record: &str) -> Vec<&str> {
     let named = record.lines().filter_map(|line| {
         let (key, rest) = line.split_once("fn=(")?;
@@ -65,7 +65,7 @@ fn names(record: &str) -> Vec<&str> {
     named.collect()
 }
 
-/// The first function of each idle library.
+/// Returns the first function of each unused library that ran.
 fn used_libraries(names: &[&str]) -> Vec<String> {
     let of = |library: &&str| {
         names.iter().find(|name| is_function_of(name, library)).map(|name| (*name).to_owned())
@@ -73,7 +73,8 @@ fn used_libraries(names: &[&str]) -> Vec<String> {
     UNUSED.iter().filter_map(of).collect()
 }
 
-/// Whether a function is of the library's own code; what is dropped or compared for others is not.
+/// Whether the function belongs to the library's own code. Generic code of other libraries for its types does not
+/// count.
 fn is_function_of(name: &str, library: &str) -> bool {
     let path = name.trim_start_matches('<');
     path.strip_prefix(library).is_some_and(|rest| rest.starts_with("::"))
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_ran_is_told_by_its_first_function() {
+    fn a_used_library_is_reported_with_its_first_function() {
         check_libraries(
             "fn=(12) <regex_automata::meta::Regex>::new\n+3 4\nfn=(12)\n",
             &["<regex_automata::meta::Regex>::new"],
