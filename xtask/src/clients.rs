@@ -13,44 +13,12 @@ mod verdict;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use client::ClientsError;
 use client::{CLIENTS, Client};
 use environment::{Environment, Model};
 use install::{Installed, Installer};
 
-use ibeam_testkit::{BuildError, build_program};
-
-const USAGE: &str = "\
-usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
-
-  NAME         only these clients, e.g. harbor [default: all]
-  --bin PATH   the program [default: a debug build]
-  --embedded   run one client with the embedded model instead of the script";
-
-/// A failure of the chore, or of clients.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientsError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program that could not be started, or a file that could not be read or written.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// A client could not be installed; the reason is printed.
-    #[error("{0} failed")]
-    Setup(String),
-    /// The number of failed runs, which are already printed.
-    #[error("{0} run(s) of clients failed")]
-    Runs(usize),
-}
-
-impl ClientsError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
+use ibeam_testkit::build_program;
 
 /// Runs the clients that `args` select and prints a verdict for each run.
 pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), ClientsError> {

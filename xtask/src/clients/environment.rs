@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::ClientsError;
-use super::client::{Client, ModelScript};
+use super::client::{Client, ClientsError, ModelScript};
 use super::install::Installed;
 use super::program_call::Call;
 

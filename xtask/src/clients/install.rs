@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::ClientsError;
-use super::client::{Client, Runtime};
+use super::client::{Client, ClientsError, Runtime};
 
 /// The directories of clients, and the Python that installs them.
 pub(super) struct Installer {

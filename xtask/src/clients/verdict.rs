@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::ClientsError;
+use super::client::ClientsError;
 use super::environment::{Environment, Observation};
 use super::program_call::{Call, Format};
 

@@ -5,7 +5,16 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::FaultsError;
+/// A failure to read or write the table.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FaultsError {
+    /// A file that cannot be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, std::io::Error),
+    /// An invalid line of the list or an invalid note.
+    #[error("`{0}`: {1}")]
+    Malformed(String, String),
+}
 
 /// The list, with one fault per line.
 pub(super) const FAULTS: &str = "corpus/faults.jsonl";

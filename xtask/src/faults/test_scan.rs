@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::FaultsError;
+use super::fault_list::FaultsError;
 
 /// A test whose name starts with the id of a fault.
 #[derive(Debug, PartialEq)]

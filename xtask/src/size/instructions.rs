@@ -9,7 +9,7 @@ use std::path::Path;
 use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
 use serde_json::json;
 
-use super::{Figure, SizeError, TIMEOUT, run_successfully};
+use super::measured_run::{Figure, SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
 
 /// The numbers of deltas in the shorter and the longer answer.
 const DELTAS: (u32, u32) = (1000, 3000);
@@ -31,7 +31,7 @@ pub(super) fn measure(program: &Path) -> Result<Vec<Figure>, SizeError> {
         figure("`--version`, instructions", version(program)?, 2_000_000),
         figure(
             "a prompt and its answer, instructions",
-            conversation(program, [super::shortest_answer()])?,
+            conversation(program, [shortest_answer()])?,
             7_000_000,
         ),
         figure("a turn that reads a file, instructions", read, 1_200_000),
@@ -53,13 +53,12 @@ fn conversation(program: &Path, answers: impl IntoIterator<Item = Answer>) -> Re
     let workspace =
         (0..TURNS.1).fold(Workspace::new(), |workspace, turn| workspace.file(&name(turn), &lines));
     let server = ModelServer::start(answers);
-    let run =
-        super::shortest_run(program, &workspace, &server).args(["--force", "--output-format", "stream-json"]);
+    let run = shortest_run(program, &workspace, &server).args(["--force", "--output-format", "stream-json"]);
     count_instructions("a run", run, &workspace)
 }
 
 fn turns_with(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
-    (0..turns).map(call).chain([super::shortest_answer()]).collect()
+    (0..turns).map(call).chain([shortest_answer()]).collect()
 }
 
 fn read(turn: u32) -> Answer {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ibeam_testkit::{Ibeam, ModelServer, Workspace};
 
-use super::{SizeError, TIMEOUT, run_successfully};
+use super::measured_run::{SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
 use ibeam_testkit::build_program;
 
 /// Libraries for rare needs: the engine, grammars of commands and pages, regular expressions, certificates, encodings
@@ -41,8 +41,8 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     let program = build_program(root, &[])?;
     let workspace = Workspace::new();
     let record = workspace.outside().join("callgrind");
-    let server = ModelServer::start([super::shortest_answer()]);
-    let run: Ibeam = super::shortest_run(&program, &workspace, &server);
+    let server = ModelServer::start([shortest_answer()]);
+    let run: Ibeam = shortest_run(&program, &workspace, &server);
     let option = format!("--callgrind-out-file={}", record.display());
     run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(TIMEOUT))?;
     let record = fs::read_to_string(&record)?;

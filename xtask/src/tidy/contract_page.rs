@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{TidyError, read_file, tracked_files};
+use super::tree::{TidyError, read_file, tracked_files};
 
 /// The modules that declare the contract's types.
 const TYPES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{TidyError, output_of};
+use super::tree::{TidyError, output_of};
 
 /// A crate of the workspace, the workspace crates it may depend on, and the outside crates that only it may depend on.
 struct CrateRule {

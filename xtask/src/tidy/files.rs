@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{TidyError, read_file, tracked_files};
+use super::tree::{TidyError, read_file, tracked_files};
 
 /// The longest file, without its tests.
 const MAX_LINES: usize = 600;

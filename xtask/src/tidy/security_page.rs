@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{TidyError, read_file, tracked_files};
+use super::tree::{TidyError, read_file, tracked_files};
 
 const PAGE: &str = "docs/security.md";
 

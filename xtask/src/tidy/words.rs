@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::{TidyError, read_file, tracked_files};
+use super::tree::{TidyError, read_file, tracked_files};
 
 /// Parts of identifiers that do not say what a thing is, with plain replacements.
 const FORBIDDEN_PARTS: &[(&str, &str)] = &[
