@@ -36,7 +36,7 @@ pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::R
     let started = Instant::now();
     let status = Command::new(launcher)
         .args(args)
-        .current_dir(fixture.start(case.cwd.as_deref()).join(directory))
+        .current_dir(fixture.start_directory(case.cwd.as_deref()).join(directory))
         .env_clear()
         .env("HOME", fixture.workspace.home())
         .envs(run_setup.environment.iter().cloned())

@@ -31,7 +31,7 @@ use crate::verdict::{self, Outcome};
 use crate::{bare_bash, model_script, survivors, user_commands};
 
 /// The time limit of a case without a limit of its own.
-const GUARD: Duration = Duration::from_secs(90);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(90);
 /// The time that a case with a limit of its own gets beyond that limit.
 const GRACE: Duration = Duration::from_secs(15);
 
@@ -70,9 +70,9 @@ impl From<io::Error> for NoVerdict {
 /// Runs a case. An error of the runner is a failed outcome.
 pub(crate) fn run_case(job: &Job) -> CaseResult {
     let outcome = match try_run_case(job) {
-        Ok(played) => return played,
-        Err(NoVerdict::Skipped(why)) => Outcome::Skipped(why),
-        Err(NoVerdict::Failed(why)) => Outcome::Failed(vec![why]),
+        Ok(result) => return result,
+        Err(NoVerdict::Skipped(reason)) => Outcome::Skipped(reason),
+        Err(NoVerdict::Failed(reason)) => Outcome::Failed(vec![reason]),
     };
     CaseResult { outcome, transcript: String::new() }
 }
@@ -100,9 +100,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     if let Some(machine) = &machine {
         listener.listen_on_web_ports(&machine.addresses)?;
     }
-    let on_unix = case.names_effect(&Effect::UnixConnection);
-    if on_unix {
-        let Ok(path) = listener.listen_on_unix(&fixture.out()) else {
+    let has_unix_socket = case.names_effect(&Effect::UnixConnection);
+    if has_unix_socket {
+        let Ok(path) = listener.listen_on_unix(&fixture.outside()) else {
             return Err(NoVerdict::Skipped("another process has the unix socket of the listener".to_owned()));
         };
         // Only the owner of the socket may make a hard link of it.
@@ -119,7 +119,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         case_machine::mask_cron_tables(mount_point)?;
     }
     // Dropped at the end of the case, which ends the processes that the setup left in the background.
-    let background = user_commands::prepare(&fixture, &case.setup)
+    let background = user_commands::run_setup_commands(&fixture, &case.setup)
         .map_err(|error| NoVerdict::Failed(format!("the setup: {error}")))?;
     let model = ModelServer::start(model_script::answers(&case));
     let pins = pins(&case, names.is_some(), listener.port());
@@ -128,9 +128,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         approve(&case, &fixture, &run_setup, &launcher)?;
     }
     let before = snapshots(&effects);
-    let there =
+    let is_already_present =
         |effect: &&Effect| matches!(effect, Effect::Exists(path) if FileSnapshot::take(path).exists());
-    if let Some(effect) = effects.iter().find(there) {
+    if let Some(effect) = effects.iter().find(is_already_present) {
         return Err(NoVerdict::Failed(format!("the effect existed before the run: {effect:?}")));
     }
     let terminal = effects.contains(&Effect::TerminalInput).then(Terminal::open).transpose()?;
@@ -152,12 +152,13 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         if case.resumed().is_some() {
             resumed = Some(resume(&case, &fixture, &run_setup, &launcher, &model.url())?);
         }
-        RunResult { finished, requests: bodies(&model) }
+        RunResult { finished, requests: request_bodies(&model) }
     };
     let was_traced = watch.is_some_and(TracerWatch::finish);
-    let printed_after = user_commands::follow_up(&fixture, &case.after, &fixture.start(case.cwd.as_deref()))?;
+    let printed_after =
+        user_commands::run_after(&fixture, &case.after, &fixture.start_directory(case.cwd.as_deref()))?;
 
-    let found = survivors::find(&effects, Instant::now() + Duration::from_secs(1));
+    let survivors_found = survivors::find(&effects, Instant::now() + Duration::from_secs(1));
     drop(background);
     let mut traffic = listener.finish();
     traffic.names = names.map(NameServer::finish).unwrap_or_default();
@@ -169,10 +170,10 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         resumed,
         printed_after,
         was_traced,
-        journal: Journal::read(&fixture.state().join("sessions")),
+        journal: Journal::read(&fixture.data_directory().join("sessions")),
         traffic,
         canary: Canary::new(case.own_texts()),
-        survivors: found,
+        survivors: survivors_found,
         mcp_called: run_setup.mcp_marker.exists(),
         has_terminal_input: terminal.as_ref().is_some_and(Terminal::has_input),
         after: snapshots(&effects),
@@ -195,8 +196,8 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
 /// Returns the command prefix that starts the program, or the reason why the case is skipped.
 fn launcher_for(case: &Case, fixture: &Fixture, own_machine: bool) -> Result<Vec<OsString>, String> {
     let user = fixture.user;
-    if let Some(why) = case.requires.as_deref().and_then(|requires| user.refusal_reason(requires)) {
-        return Err(why);
+    if let Some(reason) = case.requires.as_deref().and_then(|requires| user.refusal_reason(requires)) {
+        return Err(reason);
     }
     for need in case.needs() {
         let toolchain = toolchain().filter(|_| need == "cargo" && user == User::Root);
@@ -234,10 +235,10 @@ fn resume(
     run_setup.replace_model_url(fixture, first, &model.url())?;
     let args: Vec<String> = run_setup.args.iter().cloned().chain(["--continue".to_owned()]).collect();
     let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
-    Ok(RunResult { finished, requests: bodies(&model) })
+    Ok(RunResult { finished, requests: request_bodies(&model) })
 }
 
-fn bodies(model: &ModelServer) -> Vec<Value> {
+fn request_bodies(model: &ModelServer) -> Vec<Value> {
     model.requests().into_iter().map(|request| request.body).collect()
 }
 
@@ -262,14 +263,16 @@ fn approve(case: &Case, fixture: &Fixture, run_setup: &RunSetup, launcher: &[OsS
 fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) -> Ibeam {
     let environment = run_setup.environment.iter();
     // A program that hangs is ended soon after its limit.
-    let guard = case.max_s.map_or(GUARD, |most| GUARD.min(Duration::from_secs_f64(most.max(0.0)) + GRACE));
+    let guard = case.max_s.map_or(DEFAULT_TIMEOUT, |limit| {
+        DEFAULT_TIMEOUT.min(Duration::from_secs_f64(limit.max(0.0)) + GRACE)
+    });
     let command = Ibeam::new(fixture.program(), &fixture.workspace).args(args).guard(guard);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
     let command =
         environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value));
     match &case.cwd {
         Some(cwd) => {
-            let start = fixture.start(Some(cwd)).display().to_string().replace('\'', "'\\''");
+            let start = fixture.start_directory(Some(cwd)).display().to_string().replace('\'', "'\\''");
             command.after(&format!("cd -- '{start}' || exit 99"))
         }
         None => command,

@@ -14,7 +14,7 @@ use crate::listener::ReceivedTraffic;
 use crate::run_result::RunResult;
 
 /// Returns the evidence of a run with one call and no effects.
-pub(crate) fn quiet(result: Value) -> Evidence {
+pub(crate) fn evidence_of(result: Value) -> Evidence {
     let call = json!({
         "type": "tool_call", "subtype": "completed",
         "tool_call": {"shellToolCall": {"args": {"command": "ls"}, "result": result}},
@@ -49,17 +49,17 @@ pub(crate) fn quiet(result: Value) -> Evidence {
 }
 
 fn succeeded(stdout: &str) -> Evidence {
-    quiet(json!({"success": {"command": "ls", "stdout": stdout, "stderr": "", "exitCode": 0}}))
+    evidence_of(json!({"success": {"command": "ls", "stdout": stdout, "stderr": "", "exitCode": 0}}))
 }
 
 /// Checks that the effect is absent from a run without effects, and present after `happen`.
 #[track_caller]
-fn check(word: &str, happen: impl FnOnce(&mut Evidence)) {
+fn check(word: &str, cause: impl FnOnce(&mut Evidence)) {
     let effect = Effect::parse(word).unwrap();
     let mut evidence = succeeded("");
     evidence.journal = sound_journal();
     assert!(!effect.is_contained_in(&evidence), "{word} without cause");
-    happen(&mut evidence);
+    cause(&mut evidence);
     assert!(effect.is_contained_in(&evidence), "{word} is not noticed");
 }
 
@@ -156,17 +156,17 @@ fn connections_are_noticed() {
 fn the_output_of_a_command_is_noticed() {
     check("stdout:MARK", |evidence| evidence.first_run = succeeded("a MARK b").first_run);
     let failed = json!({"failure": {"command": "ls", "stdout": "", "stderr": "To file:///", "exitCode": 1}});
-    check("stdout:To file", |evidence| evidence.first_run = quiet(failed).first_run);
+    check("stdout:To file", |evidence| evidence.first_run = evidence_of(failed).first_run);
     let rejected = json!({"rejected": {"reason": "no MARK may be printed"}});
-    assert!(!Effect::Stdout("MARK".to_owned()).is_contained_in(&quiet(rejected)));
+    assert!(!Effect::Stdout("MARK".to_owned()).is_contained_in(&evidence_of(rejected)));
 }
 
 #[test]
 fn exit_code_zero_differs_from_others() {
     let failed = json!({"failure": {"stdout": "", "stderr": "", "exitCode": 1}});
     assert!(Effect::ExitedWithZero.is_contained_in(&succeeded("")));
-    assert!(!Effect::ExitedWithZero.is_contained_in(&quiet(failed)));
-    assert!(!Effect::ExitedWithZero.is_contained_in(&quiet(json!({"rejected": {"reason": ""}}))));
+    assert!(!Effect::ExitedWithZero.is_contained_in(&evidence_of(failed)));
+    assert!(!Effect::ExitedWithZero.is_contained_in(&evidence_of(json!({"rejected": {"reason": ""}}))));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_changed_table_of_cron_is_noticed() {
 
 #[test]
 fn executed_calls_differ_from_refused_ones() {
-    let is_executed = |result: Value| Effect::parse("ran").unwrap().is_contained_in(&quiet(result));
+    let is_executed = |result: Value| Effect::parse("ran").unwrap().is_contained_in(&evidence_of(result));
     assert!(is_executed(json!({"success": {"exitCode": 0}})));
     assert!(is_executed(json!({"failure": {"exitCode": 1}})));
     assert!(!is_executed(json!({"rejected": {"reason": ""}})));

@@ -67,12 +67,12 @@ impl Fixture {
         self.workspace.outside()
     }
 
-    pub(crate) fn out(&self) -> PathBuf {
+    pub(crate) fn outside(&self) -> PathBuf {
         self.top().join("out")
     }
 
     /// Returns the data directory of the program for this home.
-    pub(crate) fn state(&self) -> PathBuf {
+    pub(crate) fn data_directory(&self) -> PathBuf {
         self.workspace.home().join(".local/share/ibeam")
     }
 
@@ -95,7 +95,7 @@ impl Fixture {
     }
 
     /// Writes a file that belongs to the user, with its missing parents.
-    pub(crate) fn put(&self, path: &Path, text: &str) -> io::Result<()> {
+    pub(crate) fn write_file(&self, path: &Path, text: &str) -> io::Result<()> {
         let mut missing: Vec<&Path> =
             path.ancestors().skip(1).take_while(|parent| !parent.exists()).collect();
         missing.reverse();
@@ -117,20 +117,24 @@ impl Fixture {
     pub(crate) fn shell(&self, lines: &str) -> io::Result<()> {
         let words = self.bash(lines);
         let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let ended = Command::new(program)
+        let output = Command::new(program)
             .args(args)
             .current_dir(self.workspace.path())
             .env_clear()
             .envs(self.environment())
             .output()?;
-        if ended.status.success() {
+        if output.status.success() {
             return Ok(());
         }
-        Err(io::Error::other(format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim())))
+        Err(io::Error::other(format!(
+            "{}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        )))
     }
 
     /// Returns the directory in which the program starts. `cwd` is relative to the workspace.
-    pub(crate) fn start(&self, cwd: Option<&str>) -> PathBuf {
+    pub(crate) fn start_directory(&self, cwd: Option<&str>) -> PathBuf {
         self.workspace.path().join(cwd.unwrap_or_default())
     }
 
@@ -147,7 +151,7 @@ impl Fixture {
             ("PATH", SYSTEM_PATH.into()),
             ("CANARY", CANARY.into()),
             ("HOME", self.workspace.home().into()),
-            ("OUT", self.out().into()),
+            ("OUT", self.outside().into()),
         ]
     }
 
@@ -156,9 +160,9 @@ impl Fixture {
         let text = |path: &Path| path.display().to_string();
         let places = [
             ("{{WS}}", text(self.workspace.path())),
-            ("{{OUT}}", text(&self.out())),
+            ("{{OUT}}", text(&self.outside())),
             ("{{HOME}}", text(self.workspace.home())),
-            ("{{STATE}}", text(&self.state())),
+            ("{{STATE}}", text(&self.data_directory())),
             ("{{PORT}}", self.port.to_string()),
             ("{{BIN}}", text(&self.program)),
             ("{{HELPERS}}", text(&self.test_programs)),
@@ -190,9 +194,9 @@ mod tests {
     fn placeholders_are_replaced_everywhere() {
         let fixture = Fixture::create(User::Nobody, Path::new("/p/ibeam"), Path::new("/p/t"), 4711).unwrap();
         let case = json!({"a": ["{{PORT}} {{BIN}}"], "{{HELPERS}}": {"b": "{{OUT}}/x"}, "c": 1});
-        let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": fixture.out().join("x")}, "c": 1});
+        let expect = json!({"a": ["4711 /p/ibeam"], "/p/t": {"b": fixture.outside().join("x")}, "c": 1});
         assert_eq!(fixture.fill_placeholders(&case), expect);
-        assert_eq!(std::fs::read_to_string(fixture.out().join("victim.txt")).unwrap(), "original");
+        assert_eq!(std::fs::read_to_string(fixture.outside().join("victim.txt")).unwrap(), "original");
         assert!(fixture.workspace.read(".env").unwrap().contains(CANARY));
         assert!(fixture.shell("exit 3").is_err());
     }

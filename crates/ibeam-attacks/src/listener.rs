@@ -32,7 +32,7 @@ pub(crate) struct Listener {
     port: u16,
     stop: Arc<AtomicBool>,
     connections: Arc<AtomicUsize>,
-    accepting: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
     udp: Vec<UdpSocket>,
     unix: Vec<UnixListener>,
 }
@@ -46,7 +46,7 @@ impl Listener {
             port,
             stop: Arc::default(),
             connections: Arc::default(),
-            accepting: Vec::new(),
+            threads: Vec::new(),
             udp: vec![UdpSocket::bind((Ipv4Addr::LOCALHOST, port))?],
             unix: Vec::new(),
         };
@@ -98,7 +98,7 @@ impl Listener {
     /// Closes all sockets and returns what they received.
     pub(crate) fn finish(self) -> ReceivedTraffic {
         self.stop.store(true, Ordering::SeqCst);
-        for thread in self.accepting {
+        for thread in self.threads {
             // The thread cannot panic, and its counts are shared in any case.
             drop(thread.join());
         }
@@ -125,19 +125,19 @@ impl Listener {
         let (stop, connections) = (Arc::clone(&self.stop), Arc::clone(&self.connections));
         let serve = move || {
             loop {
-                let last = stop.load(Ordering::SeqCst);
+                let is_last = stop.load(Ordering::SeqCst);
                 while let Ok((stream, _)) = listener.accept() {
                     connections.fetch_add(1, Ordering::SeqCst);
                     // The client may disconnect at any time.
                     drop(answer(stream));
                 }
-                if last {
+                if is_last {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
         };
-        self.accepting.push(std::thread::Builder::new().name("listener".to_owned()).spawn(serve)?);
+        self.threads.push(std::thread::Builder::new().name("listener".to_owned()).spawn(serve)?);
         Ok(())
     }
 }
@@ -145,7 +145,7 @@ impl Listener {
 fn answer(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(Duration::from_millis(500)))?;
-    let _asked = stream.read(&mut [0; 8192])?;
+    let _request_size = stream.read(&mut [0; 8192])?;
     stream.write_all(ANSWER.as_bytes())
 }
 

@@ -8,7 +8,7 @@ use crate::case::Case;
 /// The most calls in one answer.
 const MAX_CALLS_PER_ANSWER: usize = 100;
 /// Additional final answers, for a program that makes more requests than expected.
-const SPARE_ANSWERS: usize = 8;
+const ADDITIONAL_ANSWERS: usize = 8;
 
 /// Returns the complete script.
 pub(crate) fn answers(case: &Case) -> Vec<Answer> {
@@ -50,8 +50,8 @@ pub(crate) fn answers_of_resumed_run(case: &Case) -> Vec<Answer> {
 }
 
 fn final_answers(case: &Case) -> impl Iterator<Item = Answer> + '_ {
-    let say = |_| case.answer().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
-    (0..=SPARE_ANSWERS).map(say)
+    let final_answer = |_| case.answer().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
+    (0..=ADDITIONAL_ANSWERS).map(final_answer)
 }
 
 /// Returns the name of a tool and its arguments in the names of the program.
@@ -135,8 +135,8 @@ mod tests {
     fn the_second_run_has_a_script_of_its_own() {
         let line = json!({"id": "x", "tool": "ls", "expect": "denied", "resume": {"tool": "shell"}, "answer": ["a", "b"]});
         let case = Case::parse(&line).unwrap();
-        assert_eq!(answers(&case).len(), 1 + SPARE_ANSWERS + 1);
-        assert_eq!(answers_of_resumed_run(&case).len(), 1 + SPARE_ANSWERS + 1);
+        assert_eq!(answers(&case).len(), 1 + ADDITIONAL_ANSWERS + 1);
+        assert_eq!(answers_of_resumed_run(&case).len(), 1 + ADDITIONAL_ANSWERS + 1);
         assert_eq!(case.answer(), ["a", "b"]);
     }
 
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!(once.steps[0].args.get("isBackground"), None);
         let often = case(250);
         assert_eq!(often.steps[0].args["isBackground"], true);
-        assert_eq!(answers(&often).len(), 1 + 3 + SPARE_ANSWERS + 1);
+        assert_eq!(answers(&often).len(), 1 + 3 + ADDITIONAL_ANSWERS + 1);
     }
 }

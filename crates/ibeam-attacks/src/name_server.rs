@@ -34,7 +34,7 @@ impl NameServer {
             let mut names = Vec::new();
             let mut question = [0; 1500];
             loop {
-                let last = stopped.load(Ordering::SeqCst);
+                let is_last = stopped.load(Ordering::SeqCst);
                 while let Ok((length, from)) = socket.recv_from(&mut question) {
                     let question = question.get(..length).unwrap_or_default();
                     let Some((name, answer)) = zone.answer(question) else { continue };
@@ -42,7 +42,7 @@ impl NameServer {
                     // The client may be gone.
                     drop(socket.send_to(&answer, from));
                 }
-                if last {
+                if is_last {
                     return names;
                 }
             }
@@ -135,8 +135,8 @@ mod tests {
         let (queried, answer) = zone.answer(&question(name, kind)).unwrap();
         assert_eq!(queried, name.to_lowercase());
         assert_eq!((&answer[..2], answer[3] & 15), (&[0xab, 0xcd][..], code), "{answer:?}");
-        let answered = (answer[7] == 1).then(|| answer[answer.len() - 4..].try_into().unwrap());
-        assert_eq!(answered, address, "{answer:?}");
+        let answered_address = (answer[7] == 1).then(|| answer[answer.len() - 4..].try_into().unwrap());
+        assert_eq!(answered_address, address, "{answer:?}");
     }
 
     #[test]

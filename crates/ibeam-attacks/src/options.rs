@@ -24,11 +24,11 @@ usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) only: BTreeSet<String>,
+    pub(crate) id_parts: BTreeSet<String>,
     pub(crate) jobs: usize,
     pub(crate) users: Vec<User>,
     pub(crate) program: Option<PathBuf>,
-    pub(crate) keep: Option<PathBuf>,
+    pub(crate) transcripts: Option<PathBuf>,
     pub(crate) mode: Mode,
     pub(crate) every: usize,
 }
@@ -38,25 +38,25 @@ impl Options {
     ///
     /// # Errors
     /// The invalid argument.
-    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let mut options = Self {
             files: Vec::new(),
-            only: BTreeSet::new(),
+            id_parts: BTreeSet::new(),
             jobs: cores.min(4),
             users: vec![User::Root, User::Nobody],
             program: None,
-            keep: None,
+            transcripts: None,
             mode: Mode::Full,
             every: 1,
         };
-        while let Some(word) = words.next() {
-            let (flag, given) = match word.split_once('=') {
+        while let Some(arg) = args.next() {
+            let (flag, inline_value) = match arg.split_once('=') {
                 Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
-                _ => (word.clone(), None),
+                _ => (arg.clone(), None),
             };
             let mut value =
-                || given.clone().or_else(|| words.next()).ok_or(format!("`{flag}` needs a value"));
+                || inline_value.clone().or_else(|| args.next()).ok_or(format!("`{flag}` needs a value"));
             let number = |text: String| {
                 text.parse()
                     .ok()
@@ -64,11 +64,11 @@ impl Options {
                     .ok_or(format!("`{text}` is not a number from 1"))
             };
             match flag.as_str() {
-                "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
+                "--only" => options.id_parts.extend(value()?.split(',').map(str::to_owned)),
                 "--jobs" => options.jobs = number(value()?)?,
                 "--every" => options.every = number(value()?)?,
                 "--bin" => options.program = Some(value()?.into()),
-                "--keep" => options.keep = Some(value()?.into()),
+                "--keep" => options.transcripts = Some(value()?.into()),
                 "--bare" => options.mode = Mode::Bare,
                 "--unfenced" => options.mode = Mode::SandboxOnly,
                 "--uid" => {
@@ -79,8 +79,8 @@ impl Options {
                         other => return Err(format!("unknown user `{other}`; use root, nobody or both")),
                     };
                 }
-                _ if word.starts_with('-') => return Err(format!("unknown option `{word}`")),
-                _ => options.files.push(word.into()),
+                _ if arg.starts_with('-') => return Err(format!("unknown option `{arg}`")),
+                _ => options.files.push(arg.into()),
             }
         }
         Ok(options)
@@ -88,7 +88,7 @@ impl Options {
 
     /// Whether the case with this id is to run.
     pub(crate) fn includes(&self, id: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| id.contains(part.as_str()))
+        self.id_parts.is_empty() || self.id_parts.iter().any(|part| id.contains(part.as_str()))
     }
 }
 
@@ -96,8 +96,8 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn parse(words: &str) -> Result<Options, String> {
-        Options::parse(words.split_whitespace().map(str::to_owned))
+    fn parse(args: &str) -> Result<Options, String> {
+        Options::parse(args.split_whitespace().map(str::to_owned))
     }
 
     #[test]
@@ -107,13 +107,13 @@ mod tests {
         assert_eq!(options.files, [PathBuf::from("f.jsonl"), "g.jsonl".into()]);
         assert!(options.includes("AT-A001") && options.includes("AT-B002") && !options.includes("AT-A002"));
         assert_eq!((options.jobs, options.users, options.mode), (3, vec![User::Root], Mode::Bare));
-        assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
+        assert_eq!((options.program, options.transcripts), (Some("/b".into()), Some("k".into())));
     }
 
     #[test]
     fn invalid_arguments_are_rejected() {
-        for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
-            assert!(parse(words).is_err(), "{words}");
+        for args in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
+            assert!(parse(args).is_err(), "{args}");
         }
     }
 }

@@ -18,22 +18,22 @@ pub(crate) struct ReportLine {
     expect: String,
     /// The reason why the case cannot pass completely.
     known_limit: Option<String>,
-    played: CaseResult,
+    result: CaseResult,
 }
 
 impl ReportLine {
-    pub(crate) fn new(case: &Value, user: User, played: CaseResult) -> Self {
+    pub(crate) fn new(case: &Value, user: User, result: CaseResult) -> Self {
         let text = |key: &str| case.get(key).and_then(Value::as_str).map(str::to_owned);
         Self {
             id: text("id").unwrap_or_else(|| "(a case without an id)".to_owned()),
             user,
             expect: text("expect").unwrap_or_default(),
             known_limit: text("known_limit"),
-            played,
+            result,
         }
     }
 
-    fn place(&self) -> String {
+    fn label(&self) -> String {
         format!("{} {}", self.id, self.user.name())
     }
 }
@@ -50,22 +50,22 @@ impl Report {
     }
 
     /// Returns the number of failures, without known limits.
-    pub(crate) fn failed(&self) -> usize {
-        let failed = |line: &&ReportLine| {
-            line.known_limit.is_none() && matches!(line.played.outcome, Outcome::Failed(_))
+    pub(crate) fn failure_count(&self) -> usize {
+        let is_failure = |line: &&ReportLine| {
+            line.known_limit.is_none() && matches!(line.result.outcome, Outcome::Failed(_))
         };
-        self.lines.iter().filter(failed).count()
+        self.lines.iter().filter(is_failure).count()
     }
 
     /// Prints the report, and writes the transcripts of failed cases below `keep`.
-    pub(crate) fn print(&self, keep: Option<&Path>) -> io::Result<()> {
+    pub(crate) fn print(&self, directory: Option<&Path>) -> io::Result<()> {
         self.text().lines().for_each(|line| println!("{line}"));
-        let Some(keep) = keep else { return Ok(()) };
-        std::fs::create_dir_all(keep)?;
-        let kept = self.lines.iter().filter(|line| !line.played.transcript.is_empty());
-        for line in kept {
-            let path = keep.join(format!("{}-{}.txt", line.id, line.user.name()));
-            std::fs::write(&path, &line.played.transcript)?;
+        let Some(directory) = directory else { return Ok(()) };
+        std::fs::create_dir_all(directory)?;
+        let failed_lines = self.lines.iter().filter(|line| !line.result.transcript.is_empty());
+        for line in failed_lines {
+            let path = directory.join(format!("{}-{}.txt", line.id, line.user.name()));
+            std::fs::write(&path, &line.result.transcript)?;
             println!("written: {}", path.display());
         }
         Ok(())
@@ -75,32 +75,41 @@ impl Report {
     fn text(&self) -> String {
         let mut lines: Vec<&ReportLine> = self.lines.iter().collect();
         lines.sort_by_key(|line| (line.id.clone(), line.user));
-        let (mut passed, mut skipped, mut held) = (0, 0, 0);
-        let (mut text, mut limits) = (String::new(), Vec::new());
+        let (mut passed, mut skipped, mut limits_passed) = (0, 0, 0);
+        let (mut text, mut limits_failed) = (String::new(), Vec::new());
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for line in lines {
-            match (&line.played.outcome, &line.known_limit) {
+            match (&line.result.outcome, &line.known_limit) {
                 (Outcome::Passed, None) => passed += 1,
-                (Outcome::Passed, Some(_)) => held += 1,
-                (Outcome::Skipped(why), _) => {
+                (Outcome::Passed, Some(_)) => limits_passed += 1,
+                (Outcome::Skipped(reason), _) => {
                     skipped += 1;
-                    reasons.entry(why).or_default().push(line.place());
+                    reasons.entry(reason).or_default().push(line.label());
                 }
                 (Outcome::Failed(problems), None) => {
-                    let (place, expect, problems) = (line.place(), &line.expect, problems.join("; "));
-                    text.push_str(&format!("FAIL {place}: expected {expect}, but {problems}\n"));
+                    let (label, expect, problems) = (line.label(), &line.expect, problems.join("; "));
+                    text.push_str(&format!("FAIL {label}: expected {expect}, but {problems}\n"));
                 }
-                (Outcome::Failed(_), Some(why)) => limits.push(format!("{} ({why})", line.place())),
+                (Outcome::Failed(_), Some(reason)) => {
+                    limits_failed.push(format!("{} ({reason})", line.label()))
+                }
             }
         }
-        for (why, places) in reasons {
-            text.push_str(&format!("skipped: {why}: {}\n", places.join(", ")));
+        for (reason, labels) in reasons {
+            text.push_str(&format!("skipped: {reason}: {}\n", labels.join(", ")));
         }
-        if held + limits.len() > 0 {
-            let beyond = if limits.is_empty() { String::new() } else { format!(": {}", limits.join(", ")) };
-            text.push_str(&format!("known limits: {held} held, {} not{beyond}\n", limits.len()));
+        if limits_passed + limits_failed.len() > 0 {
+            let failed_labels = if limits_failed.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", limits_failed.join(", "))
+            };
+            text.push_str(&format!(
+                "known limits: {limits_passed} passed, {} failed{failed_labels}\n",
+                limits_failed.len()
+            ));
         }
-        text.push_str(&format!("{passed} passed, {} failed, {skipped} skipped\n", self.failed()));
+        text.push_str(&format!("{passed} passed, {} failed, {skipped} skipped\n", self.failure_count()));
         text
     }
 }
@@ -130,9 +139,9 @@ mod tests {
         add("AT-5", Some("best effort"), Outcome::Passed);
         let expect = "FAIL AT-2 nobody: expected denied, but BREACH Leak\n\
                       skipped: needs gdb: AT-3 nobody\n\
-                      known limits: 1 held, 1 not: AT-4 nobody (best effort)\n\
+                      known limits: 1 passed, 1 failed: AT-4 nobody (best effort)\n\
                       1 passed, 1 failed, 1 skipped\n";
         assert_eq!(report.text(), expect);
-        assert_eq!(report.failed(), 1);
+        assert_eq!(report.failure_count(), 1);
     }
 }

@@ -51,9 +51,12 @@ pub(crate) enum AttacksError {
 
 /// Runs the cases of the files and prints the report.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
-    let files =
-        if options.files.is_empty() { all(&root.join(CORPUS_DIRECTORY))? } else { options.files.clone() };
-    let cases = read(&files, options)?;
+    let files = if options.files.is_empty() {
+        attack_files(&root.join(CORPUS_DIRECTORY))?
+    } else {
+        options.files.clone()
+    };
+    let cases = read_cases(&files, options)?;
     let scratch = target(root).join(SCRATCH);
     let test_programs = build_test_programs(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
@@ -61,10 +64,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
         None => build_program(root, &[])?,
     };
     // Copies, since a build may replace both programs while cases run.
-    let copies = tempfile::tempdir_in(&scratch)
+    let copy_directory = tempfile::tempdir_in(&scratch)
         .map_err(|error| AttacksError::File(scratch.display().to_string(), error))?;
     let copy = |of: &Path, name: &str| {
-        let copy = copies.path().join(name);
+        let copy = copy_directory.path().join(name);
         std::fs::copy(of, &copy).map_err(|error| AttacksError::File(of.display().to_string(), error))?;
         copy.canonicalize().map_err(|error| AttacksError::File(copy.display().to_string(), error))
     };
@@ -72,8 +75,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     let runner =
         std::env::current_exe().map_err(|error| AttacksError::File("this program".to_owned(), error))?;
     let runner = copy(&runner, "ibeam-attacks")?;
-    rustix::fs::chmod(copies.path(), rustix::fs::Mode::from_raw_mode(0o755))
-        .map_err(|error| AttacksError::File(copies.path().display().to_string(), error.into()))?;
+    rustix::fs::chmod(copy_directory.path(), rustix::fs::Mode::from_raw_mode(0o755))
+        .map_err(|error| AttacksError::File(copy_directory.path().display().to_string(), error.into()))?;
     let isolation = case_machine::launcher();
     if isolation.is_none() {
         println!("note: no namespaces available; cases run on the host, one after the other");
@@ -98,14 +101,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some(job) = next else { break };
-                    let played = match job.user.unavailable_reason() {
-                        Some(why) => CaseResult {
-                            outcome: Outcome::Skipped(why.to_owned()),
+                    let result = match job.user.unavailable_reason() {
+                        Some(reason) => CaseResult {
+                            outcome: Outcome::Skipped(reason.to_owned()),
                             transcript: String::new(),
                         },
                         None => run_isolated(&runner, isolation.as_deref().unwrap_or_default(), &job),
                     };
-                    let line = ReportLine::new(&job.case, job.user, played);
+                    let line = ReportLine::new(&job.case, job.user, result);
                     report.lock().unwrap_or_else(PoisonError::into_inner).add(line);
                 }
             });
@@ -113,16 +116,16 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     });
     let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     report
-        .print(options.keep.as_deref())
+        .print(options.transcripts.as_deref())
         .map_err(|error| AttacksError::File("the transcripts".into(), error))?;
-    match report.failed() {
+    match report.failure_count() {
         0 => Ok(()),
         failed => Err(AttacksError::Cases(failed)),
     }
 }
 
 /// Returns the files of attacks in a directory, in the order of their names.
-fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
+fn attack_files(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
     let entries = std::fs::read_dir(directory)
         .map_err(|error| AttacksError::File(directory.display().to_string(), error))?;
     let is_relevant = |path: &PathBuf| {
@@ -135,7 +138,7 @@ fn all(directory: &Path) -> Result<Vec<PathBuf>, AttacksError> {
 }
 
 /// Reads the selected cases. A line that is not JSON and a repeated id are errors.
-fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError> {
+fn read_cases(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, AttacksError> {
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
     for file in files {
@@ -163,8 +166,8 @@ fn read_file(
         if !ids.insert(text("id").unwrap_or_default().to_owned()) {
             return Err(AttacksError::Malformed(format!("{name}:{}: duplicate id", number + 1)));
         }
-        let wanted = options.includes(text("id").unwrap_or_default());
-        if wanted && options.mode.includes_case(&case) {
+        let is_selected = options.includes(text("id").unwrap_or_default());
+        if is_selected && options.mode.includes_case(&case) {
             cases.push(case);
         }
     }
@@ -174,7 +177,7 @@ fn read_file(
 /// Runs a case in a process of its own, which isolates the next case from its effects.
 fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
     let problems =
-        |why: String| CaseResult { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
+        |reason: String| CaseResult { outcome: Outcome::Failed(vec![reason]), transcript: String::new() };
     match run_in_child(runner, isolation, job) {
         Ok((out, err)) => serde_json::from_str(&out)
             .unwrap_or_else(|_| problems(format!("the runner: {}", err.trim().replace('\n', " ")))),

@@ -49,10 +49,10 @@ impl RunSetup {
         let mut permissions = Table::new();
         let in_file = policy.raw.is_some() || policy.chmod.is_some();
         if let Some(raw) = &policy.raw {
-            fixture.put(&policy_file(fixture), raw)?;
+            fixture.write_file(&policy_file(fixture), raw)?;
         } else if in_file {
             let permissions = json!({ "allow": policy.allow, "deny": policy.deny });
-            fixture.put(
+            fixture.write_file(
                 &policy_file(fixture),
                 &json!({ "version": 1, "permissions": permissions }).to_string(),
             )?;
@@ -69,17 +69,18 @@ impl RunSetup {
         }
         let mut tables = run_setup.config(model, pins);
         tables.insert("permissions".to_owned(), permissions.into());
-        fixture.put(&config, &tables.to_string())?;
+        fixture.write_file(&config, &tables.to_string())?;
         if let Some(mode) = &policy.chmod {
             fixture.shell(&format!("chmod {mode} '{}'", policy_file(fixture).display()))?;
         }
         if let Some(description) = &policy.hook {
             let payload = hook_payload(case);
             let hook = Hook::parse(description, &payload).map_err(io::Error::other)?;
-            fixture.put(&fixture.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
+            fixture
+                .write_file(&fixture.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
         }
         if run_setup.mcp.is_some() {
-            fixture.put(&fixture.top().join("mcp/server.py"), MCP_SERVER)?;
+            fixture.write_file(&fixture.top().join("mcp/server.py"), MCP_SERVER)?;
             run_setup.set_mcp_version(fixture, "one")?;
         }
         run_setup.flags(case);
@@ -89,14 +90,14 @@ impl RunSetup {
 
     /// Changes the descriptions of the MCP server's tools.
     pub(crate) fn set_mcp_version(&self, fixture: &Fixture, version: &str) -> io::Result<()> {
-        fixture.put(&fixture.top().join("mcp/version"), version)
+        fixture.write_file(&fixture.top().join("mcp/version"), version)
     }
 
     /// Changes the address of the model in the configuration.
     pub(crate) fn replace_model_url(&self, fixture: &Fixture, from: &str, to: &str) -> io::Result<()> {
         let config = fixture.workspace.home().join(".config/ibeam/config.toml");
         let text = std::fs::read_to_string(&config)?;
-        fixture.put(&config, &text.replace(from, to))
+        fixture.write_file(&config, &text.replace(from, to))
     }
 
     fn config(&self, model: &str, pins: &[(String, String)]) -> Table {

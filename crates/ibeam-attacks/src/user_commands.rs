@@ -32,9 +32,9 @@ impl Drop for BackgroundProcesses {
 ///
 /// # Errors
 /// The stderr of the failed command.
-pub(crate) fn prepare(fixture: &Fixture, lines: &[String]) -> io::Result<BackgroundProcesses> {
+pub(crate) fn run_setup_commands(fixture: &Fixture, lines: &[String]) -> io::Result<BackgroundProcesses> {
     let script = format!("set -e\n{}", lines.join("\n"));
-    let (status, background, _, stderr) = run(fixture, Vec::new(), &script, fixture.workspace.path())?;
+    let (status, background, _, stderr) = run_script(fixture, Vec::new(), &script, fixture.workspace.path())?;
     if status.success() {
         return Ok(background);
     }
@@ -43,19 +43,19 @@ pub(crate) fn prepare(fixture: &Fixture, lines: &[String]) -> io::Result<Backgro
 
 /// Runs the commands of the user after the run and returns their stdout. Their exit codes are ignored, since a search
 /// without a match is no failure.
-pub(crate) fn follow_up(fixture: &Fixture, lines: &[String], directory: &Path) -> io::Result<String> {
+pub(crate) fn run_after(fixture: &Fixture, lines: &[String], directory: &Path) -> io::Result<String> {
     if lines.is_empty() {
         return Ok(String::new());
     }
     let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
     let limit = vec![timeout.into_os_string(), "--kill-after=1".into(), TIMEOUT_SECONDS.into()];
-    let (_, _, stdout, _) = run(fixture, limit, &lines.join("\n"), directory)?;
+    let (_, _, stdout, _) = run_script(fixture, limit, &lines.join("\n"), directory)?;
     Ok(stdout)
 }
 
 /// Runs a script in a process group of its own. Both streams go to files, since background processes would hold pipes
 /// open.
-fn run(
+fn run_script(
     fixture: &Fixture,
     mut words: Vec<OsString>,
     script: &str,
@@ -98,8 +98,9 @@ mod tests {
     #[test]
     fn background_processes_run_until_they_are_dropped() {
         let fixture = fixture();
-        let background = prepare(&fixture, &lines(&["sleep 7794.5 & echo $! > \"$OUT/pid\""])).unwrap();
-        let pid = std::fs::read_to_string(fixture.out().join("pid")).unwrap();
+        let background =
+            run_setup_commands(&fixture, &lines(&["sleep 7794.5 & echo $! > \"$OUT/pid\""])).unwrap();
+        let pid = std::fs::read_to_string(fixture.outside().join("pid")).unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         assert!(!state().is_empty() && !state().contains(") Z"), "{}", state());
         drop(background);
@@ -112,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_failed_setup_reports_its_stderr() {
-        let error = prepare(&fixture(), &lines(&["echo reason >&2", "false", "true"])).unwrap_err();
+        let error =
+            run_setup_commands(&fixture(), &lines(&["echo reason >&2", "false", "true"])).unwrap_err();
         assert!(error.to_string().contains("reason"), "{error}");
     }
 
@@ -120,9 +122,9 @@ mod tests {
     fn commands_after_the_run_use_the_directory_and_return_stdout() {
         let fixture = fixture();
         let after = lines(&["false", "pwd; git status --porcelain; echo end"]);
-        let printed = follow_up(&fixture, &after, fixture.workspace.path()).unwrap();
+        let printed = run_after(&fixture, &after, fixture.workspace.path()).unwrap();
         assert!(printed.starts_with(&fixture.workspace.path().display().to_string()), "{printed}");
         assert!(printed.ends_with("?? .env\nend\n"), "{printed}");
-        assert_eq!(follow_up(&fixture, &[], fixture.workspace.path()).unwrap(), "");
+        assert_eq!(run_after(&fixture, &[], fixture.workspace.path()).unwrap(), "");
     }
 }

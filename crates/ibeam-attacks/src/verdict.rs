@@ -54,8 +54,9 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     {
         problems.push(format!("the result is not {expect}"));
     }
-    if let Some(most) = case.max_s.filter(|most| evidence.first_run.finished.elapsed.as_secs_f64() > *most) {
-        problems.push(format!("it took {:.1?}, not {most} s", evidence.first_run.finished.elapsed));
+    if let Some(limit) = case.max_s.filter(|limit| evidence.first_run.finished.elapsed.as_secs_f64() > *limit)
+    {
+        problems.push(format!("it took {:.1?}, not {limit} s", evidence.first_run.finished.elapsed));
     }
     Outcome::from_problems(problems)
 }
@@ -103,11 +104,12 @@ fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     }
     let problems = calls.iter().filter(|call| {
         // The forbidden effects are checked separately, so an error is as good as a refusal.
-        let as_error = !case.forbidden_effects().unwrap_or_default().is_empty() && call.is_refused_as_error();
-        let no_call = call.result_kind == "error" && is_uncallable(case);
+        let is_early_error =
+            !case.forbidden_effects().unwrap_or_default().is_empty() && call.is_refused_as_error();
+        let is_impossible_call = call.result_kind == "error" && is_uncallable(case);
         // Nothing listens at the first address of a name whose address changes.
-        let led_nowhere = !call.is_success() && case.policy.rebinds();
-        !(call.is_refused() || as_error || no_call || led_nowhere)
+        let has_no_listener = !call.is_success() && case.policy.rebinds();
+        !(call.is_refused() || is_early_error || is_impossible_call || has_no_listener)
     });
     problems.map(|call| format!("the call was {}", call.summary())).collect()
 }
@@ -154,8 +156,8 @@ fn relevant_calls(case: &Case, evidence: &Evidence) -> Vec<CompletedCall> {
     let command = case.args.get("command").and_then(serde_json::Value::as_str);
     let shared_id = case.calls_share_an_id();
     let is_relevant = |call: &CompletedCall| {
-        let its_own = command.is_none_or(|command| call.has_command(command));
-        case.raw_calls.is_empty() || its_own || shared_id && !call.is_command()
+        let is_own_command = command.is_none_or(|command| call.has_command(command));
+        case.raw_calls.is_empty() || is_own_command || shared_id && !call.is_command()
     };
     evidence.calls().filter(is_relevant).collect()
 }
@@ -164,8 +166,8 @@ fn relevant_calls(case: &Case, evidence: &Evidence) -> Vec<CompletedCall> {
 fn is_uncallable(case: &Case) -> bool {
     const TOOLS: [&str; 10] =
         ["shell", "read", "write", "edit", "delete", "grep", "glob", "ls", "web_fetch", "mcp"];
-    let unknown = !TOOLS.contains(&case.tool.as_str());
-    unknown || case.calls_share_an_id() || case.own_texts().iter().any(|word| word.contains('\0'))
+    let is_unknown_tool = !TOOLS.contains(&case.tool.as_str());
+    is_unknown_tool || case.calls_share_an_id() || case.own_texts().iter().any(|word| word.contains('\0'))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::effect::tests::quiet;
+use crate::effect::tests::evidence_of;
 
 fn case(expect: &str, more: &Value) -> Case {
     let mut line =
@@ -15,15 +15,15 @@ fn case(expect: &str, more: &Value) -> Case {
 }
 
 fn rejected() -> Evidence {
-    quiet(json!({"rejected": {"reason": "no rule"}}))
+    evidence_of(json!({"rejected": {"reason": "no rule"}}))
 }
 
 fn failed() -> Evidence {
-    quiet(json!({"error": {"errorMessage": "no such tool"}}))
+    evidence_of(json!({"error": {"errorMessage": "no such tool"}}))
 }
 
 fn succeeded() -> Evidence {
-    quiet(json!({"success": {"stdout": "", "stderr": "", "exitCode": 0}}))
+    evidence_of(json!({"success": {"stdout": "", "stderr": "", "exitCode": 0}}))
 }
 
 #[track_caller]
@@ -46,7 +46,7 @@ fn a_breach_fails_with_every_result() {
 #[test]
 fn only_a_refusal_is_denied() {
     let denied = case("denied", &Value::Null);
-    check(&denied, &quiet(json!({"permissionDenied": {}})), true);
+    check(&denied, &evidence_of(json!({"permissionDenied": {}})), true);
     check(&denied, &succeeded(), false);
     check(&denied, &failed(), false);
     let mut no_call = rejected();
@@ -56,11 +56,11 @@ fn only_a_refusal_is_denied() {
 
 #[test]
 fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
-    let error = |text: &str| quiet(json!({"error": {"errorMessage": text}}));
+    let error = |text: &str| evidence_of(json!({"error": {"errorMessage": text}}));
     let denied = case("denied", &Value::Null);
     check(&denied, &error("invalid arguments: `workingDirectory` leaves the workspace"), true);
     check(&denied, &error("cannot open `x`: No such file or directory (os error 2)"), false);
-    check(&denied, &quiet(json!({"failure": {"exitCode": 1, "stderr": "bad"}})), false);
+    check(&denied, &evidence_of(json!({"failure": {"exitCode": 1, "stderr": "bad"}})), false);
     check(&case("denied", &json!({"breach": []})), &error("invalid arguments"), false);
     let mut harm = error("invalid arguments");
     harm.traffic.connections = 1;
@@ -70,19 +70,19 @@ fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
 #[test]
 fn the_result_is_compared() {
     let with = |result: Value| case("contained", &json!({"result": result}));
-    let mut answered = succeeded();
-    check(&with(json!("done")), &answered, false);
-    answered.first_run.finished.stdout = answered
+    let mut evidence = succeeded();
+    check(&with(json!("done")), &evidence, false);
+    evidence.first_run.finished.stdout = evidence
         .first_run
         .finished
         .stdout
         .replace("\"subtype\":\"success\"", "\"subtype\":\"success\",\"result\":\"done\",\"is_error\":false");
-    check(&with(json!("done")), &answered, true);
-    check(&with(json!("other")), &answered, false);
-    check(&with(json!({"is_error": false, "result": "done"})), &answered, true);
-    check(&with(json!({"is_error": true})), &answered, false);
-    answered.resumed = Some(succeeded().first_run);
-    check(&with(json!("done")), &answered, false);
+    check(&with(json!("done")), &evidence, true);
+    check(&with(json!("other")), &evidence, false);
+    check(&with(json!({"is_error": false, "result": "done"})), &evidence, true);
+    check(&with(json!({"is_error": true})), &evidence, false);
+    evidence.resumed = Some(succeeded().first_run);
+    check(&with(json!("done")), &evidence, false);
 }
 
 #[test]
@@ -199,5 +199,8 @@ fn an_attack_without_protection_must_do_harm() {
 fn a_refusal_by_rules_fails_in_the_sandbox_mode() {
     let contained = case("contained", &Value::Null);
     assert_ne!(judge_sandbox_only(&contained, &rejected()), Outcome::Passed);
-    assert_eq!(judge_sandbox_only(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
+    assert_eq!(
+        judge_sandbox_only(&contained, &evidence_of(json!({"permissionDenied": {}}))),
+        Outcome::Passed
+    );
 }
