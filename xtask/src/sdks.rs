@@ -9,10 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
+use ibeam_testkit::{Answer, BuildError, ModelServer, Request, Workspace, build_program};
 use serde_json::json;
-
-use ibeam_testkit::{BuildError, build_program};
 
 /// Built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";

@@ -74,7 +74,7 @@ impl Installer {
                 own_python
             }
             Runtime::Node => {
-                if !works("node") || !works("npm") {
+                if !runs_with_version_flag("node") || !runs_with_version_flag("npm") {
                     return Ok(Err("no Node with npm found".to_owned()));
                 }
                 fs::create_dir_all(&directory).map_err(ClientsError::system(directory.display()))?;
@@ -105,29 +105,30 @@ fn install_once<const N: usize>(
     pins: &Path,
     steps: [Command; N],
 ) -> Result<(), ClientsError> {
-    let wanted = fs::read(pins).map_err(ClientsError::system(pins.display()))?;
-    let mark = directory.join("installed-pins");
-    if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
+    let expected_pins = fs::read(pins).map_err(ClientsError::system(pins.display()))?;
+    let installed_pins_file = directory.join("installed-pins");
+    if fs::read(&installed_pins_file).is_ok_and(|installed| installed == expected_pins) {
         return Ok(());
     }
     println!("== installing {}", directory.display());
     for mut step in steps {
-        let displayed = format!("{step:?}");
-        let status = step.status().map_err(ClientsError::system(&displayed))?;
+        let command_line = format!("{step:?}");
+        let status = step.status().map_err(ClientsError::system(&command_line))?;
         if !status.success() {
-            return Err(ClientsError::Setup(displayed));
+            return Err(ClientsError::Setup(command_line));
         }
     }
-    fs::write(&mark, wanted).map_err(ClientsError::system(mark.display()))
+    fs::write(&installed_pins_file, expected_pins)
+        .map_err(ClientsError::system(installed_pins_file.display()))
 }
 
 /// Finds the newest Python 3 that creates virtual environments: in `PATH`, then in the directories of pyenv.
 fn newest_python() -> Option<Python> {
-    let named = ["python3.13", "python3.12", "python3"].map(PathBuf::from);
+    let from_path = ["python3.13", "python3.12", "python3"].map(PathBuf::from);
     let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
-    let kept = versions.and_then(|versions| fs::read_dir(versions).ok());
-    let kept = kept.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
-    let mut found: Vec<Python> = named.into_iter().chain(kept).filter_map(probe_python).collect();
+    let from_pyenv = versions.and_then(|versions| fs::read_dir(versions).ok());
+    let from_pyenv = from_pyenv.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
+    let mut found: Vec<Python> = from_path.into_iter().chain(from_pyenv).filter_map(probe_python).collect();
     // `max_by_key` returns the last of equal items, and those in `PATH` come first.
     found.reverse();
     found.into_iter().max_by_key(|python| python.minor)
@@ -141,6 +142,6 @@ fn probe_python(program: PathBuf) -> Option<Python> {
     output.status.success().then_some(Python { program, minor })
 }
 
-fn works(program: &str) -> bool {
+fn runs_with_version_flag(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

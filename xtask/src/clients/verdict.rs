@@ -16,25 +16,25 @@ use super::program_call::{Call, Format};
 /// `System` if `ibeam check` cannot be started.
 pub(super) fn judge(
     environment: &Environment,
-    observed: &Observation,
+    observation: &Observation,
     misreads: bool,
 ) -> Result<Result<String, String>, ClientsError> {
     let mut problems: Vec<String> = Vec::new();
-    match observed.exit_status {
+    match observation.exit_status {
         Some(status) if status.success() => {}
         Some(status) => problems.push(format!("the driver ended with {status}")),
         None => problems.push("the driver did not end in time".to_owned()),
     }
-    if let Some(error) = &observed.report.error {
+    if let Some(error) = &observation.report.error {
         problems.push(format!("the client reported: {error}"));
     }
-    let runs: Vec<&Call> = observed.calls.iter().filter(|call| call.is_run()).collect();
-    let turns = &observed.report.turns;
+    let runs: Vec<&Call> = observation.calls.iter().filter(|call| call.is_run()).collect();
+    let turns = &observation.report.turns;
     if turns.is_empty() || turns.len() != runs.len() {
         problems.push(format!("the client reports {} answer(s) of {} run(s)", turns.len(), runs.len()));
     }
-    if observed.unanswered > 0 {
-        problems.push(format!("{} request(s) more than the script has answers", observed.unanswered));
+    if observation.unanswered > 0 {
+        problems.push(format!("{} request(s) more than the script has answers", observation.unanswered));
     }
     for call in &runs {
         if call.code != 0 {
@@ -47,11 +47,11 @@ pub(super) fn judge(
     }
     let mut matched: Vec<String> = Vec::new();
     for (turn, call) in turns.iter().zip(&runs) {
-        let text_is = turn.get("text_is").and_then(Value::as_str).unwrap_or("whole");
+        let text_kind = turn.get("text_is").and_then(Value::as_str).unwrap_or("whole");
         for (key, value) in turn.iter().filter(|(key, _)| *key != "text_is") {
             let compared = match misreads && key == "text" {
-                true => compare_misreading(value, text_is, call),
-                false => compare(key, value, text_is, call),
+                true => compare_misreading(value, text_kind, call),
+                false => compare(key, value, text_kind, call),
             };
             match compared {
                 Ok(()) => matched.push(key.replace('_', " ")),
@@ -65,7 +65,7 @@ pub(super) fn judge(
         return Ok(Ok(format!("{} run(s); {}", runs.len(), matched.join(", "))));
     }
     let mut report_text: String = problems.iter().map(|reason| format!("     - {reason}\n")).collect();
-    report_text.extend(observed.driver_stderr.lines().map(|line| format!("     | {line}\n")));
+    report_text.extend(observation.driver_stderr.lines().map(|line| format!("     | {line}\n")));
     Ok(Err(report_text.trim_end().to_owned()))
 }
 
@@ -89,14 +89,14 @@ fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<S
 }
 
 /// Compares one value of the client's report with the output.
-fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
-    let same = |observed: &Value, printed_value: &Value| match observed == printed_value {
+fn compare(key: &str, value: &Value, text_kind: &str, call: &Call) -> Result<(), String> {
+    let check_equal = |reported: &Value, printed: &Value| match reported == printed {
         true => Ok(()),
-        false => Err(format!("the client has {observed}, the output has {printed_value}")),
+        false => Err(format!("the client has {reported}, the output has {printed}")),
     };
-    if key == "text" && text_is == "stdout" {
+    if key == "text" && text_kind == "stdout" {
         return match call.format() {
-            Format::Text => same_text(value, &call.stdout),
+            Format::Text => check_same_text(value, &call.stdout),
             Format::Json | Format::StreamJson => {
                 Err("the client expects text, and the output is JSON".to_owned())
             }
@@ -104,9 +104,9 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
     }
     let answer = call.answer()?;
     match key {
-        "text" => match text_is {
-            "whole" => same_text(value, &answer.complete),
-            "last" => same_text(value, answer.parts.last().unwrap_or(&answer.complete)),
+        "text" => match text_kind {
+            "whole" => check_same_text(value, &answer.complete),
+            "last" => check_same_text(value, answer.parts.last().unwrap_or(&answer.complete)),
             "display" => {
                 let displayed = normalized_words(value.as_str().unwrap_or_default());
                 if answer.parts.is_empty() {
@@ -120,36 +120,38 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
             }
             other => Err(format!("unknown key or value `{other}` from the driver")),
         },
-        "json" => same(value, &serde_json::from_str(&answer.complete).map_err(|error| error.to_string())?),
-        "session_id" => same(value, &answer.session_id.into()),
-        "tool_calls" => same(value, &answer.calls.into()),
-        "input_tokens" => same(value, &answer.usage.map(|usage| usage.input_tokens).into()),
-        "output_tokens" => same(value, &answer.usage.map(|usage| usage.output_tokens).into()),
+        "json" => {
+            check_equal(value, &serde_json::from_str(&answer.complete).map_err(|error| error.to_string())?)
+        }
+        "session_id" => check_equal(value, &answer.session_id.into()),
+        "tool_calls" => check_equal(value, &answer.calls.into()),
+        "input_tokens" => check_equal(value, &answer.usage.map(|usage| usage.input_tokens).into()),
+        "output_tokens" => check_equal(value, &answer.usage.map(|usage| usage.output_tokens).into()),
         other => Err(format!("unknown key or value `{other}` from the driver")),
     }
 }
 
 /// Checks that the client has the documented wrong text: one event instead of a part, each event as a part, or JSON as
 /// text.
-fn compare_misreading(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
-    if compare("text", value, text_is, call).is_ok() {
+fn compare_misreading(value: &Value, text_kind: &str, call: &Call) -> Result<(), String> {
+    if compare("text", value, text_kind, call).is_ok() {
         return Err("the client is documented to misread this contract, and does not".to_owned());
     }
-    match text_is {
-        "last" => same_text(value, &call.answer()?.last_event),
+    match text_kind {
+        "last" => check_same_text(value, &call.answer()?.last_event),
         // The client treats each event as a separate text.
-        "display" => same_text(value, &call.answer()?.events.join("\n")),
-        "stdout" if call.format() == Format::StreamJson => same_text(value, &call.stdout),
+        "display" => check_same_text(value, &call.answer()?.events.join("\n")),
+        "stdout" if call.format() == Format::StreamJson => check_same_text(value, &call.stdout),
         other => Err(format!("no misreading of `{other}` is documented")),
     }
 }
 
-fn same_text(observed: &Value, printed_value: &str) -> Result<(), String> {
-    let (observed, printed_value) =
-        (normalized_words(observed.as_str().unwrap_or_default()), normalized_words(printed_value));
-    match observed == printed_value && !printed_value.is_empty() {
+fn check_same_text(reported: &Value, printed: &str) -> Result<(), String> {
+    let (reported, printed) =
+        (normalized_words(reported.as_str().unwrap_or_default()), normalized_words(printed));
+    match reported == printed && !printed.is_empty() {
         true => Ok(()),
-        false => Err(format!("the client has {observed:?}, the output has {printed_value:?}")),
+        false => Err(format!("the client has {reported:?}, the output has {printed:?}")),
     }
 }
 
@@ -166,13 +168,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(key: &str, text_is: &str, right: &[Value], problems: &[Value]) {
+    fn check(key: &str, text_kind: &str, right: &[Value], problems: &[Value]) {
         for value in right {
-            assert_eq!(compare(key, value, text_is, &run(STREAM)), Ok(()), "{key}");
+            assert_eq!(compare(key, value, text_kind, &run(STREAM)), Ok(()), "{key}");
         }
         for value in problems {
             assert!(
-                compare(key, value, text_is, &run(STREAM)).is_err(),
+                compare(key, value, text_kind, &run(STREAM)).is_err(),
                 "{key}: {value} differs from the output"
             );
         }
@@ -192,7 +194,7 @@ mod tests {
         assert_eq!(compare_misreading(&json!("ne."), "last", &call), Ok(()));
         assert_eq!(compare_misreading(&json!("I\nlook.\nDo\nne."), "display", &call), Ok(()));
         assert_eq!(compare_misreading(&json!(stream), "stdout", &call), Ok(()));
-        for (value, text_is) in [
+        for (value, text_kind) in [
             ("Done.", "last"),
             ("", "last"),
             ("Do", "last"),
@@ -200,7 +202,7 @@ mod tests {
             ("ne.", "whole"),
             ("I look. Done.", "display"),
         ] {
-            assert!(compare_misreading(&json!(value), text_is, &call).is_err(), "{value} {text_is}");
+            assert!(compare_misreading(&json!(value), text_kind, &call).is_err(), "{value} {text_kind}");
         }
     }
 

@@ -5,10 +5,9 @@
 use std::fs;
 use std::path::Path;
 
-use ibeam_testkit::{Ibeam, ModelServer, Workspace};
+use ibeam_testkit::{Ibeam, ModelServer, Workspace, build_program};
 
 use super::measured_run::{SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
-use ibeam_testkit::build_program;
 
 /// Libraries for rare needs: the engine, grammars of commands and pages, regular expressions, certificates, encodings
 /// and compression, HTTP/2, other languages.
