@@ -23,7 +23,6 @@ const REPEATED_STRUCTURES: &[(&str, &str)] = &[
     ("crates/ibeam/src/command/", "each file has the name of its sub-command"),
     ("crates/ibeam-dialects/src/", "each dialect has the same files"),
     ("crates/ibeam-providers/src/protocols/", "each model API has the same files"),
-    ("xtask/src/", "each chore has files of its own"),
 ];
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {

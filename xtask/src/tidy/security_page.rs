@@ -75,7 +75,7 @@ fn reference(span: &str) -> Option<Reference<'_>> {
 
 impl Names {
     /// # Errors
-    /// `Unreadable` for a line that is no case.
+    /// `Unreadable` for an invalid case.
     fn add_attacks(&mut self, path: &str, lines: &str) -> Result<(), TidyError> {
         for (number, line) in (1..).zip(lines.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let case: serde_json::Value = serde_json::from_str(line)

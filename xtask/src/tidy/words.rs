@@ -75,7 +75,6 @@ const PENDING: &[&str] = &[
     "crates/ibeam-protocol/src/",
     "crates/ibeam-sandbox/src/",
     "crates/ibeam-sandbox/tests/",
-    "crates/ibeam-testkit/src/",
     "crates/ibeam-wire/src/",
     "crates/ibeam-wire/tests/",
     "crates/ibeam/benches/",
@@ -83,7 +82,6 @@ const PENDING: &[&str] = &[
     "crates/ibeam/src/",
     "crates/ibeam/tests/",
     "fuzz/",
-    "xtask/",
 ];
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
