@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::json;
 
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 const ES: &str = include_str!("../samples/es.ndjson");
 const JA: &str = include_str!("../samples/ja.ndjson");
@@ -17,7 +17,7 @@ fn check(args: &[&str], stdin: &str) -> ProgramOutput {
 fn what_a_run_printed_keeps_the_contract_in_both_formats() {
     for format in ["stream-json", "json"] {
         let read = calls("t1", "read", &json!({ "path": "a" }));
-        let scene = Scene::new([read, says("né\u{2028}\u{9b}")]);
+        let scene = Scene::new([read, answer_text("né\u{2028}\u{9b}")]);
         let ran = scene.print(["--output-format", format]).run().succeeded();
         std::fs::write(scene.workspace.path().join("printed"), &ran.stdout).unwrap();
         let checked = scene.bare(["check", "printed"]).run().succeeded();
@@ -43,13 +43,13 @@ fn the_object_of_a_failure_keeps_the_contract_with_a_run_and_without() {
         let args = ["--output-format=json", "--error-format=json", "--error-file=failure", "--model", model];
         let ran = scene.print(args).run();
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran}");
-        let told = ran.stderr.lines().last().unwrap().to_owned() + "\n";
+        let reported = ran.stderr.lines().last().unwrap().to_owned() + "\n";
         let file = scene.bare(["check", "failure", "--json"]).run().succeeded().json();
         assert_eq!((&file["format"], &file["ours"]), (&json!("json"), &json!(true)));
-        check(&[], &told).succeeded();
-        let broken = check(&[], &told.replace("\"retryable\":false", "\"retryable\":true"));
+        check(&[], &reported).succeeded();
+        let broken = check(&[], &reported.replace("\"retryable\":false", "\"retryable\":true"));
         assert!(broken.stdout.contains(": exit-code-differs: "), "{broken}");
-        let late = check(&[], &told.repeat(2));
+        let late = check(&[], &reported.repeat(2));
         assert!(late.stdout.starts_with("-:2:1: late-output: "), "{late}");
     }
 }

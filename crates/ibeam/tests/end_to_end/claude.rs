@@ -5,7 +5,7 @@ use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::dialect::{SDK, claude, events, prompt, request};
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 const LINES: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
 const MODEL: &str = "claude-sonnet-4-20250514";
@@ -29,7 +29,7 @@ fn tokens(input: u64, cache_read: u64, output: u64) -> Value {
 
 #[test]
 fn the_model_is_an_id_wherever_it_is_named() {
-    let scene = Scene::new([calls("t1", "read", &json!({ "path": "a.txt" })), says("Done.")]);
+    let scene = Scene::new([calls("t1", "read", &json!({ "path": "a.txt" })), answer_text("Done.")]);
     let ran =
         claude(&scene, &[&LINES[..], &["--include-partial-messages", "do it"]].concat()).run().succeeded();
     let lines = events(&ran);
@@ -51,7 +51,7 @@ fn the_permission_mode_is_the_one_that_was_given() {
         ("auto", "auto"),
         ("bypassPermissions", "bypassPermissions"),
     ] {
-        let scene = Scene::new([says("Hello.")]);
+        let scene = Scene::new([answer_text("Hello.")]);
         let args = [&LINES[..], &["--permission-mode", mode, "hi"]].concat();
         let lines = events(&claude(&scene, &args).run().succeeded());
         assert_eq!(lines[0]["permissionMode"], expect, "{mode}");
@@ -60,8 +60,8 @@ fn the_permission_mode_is_the_one_that_was_given() {
 
 #[test]
 fn each_answer_has_its_tokens() {
-    let first = with_usage(says("I look.").call("t1", "read", &json!({ "path": "a.txt" })), 100, 7);
-    let scene = Scene::new([first, with_usage(says("Done."), 200, 9)]);
+    let first = with_usage(answer_text("I look.").call("t1", "read", &json!({ "path": "a.txt" })), 100, 7);
+    let scene = Scene::new([first, with_usage(answer_text("Done."), 200, 9)]);
     let args = [&LINES[..], &["--include-partial-messages", "do it"]].concat();
     let lines = events(&claude(&scene, &args).run().succeeded());
     let of = |kind: &str| -> Vec<&Value> {
@@ -78,7 +78,8 @@ fn each_answer_has_its_tokens() {
 
 #[test]
 fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
-    let scene = Scene::new([with_usage(says("One."), 100, 10), with_usage(says("Two."), 200, 20)]);
+    let scene =
+        Scene::new([with_usage(answer_text("One."), 100, 10), with_usage(answer_text("Two."), 200, 20)]);
     let stdin = prompt("first") + &prompt("second");
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
     let lines = events(&ran);
@@ -114,11 +115,11 @@ fn a_failed_turn_tells_what_it_took() {
 
 #[test]
 fn an_empty_argument_is_none() {
-    let scene = Scene::new([says("One.")]);
+    let scene = Scene::new([answer_text("One.")]);
     let args = [&SDK[..], &["--replay-user-messages", ""]].concat();
     let ran = claude(&scene, &args).stdin(Stdin::Piped(prompt("first").into())).run().succeeded();
     assert_eq!(results(&events(&ran))[0]["result"], "One.");
-    let scene = Scene::new([says("Two.")]);
+    let scene = Scene::new([answer_text("Two.")]);
     let ran = claude(&scene, &["-p", ""]).stdin(Stdin::Piped(b"from stdin".to_vec())).run().succeeded();
     assert_eq!(ran.stdout, "Two.\n");
 }
@@ -173,7 +174,7 @@ fn tools_of_calc() -> Value {
 #[test]
 fn a_server_of_the_host_is_reached_through_its_messages() {
     let call = calls("t1", "mcp_calc_add", &json!({ "a": 1 }));
-    let scene = Scene::new([call, says("It is three.")]);
+    let scene = Scene::new([call, answer_text("It is three.")]);
     let servers = r#"{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}"#;
     let flags = ["--mcp-config", servers, "--allowedTools", "mcp__calc__add"];
     let running = claude(&scene, &[&SDK[..], &flags].concat()).stdin(Stdin::SilentPipe).start();
@@ -212,7 +213,7 @@ fn a_server_of_the_host_is_reached_through_its_messages() {
 
 #[test]
 fn a_server_of_the_host_that_does_not_answer_is_told_of() {
-    let scene = Scene::new([says("Without it.")]);
+    let scene = Scene::new([answer_text("Without it.")]);
     let running = claude(&scene, &SDK).stdin(Stdin::SilentPipe).start();
     running.type_text(&request("r1", &json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] })));
     running.type_text(&prompt("add"));
@@ -230,7 +231,7 @@ fn a_server_of_the_host_that_does_not_answer_is_told_of() {
 
 #[test]
 fn another_model_holds_for_the_prompts_behind_its_request() {
-    let scene = Scene::new([says("One."), says("Two."), says("Three.")]);
+    let scene = Scene::new([answer_text("One."), answer_text("Two."), answer_text("Three.")]);
     let other = |id: &str, model: &Value| request(id, &json!({ "subtype": "set_model", "model": model }));
     let stdin = [
         request("r0", &json!({ "subtype": "initialize" })),
@@ -260,7 +261,7 @@ fn another_model_holds_for_the_prompts_behind_its_request() {
 
 #[test]
 fn a_session_that_is_not_to_be_kept_can_be_named_again() {
-    let scene = Scene::new([says("One."), says("Two.")]);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
     let args = ["-p", "--no-session-persistence", "--session-id", id, "hi"];
     for expect in ["One.\n", "Two.\n"] {
@@ -276,7 +277,7 @@ fn a_minimal_start_leaves_out_instructions_and_servers() {
         let workspace = Workspace::new()
             .file("AGENTS.md", "Speak Latin.")
             .file(".cursor/mcp.json", r#"{"mcpServers":{"calc":{"command":"calc"}}}"#);
-        let scene = Scene::new([says("Hello.")]).within(workspace);
+        let scene = Scene::new([answer_text("Hello.")]).within(workspace);
         let ran = claude(&scene, &[&LINES[..], flags, &["hi"]].concat()).run().succeeded();
         let servers = events(&ran)[0]["mcp_servers"].to_string();
         let sent = scene.server.requests()[0].body.to_string();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::claude::{answers, response};
 use crate::dialect::{SDK, claude, events, prompt, request};
 use crate::hooks::{hooked, write_hooks};
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 const ACCEPT_EDITS: [&str; 2] = ["--permission-mode", "acceptEdits"];
 
@@ -62,7 +62,7 @@ fn second_request(scene: &Scene) -> String {
 
 #[test]
 fn a_hook_of_the_host_refuses_a_call() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
     answer(&running, 0, &decision("deny", "not this file"));
     let ran = end(running);
@@ -86,7 +86,7 @@ fn a_hook_of_the_host_refuses_a_call() {
 
 #[test]
 fn a_hook_of_the_host_hears_of_every_tool_that_does_the_same() {
-    let scene = Scene::new([calls("t1", "delete", &json!({ "path": "a.txt" })), says("Done.")]);
+    let scene = Scene::new([calls("t1", "delete", &json!({ "path": "a.txt" })), answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
     let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
     answer(&running, 0, &json!({ "decision": "block", "reason": "keep it" }));
@@ -97,7 +97,7 @@ fn a_hook_of_the_host_hears_of_every_tool_that_does_the_same() {
 
 #[test]
 fn another_input_of_a_hook_is_what_runs() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let hooks = json!({
         "PreToolUse": [{ "matcher": "Write", "hookCallbackIds": ["hook_0"] }],
         "PostToolUse": [{ "hookCallbackIds": ["hook_1"] }],
@@ -120,9 +120,9 @@ fn another_input_of_a_hook_is_what_runs() {
     assert_eq!(seen, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"], "{ran}");
     assert_eq!(asked[0]["input"]["prompt"], "do it");
     assert_eq!((scene.workspace.read("a.txt"), scene.workspace.read("b.txt").as_deref()), (None, Some("y")));
-    let told = &asked[2]["input"];
-    assert_eq!(told["tool_input"]["content"], "y", "{ran}");
-    assert!(told["tool_response"].to_string().contains("b.txt"), "{ran}");
+    let reported = &asked[2]["input"];
+    assert_eq!(reported["tool_input"]["content"], "y", "{ran}");
+    assert!(reported["tool_response"].to_string().contains("b.txt"), "{ran}");
     let first = scene.server.requests()[0].transcript().join("\n");
     assert!(first.contains("it is Monday"), "{first}");
     assert!(ran.stderr.contains("`additionalContext`") && ran.stderr.contains("PostToolUse"), "{ran}");
@@ -134,7 +134,7 @@ fn inputs_come_back_in_the_forms_in_which_they_went_out() {
     let todos = json!({ "todos": [{ "id": "1", "content": "look", "status": "in_progress" }] });
     let shell = json!({ "command": "echo one > c.txt", "timeout": 60_000 });
     let several = Answer::new().call("t1", "edit", &edit).call("t2", "update_todos", &todos);
-    let scene = Scene::new([several.call("t3", "shell", &shell), says("Done.")]);
+    let scene = Scene::new([several.call("t3", "shell", &shell), answer_text("Done.")]);
     let path = scene.workspace.path().canonicalize().unwrap().join("a.txt");
     std::fs::write(&path, "x x").unwrap();
     let bypass = ["--permission-mode", "bypassPermissions"];
@@ -147,12 +147,13 @@ fn inputs_come_back_in_the_forms_in_which_they_went_out() {
     answer(&running, 2, &with(&json!({ "command": "echo two > c.txt" })));
     let ran = end(running);
     let lines = events(&ran);
-    let told: Vec<&Value> = asked(&lines, "hook_callback").iter().map(|request| &request["input"]).collect();
-    let names: Vec<&Value> = told.iter().map(|input| &input["tool_name"]).collect();
+    let reported: Vec<&Value> =
+        asked(&lines, "hook_callback").iter().map(|request| &request["input"]).collect();
+    let names: Vec<&Value> = reported.iter().map(|input| &input["tool_name"]).collect();
     assert_eq!(names, ["Edit", "TodoWrite", "Bash"], "{ran}");
-    assert_eq!(told[0]["tool_input"]["old_string"], "x");
-    assert_eq!(told[1]["tool_input"]["todos"][0]["status"], "in_progress");
-    let command = &told[2]["tool_input"];
+    assert_eq!(reported[0]["tool_input"]["old_string"], "x");
+    assert_eq!(reported[1]["tool_input"]["todos"][0]["status"], "in_progress");
+    let command = &reported[2]["tool_input"];
     assert_eq!((&command["command"], &command["timeout"]), (&json!("echo one > c.txt"), &json!(60_000)));
     assert!(command.get("toolCallId").is_none(), "{ran}");
     assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("z z"), "{ran}");
@@ -162,7 +163,7 @@ fn inputs_come_back_in_the_forms_in_which_they_went_out() {
 
 #[test]
 fn a_hook_that_does_not_answer_in_time_refuses() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let hooks = json!({ "PreToolUse": [{ "hookCallbackIds": ["hook_0"], "timeout": 0.5 }] });
     let ran = end(start(&scene, &[], &hooks));
     assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
@@ -173,7 +174,7 @@ fn a_hook_that_does_not_answer_in_time_refuses() {
 
 #[test]
 fn a_hook_whose_answer_is_not_understood_refuses() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PreToolUse", "*"));
     answer(&running, 0, &decision("perhaps", "why"));
     let ran = end(running);
@@ -184,7 +185,7 @@ fn a_hook_whose_answer_is_not_understood_refuses() {
 #[test]
 fn a_question_of_a_hook_is_put_to_the_host() {
     for behavior in ["allow", "deny"] {
-        let scene = Scene::new([write("x"), says("Done.")]);
+        let scene = Scene::new([write("x"), answer_text("Done.")]);
         let running = start(&scene, &["--permission-prompt-tool", "stdio"], &only("PreToolUse", "Write"));
         answer(&running, 0, &decision("ask", "is it right?"));
         running.wait_for_stdout("\"request_id\":\"ask-t1\"");
@@ -200,7 +201,7 @@ fn a_question_of_a_hook_is_put_to_the_host() {
 
 #[test]
 fn leave_of_a_hook_lifts_no_rule() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &["--disallowedTools", "Write(a.txt)"], &only("PreToolUse", "Write"));
     answer(&running, 0, &decision("allow", "go on"));
     let ran = end(running);
@@ -210,13 +211,13 @@ fn leave_of_a_hook_lifts_no_rule() {
 #[test]
 fn hooks_of_the_user_come_before_those_of_the_host() {
     let scene = hooked(
-        [write("x"), says("Done.")],
+        [write("x"), answer_text("Done.")],
         &json!({ "preToolUse": [{ "command": "exit 2", "matcher": "Write" }] }),
     );
     let ran = end(start(&scene, &[], &only("PreToolUse", "Write")));
     assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
     assert!(asked(&events(&ran), "hook_callback").is_empty(), "{ran}");
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     write_hooks(&scene.workspace, &json!({ "preToolUse": [{ "command": "true", "matcher": "Write" }] }));
     let running = start(&scene, &[], &only("PreToolUse", "Write"));
     answer(&running, 0, &decision("deny", "not this file"));
@@ -226,7 +227,7 @@ fn hooks_of_the_user_come_before_those_of_the_host() {
 
 #[test]
 fn a_hook_of_the_host_refuses_a_prompt() {
-    let scene = Scene::new([says("Done.")]);
+    let scene = Scene::new([answer_text("Done.")]);
     let running = start(&scene, &[], &only("UserPromptSubmit", ""));
     answer(&running, 0, &json!({ "decision": "block", "reason": "no such prompts" }));
     let ran = end(running);
@@ -240,7 +241,7 @@ fn a_hook_of_the_host_refuses_a_prompt() {
 fn hooks_of_the_host_hear_of_failures_of_what_ran() {
     let missing = Answer::new().call("t1", "read", &json!({ "path": "missing.txt" }));
     let outside = json!({ "path": "/etc/a.txt", "fileText": "x" });
-    let scene = Scene::new([missing.call("t2", "write", &outside), says("Done.")]);
+    let scene = Scene::new([missing.call("t2", "write", &outside), answer_text("Done.")]);
     let hooks = json!({
         "PostToolUse": [{ "hookCallbackIds": ["hook_0"] }],
         "PostToolUseFailure": [{ "matcher": "Read|Write", "hookCallbackIds": ["hook_1"] }],
@@ -257,7 +258,7 @@ fn hooks_of_the_host_hear_of_failures_of_what_ran() {
 
 #[test]
 fn a_hook_of_the_host_ends_the_run() {
-    let scene = Scene::new([write("x"), says("Done.")]);
+    let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PostToolUse", ""));
     answer(&running, 0, &json!({ "continue": false, "stopReason": "enough" }));
     let ran = end(running);
@@ -268,7 +269,7 @@ fn a_hook_of_the_host_ends_the_run() {
 
 #[test]
 fn hooks_that_are_never_called_are_left_out_with_a_warning() {
-    let scene = Scene::new([says("Hello.")]);
+    let scene = Scene::new([answer_text("Hello.")]);
     let hooks = json!({ "SessionStart": [{ "hookCallbackIds": ["hook_0"] }] });
     let stdin = request("r1", &json!({ "subtype": "initialize", "hooks": hooks })) + &prompt("hi");
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();

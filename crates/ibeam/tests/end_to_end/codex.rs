@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 /// Returns the program under the dialect, with the model of the scene.
 fn codex(scene: &Scene, json: bool, args: &[&str]) -> ibeam_testkit::Ibeam {
@@ -22,7 +22,9 @@ fn events(ran: &ProgramOutput) -> Vec<Value> {
 
 #[test]
 fn codex_writes_its_last_message_to_a_file() {
-    let answers = || [says("Looking.").call("t1", "read", &json!({ "path": "a.txt" })), says("All done.")];
+    let answers = || {
+        [answer_text("Looking.").call("t1", "read", &json!({ "path": "a.txt" })), answer_text("All done.")]
+    };
     for json in [true, false] {
         let scene = Scene::new(answers());
         let last = scene.workspace.outside().join("last.txt");
@@ -53,7 +55,7 @@ fn codex_ends_well_where_its_last_message_cannot_be_written() {
     let fifo = place.workspace.outside().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for path in [fifo.to_str().unwrap(), "/nowhere/last.txt"] {
-        let scene = Scene::new([says("Fine.")]);
+        let scene = Scene::new([answer_text("Fine.")]);
         let flags = ["-o", path, "--model", "claude-sonnet-4-20250514", "do it"];
         let ran = codex(&scene, false, &flags).run().succeeded();
         assert_eq!(ran.stdout, "Fine.\n", "{ran}");
@@ -64,11 +66,11 @@ fn codex_ends_well_where_its_last_message_cannot_be_written() {
 
 #[test]
 fn codex_tells_people_its_session_id_where_stdout_is_the_answer() {
-    let scene = Scene::new([says("One.")]);
+    let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
     let ran = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
     let id = ran.stderr_lines("session id: ").remove(0).replace("session id: ", "");
-    let scene = scene.then([says("Two.")]);
+    let scene = scene.then([answer_text("Two.")]);
     let ran = codex(&scene, true, &[&flags[..], &["resume", &id, "second"]].concat()).run().succeeded();
     assert_eq!(events(&ran)[0]["thread_id"], id.as_str());
     assert!(ran.stderr_lines("session id: ").is_empty(), "{ran}");
@@ -106,7 +108,7 @@ fn codex_looks_up_by_commands_and_names_changed_files_whole() {
         calls("t1", "read", &json!({ "path": "a.txt" })),
         calls("t2", "grep", &json!({ "pattern": "needle" })),
         calls("t3", "write", &json!({ "path": "b.txt", "fileText": "x" })),
-        says("Done."),
+        answer_text("Done."),
     ]);
     std::fs::write(scene.workspace.path().join("a.txt"), "one\nneedle\n").unwrap();
     let flags = ["--sandbox", "workspace-write", "--model", "claude-sonnet-4-20250514", "do it"];
@@ -128,7 +130,7 @@ fn codex_looks_up_by_commands_and_names_changed_files_whole() {
 
 #[test]
 fn codex_keeps_no_session_where_none_is_wanted() {
-    let scene = Scene::new([says("One.")]);
+    let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
     let ran = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();
     let id = events(&ran)[0]["thread_id"].as_str().unwrap().to_owned();

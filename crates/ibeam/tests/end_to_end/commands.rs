@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use ibeam_testkit::{Stdin, Workspace};
 
-use crate::scene::{KEY, Scene, says};
+use crate::scene::{KEY, Scene, answer_text};
 
 /// Commands that need nothing of their user, and what they print of it.
 pub(crate) const OFFLINE: &[(&[&str], &str)] = &[
@@ -89,14 +89,14 @@ fn help_reads_well_and_names_every_command() {
 
 #[test]
 fn help_is_a_command_too() {
-    let scene = Scene::new([says("I can.")]);
-    let said = |args: &[&str]| scene.bare(args).run().succeeded().stdout;
+    let scene = Scene::new([answer_text("I can.")]);
+    let message = |args: &[&str]| scene.bare(args).run().succeeded().stdout;
     for command in [&[][..], &["check"], &["trust", "show"], &["login"]] {
         let (before, behind) = ([&["help"], command].concat(), [command, &["--help"]].concat());
-        assert_eq!(said(&before), said(&behind), "{command:?}");
+        assert_eq!(message(&before), message(&behind), "{command:?}");
         assert_eq!(
-            said(&[&["agent", "--lang", "fr"], &before[..]].concat()),
-            said(&[&["--lang", "fr"], &behind[..]].concat())
+            message(&[&["agent", "--lang", "fr"], &before[..]].concat()),
+            message(&[&["--lang", "fr"], &behind[..]].concat())
         );
     }
     let ran = scene.bare(["help", "nobody"]).run();
@@ -107,7 +107,7 @@ fn help_is_a_command_too() {
 
 #[test]
 fn a_key_that_was_stored_is_used_and_forgotten() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let login = scene.bare(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run().succeeded();
     assert!(!login.stdout.contains(KEY) && !login.stderr.contains(KEY), "{login}");
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
@@ -229,7 +229,7 @@ fn config_explain_tells_who_set_each_value() {
             && ran.stdout.contains("--model"),
         "{ran}"
     );
-    let stream = scene.then([says("hi")]);
+    let stream = scene.then([answer_text("hi")]);
     let stream = stream.print::<&str>([]).run().succeeded().stream();
     assert_eq!(stream.init()["ibeam"]["limits"]["max_turns"], 7);
 }
@@ -240,7 +240,7 @@ fn config_explain_tells_who_set_each_value() {
 fn an_alias_names_a_model() {
     let config = "[models.aliases]\nquick = \"anthropic/claude-sonnet-4-20250514\"\nauto = \"quick\"\n";
     for name in ["quick", "auto"] {
-        let scene = Scene::new([says("hi")]).within(Workspace::new().user_config(config));
+        let scene = Scene::new([answer_text("hi")]).within(Workspace::new().user_config(config));
         let run = scene.bare(["-p", "x", "--model", name]);
         let stream = run
             .env("ANTHROPIC_BASE_URL", scene.server.url())
@@ -255,7 +255,7 @@ fn an_alias_names_a_model() {
 
 #[test]
 fn the_first_provider_with_a_key_is_the_default() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let run =
         scene.bare(["-p", "x"]).env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY);
     run.run().succeeded();

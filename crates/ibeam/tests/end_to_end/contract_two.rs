@@ -8,7 +8,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, ProgramOutput, Stream, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, calls, says};
+use crate::scene::{Scene, WIRES, answer_text, calls};
 use crate::schema;
 
 const TWO: [&str; 2] = ["--contract", "2"];
@@ -118,7 +118,7 @@ fn text_is_the_default_and_the_final_message_alone() {
     let by_variable = scene(story()).print::<&str>([]).env("IBEAM_CONTRACT", "2").run().succeeded();
     assert_eq!(by_variable.stdout, "It is 42.\n");
     // An empty last answer: the last text before it.
-    let acts = vec![says("I look.").call("t", "ls", &json!({ "path": "." })), Answer::new()];
+    let acts = vec![answer_text("I look.").call("t", "ls", &json!({ "path": "." })), Answer::new()];
     assert_eq!(scene(acts).print(TWO).run().succeeded().stdout, "I look.\n");
 }
 
@@ -149,7 +149,7 @@ fn cut() -> Vec<Answer> {
     vec![
         Answer::new().text("I look.").call("t", "ls", &json!({ "path": "." })),
         Answer::new().text("Half an ").text("ans").cut(),
-        says("we").cut(),
+        answer_text("we").cut(),
     ]
 }
 
@@ -178,7 +178,7 @@ fn a_failed_run_prints_what_was_said_before_its_error() {
 /// What was interrupted and what continues it are one segment, as their text is one answer.
 #[test]
 fn an_answer_that_was_continued_is_one_segment() {
-    let answers = || vec![Answer::new().text("Half an ").text("ans").cut(), says("wer.")];
+    let answers = || vec![Answer::new().text("Half an ").text("ans").cut(), answer_text("wer.")];
     let stream = scene(answers()).print(STREAM).run().succeeded().stream();
     forms(&stream, &[("Half an answer.", LAST)]);
     assert_eq!(stream.last()["ibeam"]["continuations"], 1);
@@ -200,7 +200,7 @@ fn a_signal_loses_nothing_that_was_said() {
 
 #[test]
 fn a_session_goes_on_under_either_contract() {
-    let scene = scene(vec![says("one"), says("two"), says("three")]);
+    let scene = scene(vec![answer_text("one"), answer_text("two"), answer_text("three")]);
     let first = scene.print(STREAM).run().succeeded().stream();
     let id = format!("--resume={}", first.session_id());
     let second = scene.print(PARTIAL).args([&id]).run().succeeded().stream();
@@ -224,7 +224,7 @@ fn partial_output_without_stream_json_is_a_usage_error() {
     // Under contract 1 it changes nothing, whatever the format.
     for format in ["text", "json", "stream-json"] {
         let args = ["--stream-partial-output", "--output-format", format];
-        scene(vec![says("hi")]).print(args).run().succeeded();
+        scene(vec![answer_text("hi")]).print(args).run().succeeded();
     }
 }
 
@@ -314,7 +314,7 @@ fn a_session_is_replayed_under_either_contract() {
 
 #[test]
 fn a_killed_run_is_cast_with_all_that_was_said() {
-    let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall(), says("More.")]);
+    let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall(), answer_text("More.")]);
     let running = scene.print(["--output-format", "stream-json"]).start();
     running.wait_for_stdout("\"ans\"");
     running.kill_alone();

@@ -53,36 +53,36 @@ fn ours() -> ProgramOutput {
 #[track_caller]
 fn outline(stream: &str) -> (String, Vec<(String, Vec<String>)>) {
     let mut calls = Vec::new();
-    let mut said = String::new();
+    let mut message = String::new();
     for line in stream.lines() {
         let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         if event["type"] == "assistant" {
-            said.push_str(event["message"]["content"][0]["text"].as_str().unwrap());
+            message.push_str(event["message"]["content"][0]["text"].as_str().unwrap());
         }
         if event["subtype"] == "completed" {
             let (tool, body) = event["tool_call"].as_object().unwrap().iter().next().unwrap();
             calls.push((tool.clone(), body["result"].as_object().unwrap().keys().cloned().collect()));
         }
     }
-    (said, calls)
+    (message, calls)
 }
 
 /// Returns the calls as a dialect tells them. Codex reads by commands, so its reads come back as commands.
 fn told_by(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
-    let told = |(tool, arms): &(String, Vec<String>)| match (dialect, tool.as_str()) {
+    let reported = |(tool, arms): &(String, Vec<String>)| match (dialect, tool.as_str()) {
         ("codex", "readToolCall") => {
             let arm = if arms == &["success"] { "success" } else { "failure" };
             ("shellToolCall".to_owned(), vec![arm.to_owned()])
         }
         _ => (tool.clone(), arms.clone()),
     };
-    calls.iter().map(told).collect()
+    calls.iter().map(reported).collect()
 }
 
 #[test]
 fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
     let ran = ours();
-    let (said, calls) = outline(&ran.stdout);
+    let (message, calls) = outline(&ran.stdout);
     let called: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(
         called,
@@ -93,7 +93,7 @@ fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
         let theirs = convert(&["--from", "cursor", "--to", dialect], &ran.stdout).succeeded();
         assert!(theirs.stdout.lines().last().unwrap().starts_with(end), "{theirs}");
         let back = convert(&["--from", dialect], &theirs.stdout).succeeded();
-        assert_eq!(outline(&back.stdout), (said.clone(), told_by(dialect, &calls)), "{dialect}");
+        assert_eq!(outline(&back.stdout), (message.clone(), told_by(dialect, &calls)), "{dialect}");
         // What a run of ours promises and `init` no longer says is not asked of it, but the contract is.
         let checked =
             Scene::new([]).bare(["check"]).stdin(Stdin::Piped(back.stdout.into_bytes())).run().succeeded();

@@ -4,7 +4,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// How the Python SDK starts Claude Code.
 pub(crate) const SDK: [&str; 6] =
@@ -45,7 +45,8 @@ pub(crate) fn request(id: &str, request: &Value) -> String {
 
 #[test]
 fn claude_prints_in_its_three_formats() {
-    let answers = || [calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("Done.")];
+    let answers =
+        || [calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), answer_text("Done.")];
     let flags = ["-p", "--permission-mode", "acceptEdits"];
     let ran = |more: &[&str]| {
         let scene = Scene::new(answers());
@@ -63,7 +64,7 @@ fn claude_prints_in_its_three_formats() {
 #[test]
 fn without_leave_claude_writes_and_runs_nothing() {
     let write = calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
-    let scene = Scene::new([write, shell("echo ran > b.txt"), says("I may not.")]);
+    let scene = Scene::new([write, shell("echo ran > b.txt"), answer_text("I may not.")]);
     let ran = claude(&scene, &["-p", "do it"]).run().succeeded();
     assert_eq!(ran.stdout, "I may not.\n");
     assert_eq!((scene.workspace.read("a.txt"), scene.workspace.read("b.txt")), (None, None));
@@ -71,7 +72,7 @@ fn without_leave_claude_writes_and_runs_nothing() {
 
 #[test]
 fn messages_are_runs_of_one_session_and_requests_are_answered() {
-    let scene = Scene::new([says("One."), says("Two.")]);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let stdin = [
         request("r1", &json!({ "subtype": "initialize", "hooks": null })),
         prompt("first"),
@@ -90,14 +91,14 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
     assert_eq!([&ends[0]["result"], &ends[1]["result"]], ["One.", "Two."]);
     assert_eq!(ends[0]["session_id"], ends[1]["session_id"]);
     let second = scene.server.requests().remove(1).transcript();
-    assert!(second.iter().any(|said| said.contains("first")), "{second:?}");
+    assert!(second.iter().any(|message| message.contains("first")), "{second:?}");
     scene.server.assert_played();
 }
 
 #[test]
 fn codex_runs_in_a_git_repository_or_where_a_flag_says_so() {
     let run = |directory: &str, flags: &[&str]| {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         std::fs::create_dir_all(scene.workspace.path().join(directory).join("below")).unwrap();
         let base = format!("openai_base_url=\"{}/v1\"", scene.server.url());
         let program = scene.bare(["--dialect", "codex", "exec", "--json", "-c", &base]).args(flags);
@@ -108,8 +109,8 @@ fn codex_runs_in_a_git_repository_or_where_a_flag_says_so() {
         let (ran, requests) = run(directory, flags);
         let is_missing = flags.last() == Some(&"y");
         assert_eq!((ran.code, requests), (Some(if is_missing { 66 } else { 2 }), 0), "{ran}");
-        let said = "Not inside a trusted directory and --skip-git-repo-check was not specified.";
-        assert_eq!(ran.stderr.contains(said), !is_missing, "{ran}");
+        let message = "Not inside a trusted directory and --skip-git-repo-check was not specified.";
+        assert_eq!(ran.stderr.contains(message), !is_missing, "{ran}");
     }
     for (directory, flags) in
         [(".git", &[][..]), ("x", &["--skip-git-repo-check"]), ("x/.git", &["--cd", "x/.git/below"])]
@@ -126,7 +127,7 @@ fn all<'a>(lines: &'a [Value], pointer: &str) -> Vec<&'a str> {
 
 #[test]
 fn ids_are_those_of_one_line_and_one_message() {
-    let scene = Scene::new([says("Same."), says("Same."), says("Same.")]);
+    let scene = Scene::new([answer_text("Same."), answer_text("Same."), answer_text("Same.")]);
     let stdin = prompt("do") + &prompt("do");
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
     let mut lines = events(&ran);
@@ -145,28 +146,28 @@ fn ids_are_those_of_one_line_and_one_message() {
 #[test]
 fn the_end_repeats_the_input_of_what_was_refused() {
     let input = json!({ "path": "a.txt", "fileText": "a" });
-    let scene = Scene::new([calls("toolu_1", "write", &input), says("I may not.")]);
+    let scene = Scene::new([calls("toolu_1", "write", &input), answer_text("I may not.")]);
     let args = ["-p", "--output-format", "stream-json", "--verbose", "write a.txt"];
     let lines = events(&claude(&scene, &args).run().succeeded());
-    let told = json!([{
+    let reported = json!([{
         "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": { "file_path": "a.txt", "content": "a" },
     }]);
-    assert_eq!(lines.last().unwrap()["permission_denials"], told);
+    assert_eq!(lines.last().unwrap()["permission_denials"], reported);
 }
 
 #[test]
 fn the_version_is_the_same_wherever_it_is_said() {
-    let scene = Scene::new([says("Hello.")]);
-    let said = claude(&scene, &["--version"]).run().succeeded().stdout;
+    let scene = Scene::new([answer_text("Hello.")]);
+    let message = claude(&scene, &["--version"]).run().succeeded().stdout;
     let args = ["-p", "--output-format", "stream-json", "--verbose", "hi"];
     let lines = events(&claude(&scene, &args).run().succeeded());
     let version = lines[0]["claude_code_version"].as_str().unwrap();
-    assert!(said.starts_with(&format!("{version} ")), "{version} and {said}");
+    assert!(message.starts_with(&format!("{version} ")), "{version} and {message}");
 }
 
 #[test]
 fn an_interrupt_ends_the_run_and_a_signal_the_program() {
-    let scene = Scene::new([shell("sleep 60"), says("Here again.")]);
+    let scene = Scene::new([shell("sleep 60"), answer_text("Here again.")]);
     let program = claude(&scene, &[&SDK[..], &["--permission-mode=bypassPermissions"]].concat());
     let running = program.stdin(Stdin::SilentPipe).start();
     running.type_text(&prompt("wait"));
@@ -183,7 +184,7 @@ fn an_interrupt_ends_the_run_and_a_signal_the_program() {
 
 #[test]
 fn an_interrupt_right_behind_a_prompt_ends_its_run() {
-    let scene = Scene::new([says("One."), says("Two.")]);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let interrupt = request("r1", &json!({ "subtype": "interrupt" }));
     let stdin = [prompt("never mind"), interrupt, prompt("go on")].concat();
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
@@ -229,15 +230,15 @@ fn what_is_no_file_of_settings_holds_nobody_up() {
 
 #[test]
 fn instructions_that_come_too_late_are_refused() {
-    let scene = Scene::new([says("One.")]);
+    let scene = Scene::new([answer_text("One.")]);
     let late =
         |id: &str, extra: &str| request(id, &json!({ "subtype": "initialize", "systemPrompt": extra }));
     let stdin = [late("r1", "Speak Latin."), prompt("first"), late("r2", "Speak Greek."), late("r3", "")];
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
     let answers: Vec<Value> =
         events(&ran).into_iter().filter(|line| line["type"] == "control_response").collect();
-    let told: Vec<&Value> = answers.iter().map(|line| &line["response"]["subtype"]).collect();
-    assert_eq!(told, ["success", "error", "success"], "{ran}");
+    let reported: Vec<&Value> = answers.iter().map(|line| &line["response"]["subtype"]).collect();
+    assert_eq!(reported, ["success", "error", "success"], "{ran}");
     assert!(scene.server.requests()[0].body.to_string().contains("Speak Latin."));
 }
 
@@ -260,7 +261,7 @@ fn a_line_without_an_end_is_not_read_for_ever() {
 #[test]
 fn the_host_is_asked_where_it_wants_to_be() {
     let write = |id: &str, name: &str| calls(id, "write", &json!({ "path": name, "fileText": "x" }));
-    let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), says("Done.")]);
+    let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), answer_text("Done.")]);
     let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
     let running = program.stdin(Stdin::SilentPipe).start();
     running.type_text(&prompt("write both"));
@@ -284,8 +285,10 @@ fn the_host_is_asked_where_it_wants_to_be() {
 
 #[test]
 fn a_question_that_nobody_needs_any_more_is_taken_back() {
-    let scene =
-        Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("Here.")]);
+    let scene = Scene::new([
+        calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })),
+        answer_text("Here."),
+    ]);
     let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
     let running = program.stdin(Stdin::SilentPipe).start();
     running.type_text(&prompt("write"));
@@ -302,8 +305,10 @@ fn a_question_that_nobody_needs_any_more_is_taken_back() {
 
 #[test]
 fn a_host_that_goes_away_gives_no_leave() {
-    let scene =
-        Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("I may not.")]);
+    let scene = Scene::new([
+        calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })),
+        answer_text("I may not."),
+    ]);
     let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
     let ran = program.stdin(Stdin::Piped(prompt("write").into())).run().succeeded();
     assert_eq!(events(&ran).last().unwrap()["result"], "I may not.");
@@ -325,7 +330,7 @@ fn what_is_no_message_ends_in_an_error_result() {
 
 #[test]
 fn a_session_that_is_to_begin_is_a_new_one() {
-    let scene = Scene::new([says("One.")]);
+    let scene = Scene::new([answer_text("One.")]);
     let args = ["-p", "--session-id", "c6b62c6f-7ead-4fd6-9922-e952131177ff", "hi"];
     claude(&scene, &args).run().succeeded();
     let ran = claude(&scene, &args).run();
@@ -342,7 +347,7 @@ fn no_message_is_no_run() {
 
 #[test]
 fn codex_takes_its_prompt_and_its_key_and_goes_on() {
-    let scene = Scene::new([shell("echo ran"), says("Done.")]);
+    let scene = Scene::new([shell("echo ran"), answer_text("Done.")]);
     let args = ["--sandbox", "workspace-write", "--model", "gpt-5"];
     let ran = codex(&scene, &args).stdin(Stdin::Piped(b"do it".to_vec())).run().succeeded();
     let lines = events(&ran);
@@ -353,14 +358,14 @@ fn codex_takes_its_prompt_and_its_key_and_goes_on() {
         .find(|line| line["item"]["type"] == "command_execution" && line["type"] == "item.completed");
     assert_eq!(ended.unwrap()["item"]["exit_code"], 0, "{lines:?}");
     assert_eq!(scene.server.requests()[0].header("authorization"), Some("Bearer key-of-codex"));
-    let scene = scene.then([says("And on.")]);
+    let scene = scene.then([answer_text("And on.")]);
     let ran = codex(&scene, &["--model", "gpt-5", "resume", &id])
         .stdin(Stdin::Piped(b"on".to_vec()))
         .run()
         .succeeded();
     assert_eq!(events(&ran)[0]["thread_id"], id.as_str());
     let remembered = scene.server.requests()[0].transcript();
-    assert!(remembered.iter().any(|said| said.contains("do it")), "{remembered:?}");
+    assert!(remembered.iter().any(|message| message.contains("do it")), "{remembered:?}");
 }
 
 #[test]
@@ -380,7 +385,7 @@ fn a_failure_is_told_in_the_dialect_before_a_run_too() {
 #[test]
 fn other_dialects_are_output_alone() {
     for (dialect, first) in [("gemini", "init"), ("opencode", "step_start")] {
-        let scene = Scene::new([says("Hello.")]);
+        let scene = Scene::new([answer_text("Hello.")]);
         let program =
             scene.bare([format!("--dialect={dialect}")]).args(["--model", crate::scene::model(scene.wire)]);
         let program = program.args(["-p", "hi"]).env("ANTHROPIC_BASE_URL", scene.server.url());
@@ -397,7 +402,7 @@ fn other_dialects_are_output_alone() {
 
 #[test]
 fn the_variable_says_what_the_first_argument_says() {
-    let scene = Scene::new([says("Hello.")]);
+    let scene = Scene::new([answer_text("Hello.")]);
     let program = scene.bare(["-p", "--output-format", "stream-json", "hi"]).env("IBEAM_DIALECT", "claude");
     let program = program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key");
     let lines = events(&program.run().succeeded());
@@ -416,7 +421,7 @@ fn a_dialect_that_is_none_or_stands_elsewhere_is_a_usage_error() {
 
 #[test]
 fn what_is_left_out_is_told() {
-    let scene = Scene::new([says("Hello.")]);
+    let scene = Scene::new([answer_text("Hello.")]);
     let ran = claude(&scene, &["-p", "--effort", "high", "hi"]).run().succeeded();
     let warned = ran.stderr_lines("warning: ");
     assert!(warned.iter().any(|line| line.contains("`claude`") && line.contains("--effort")), "{ran}");
@@ -425,7 +430,7 @@ fn what_is_left_out_is_told() {
 #[test]
 fn the_flags_behind_the_dialects_are_ours_too() {
     let write = calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
-    let scene = Scene::new([write, says("Done.")]);
+    let scene = Scene::new([write, answer_text("Done.")]);
     let flags = ["--approval", "strict", "--without", "delete", "--append-system-prompt", "Speak Latin."];
     scene.print(flags).run().succeeded();
     assert_eq!(scene.workspace.read("a.txt"), None);

@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, Wire};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, says};
+use crate::scene::{Scene, WIRES, answer_text};
 
 const TURNS: usize = 20;
 /// Bytes of the first request with all tools on the wire that most services speak.
@@ -14,7 +14,7 @@ const TURN: usize = 240;
 fn scene(wire: Wire) -> Scene {
     let command = |turn| json!({ "command": format!("echo turn-{turn:02}") });
     let call = |turn| Answer::new().call(&format!("call_{turn:02}"), "shell", &command(turn));
-    Scene::on(wire, (0..TURNS).map(call).chain([says("All turns are done.")]))
+    Scene::on(wire, (0..TURNS).map(call).chain([answer_text("All turns are done.")]))
 }
 
 #[test]

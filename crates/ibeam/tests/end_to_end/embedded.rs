@@ -86,8 +86,9 @@ fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stand
         let [installed, missing] =
             [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];
         for ran in [installed, missing] {
-            let told = ran.stderr.contains(&format!("`{variable}` is set")) && ran.stderr.contains(service);
-            assert!(told && ran.stderr.contains("ibeam login openrouter"), "{ran}");
+            let reported =
+                ran.stderr.contains(&format!("`{variable}` is set")) && ran.stderr.contains(service);
+            assert!(reported && ran.stderr.contains("ibeam login openrouter"), "{ran}");
             assert!(!ran.stderr.contains("unused-1") && !ran.stdout.contains("unused-1"), "{ran}");
         }
         let status = run(&["status"]).env("IBEAM_LOCAL_MODEL", &file).run().succeeded();

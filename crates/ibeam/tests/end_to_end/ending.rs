@@ -8,7 +8,7 @@ use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput};
 use serde_json::{Value, json};
 
 use crate::faults::host::{built, failed, is_root, open_to_all, skip, works};
-use crate::scene::{Scene, calls, check_kept, says, shell};
+use crate::scene::{Scene, answer_text, calls, check_journaled, shell};
 
 /// Far more than any bound of an end.
 const HANGS_SECONDS: &str = "60";
@@ -23,7 +23,7 @@ fn failing(scene: &Scene) -> Option<PathBuf> {
 /// A run whose first command makes the file `now`; the model then says something.
 fn scene() -> Scene {
     let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
-    Scene::new([command, says("Done.").pause(Duration::from_secs(1)).text(" Bye.")])
+    Scene::new([command, answer_text("Done.").pause(Duration::from_secs(1)).text(" Bye.")])
 }
 
 /// The run without a sandbox, with the library, and with these variables; `now` in one stands for the file.
@@ -80,7 +80,7 @@ fn a_signal_ends_a_run_whose_disk_hangs() {
 #[test]
 fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
     for call in ["fdatasync", "rename", "flock", "readdir64"] {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS)];
         let Some(run) = with_faults(&scene, &["--timeout", "1"], &faults) else { return };
         let ran = run.run();
@@ -100,7 +100,7 @@ fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_th
     for (args, signal, code, exit) in
         [(&["--timeout", "1"][..], None, "timeout", 33), (&[], Some(Signal::Term), "signal", 143)]
     {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let faults = [("SLOW_CALL", "realpath"), ("SLOW_SECONDS", HANGS_SECONDS)];
         let Some(run) = with_faults(&scene, args, &faults) else { return };
         let running = run.start();
@@ -116,19 +116,19 @@ fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_th
 /// A run that takes its time for the disk is no failure.
 #[test]
 fn a_disk_that_is_slow_is_waited_for() {
-    let scene = Scene::new([says("Done.")]);
+    let scene = Scene::new([answer_text("Done.")]);
     let faults = [("SLOW_CALL", "fdatasync"), ("SLOW_SECONDS", "1")];
     let Some(run) = with_faults(&scene, &[], &faults) else { return };
     let ran = run.run().succeeded();
     assert!(ran.stream().last()["ibeam"]["unsynced"].is_null(), "{ran}");
-    check_kept(&scene, &ran);
+    check_journaled(&scene, &ran);
 }
 
 #[test]
 fn a_panic_of_any_thread_is_told_in_the_stream() {
     for thread in ["ibeam", "pump", "watchdog"] {
         let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
-        let scene = Scene::new([command, says("Done.").stall()]);
+        let scene = Scene::new([command, answer_text("Done.").stall()]);
         let faults = [("PANIC_IN", thread), ("PANIC_WHEN", "now")];
         let Some(run) = with_faults(&scene, &["--timeout", "4"], &faults) else { return };
         let ran = run.run();
@@ -163,7 +163,7 @@ fn two_signals_in_a_row_leave_a_last_line() {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-        let scene = scene.then([shell(&deaf), says("never")]);
+        let scene = scene.then([shell(&deaf), answer_text("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
         running.signal(signals[0]);
@@ -173,7 +173,7 @@ fn two_signals_in_a_row_leave_a_last_line() {
         let exit = ran.code.unwrap_or_default();
         assert!([130, 143].contains(&exit), "{ran}");
         check_end(&ran, "signal", exit);
-        check_kept(&scene, &ran);
+        check_journaled(&scene, &ran);
         lifeline.wait_until_gone();
     }
 }
@@ -185,8 +185,8 @@ fn a_run_that_was_ended_by_force_is_gone_on_with() {
     let Some(run) = with_faults(&scene, &[], &[("PANIC_IN", "ibeam"), ("PANIC_WHEN", "now")]) else { return };
     let ran = run.run();
     assert_eq!(ran.code, Some(70), "{ran}");
-    check_kept(&scene, &ran);
-    let scene = scene.then([says("back")]);
+    check_journaled(&scene, &ran);
+    let scene = scene.then([answer_text("back")]);
     let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
     assert_eq!(stream.session_id(), ran.stream().session_id());
     let transcript = scene.server.requests()[0].transcript().join("\n");
@@ -203,7 +203,7 @@ fn a_user_without_processes_to_spare_is_told_or_served() {
     let mut ended_well = 0;
     for processes in (3..24).chain([60]) {
         let search = calls("g", "grep", &json!({ "pattern": "needle" }));
-        let scene = Scene::new([search, shell("echo hello"), says("ok")]);
+        let scene = Scene::new([search, shell("echo hello"), answer_text("ok")]);
         std::fs::write(scene.workspace.path().join("hay.txt"), "a needle\n").unwrap();
         open_to_all(&scene);
         let limit = format!("--nproc={processes}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use ibeam_testkit::Workspace;
 use serde_json::json;
 
-use crate::scene::{Scene, calls, journal, says, shell};
+use crate::scene::{Scene, answer_text, calls, journal, shell};
 
 /// Every file below the data directory of the workspace's home.
 fn stored(scene: &Scene) -> Vec<String> {
@@ -26,7 +26,8 @@ fn an_ephemeral_run_stores_nothing() {
     // Permission rules leave a marker below the data directory in other runs.
     let rules = "[permissions]\ndeny = [\"Shell(rm)\"]\n";
     for (flags, variable) in [(&["--ephemeral"][..], None), (&[], Some("true"))] {
-        let answers = [calls("t1", "read", &json!({ "path": "n.txt" })), shell("echo 42"), says("It is 42.")];
+        let answers =
+            [calls("t1", "read", &json!({ "path": "n.txt" })), shell("echo 42"), answer_text("It is 42.")];
         let workspace = Workspace::new().file("n.txt", "42\n").user_config(rules);
         let scene = Scene::new(answers).within(workspace);
         let mut run = scene.print(["--force"]).args(flags);
@@ -45,7 +46,7 @@ fn an_ephemeral_run_stores_nothing() {
 
 #[test]
 fn a_run_that_keeps_its_session_does_not_say_it_is_ephemeral() {
-    let scene = Scene::new([says("kept")]);
+    let scene = Scene::new([answer_text("kept")]);
     let stream = scene.print([""; 0]).run().succeeded().stream();
     assert!(stream.init()["ibeam"].get("ephemeral").is_none(), "{}", stream.init());
     assert!(scene.workspace.journal(stream.session_id()).exists());
@@ -56,7 +57,7 @@ fn a_run_that_keeps_its_session_does_not_say_it_is_ephemeral() {
 #[test]
 fn an_ephemeral_run_needs_no_home_that_can_be_written() {
     let read_only = |flags: &[&str]| {
-        let scene = Scene::new([says("fine")]);
+        let scene = Scene::new([answer_text("fine")]);
         let mut run = scene.print(flags).env("HOME", "/proc");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
             run = run.env_remove(name);
@@ -71,7 +72,7 @@ fn an_ephemeral_run_needs_no_home_that_can_be_written() {
 
 #[test]
 fn a_failed_ephemeral_run_is_not_resumable() {
-    let scene = Scene::new([shell("rm -r \"$PWD\""), says("never")]);
+    let scene = Scene::new([shell("rm -r \"$PWD\""), answer_text("never")]);
     let ran = scene.print(["--force", "--sandbox", "disabled", "--ephemeral", "--max-turns", "1"]).run();
     assert_ne!(ran.code, Some(0), "{ran}");
     let stream = ran.stream();
@@ -82,11 +83,11 @@ fn a_failed_ephemeral_run_is_not_resumable() {
 #[test]
 fn an_ephemeral_run_reads_the_session_it_resumes_and_leaves_it() {
     for flags in [&["--continue"][..], &["--continue", "--fork"]] {
-        let scene = Scene::new([says("one")]);
+        let scene = Scene::new([answer_text("one")]);
         let first = scene.ibeam(["-p", "begin"]).run().succeeded().stream();
         let kept = journal(&scene, first.session_id());
         let before = stored(&scene);
-        let scene = scene.then([says("two")]);
+        let scene = scene.then([answer_text("two")]);
         let stream = scene.ibeam(["-p", "more", "--ephemeral"]).args(flags).run().succeeded().stream();
         assert_eq!(stream.session_id() == first.session_id(), flags.len() == 1, "{flags:?}");
         let sent = scene.server.requests()[0].transcript();
@@ -99,7 +100,7 @@ fn an_ephemeral_run_reads_the_session_it_resumes_and_leaves_it() {
 #[test]
 fn an_id_that_was_given_is_used_and_not_stored() {
     const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
-    let scene = Scene::new([says("one"), says("two")]);
+    let scene = Scene::new([answer_text("one"), answer_text("two")]);
     for _ in 0..2 {
         let ran = scene.print(["--ephemeral", "--resume", UUID]).run().succeeded();
         assert_eq!(ran.stream().session_id(), UUID);
@@ -120,7 +121,7 @@ fn create_chat_refuses_to_keep_no_session() {
 #[test]
 fn a_project_cannot_make_runs_ephemeral() {
     let workspace = Workspace::new().file(".ibeam/config.toml", "[session]\nephemeral = true\n");
-    let scene = Scene::new([says("kept")]).within(workspace);
+    let scene = Scene::new([answer_text("kept")]).within(workspace);
     let ran = scene.print([""; 0]).run().succeeded();
     assert!(scene.workspace.journal(ran.stream().session_id()).exists(), "{ran}");
     assert!(ran.stderr.contains("session.ephemeral"), "{ran}");

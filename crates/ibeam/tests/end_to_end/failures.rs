@@ -7,7 +7,7 @@ use ibeam_protocol::StopReason;
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, Scene, calls, model, says, shell};
+use crate::scene::{BINARY, Scene, answer_text, calls, model, shell};
 
 /// One attempt.
 const ONCE: &str = "[retry]\nattempts = 1\n";
@@ -48,9 +48,9 @@ fn check_told(ran: &ProgramOutput, exit: i32) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    let told: Vec<&str> = ran.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
-    assert!(told[1..].iter().all(|line| line.starts_with("hint: ")), "{ran}");
-    assert!(told[0].len() > "error: ".len() && !told[0].ends_with('.'), "{ran}");
+    let reported: Vec<&str> = ran.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
+    assert!(reported[1..].iter().all(|line| line.starts_with("hint: ")), "{ran}");
+    assert!(reported[0].len() > "error: ".len() && !reported[0].ends_with('.'), "{ran}");
     assert!(!ran.stderr.chars().any(|c| c.is_control() && c != '\n'), "{ran}");
 }
 
@@ -143,15 +143,15 @@ fn fail_on_turns_a_good_end_into_a_failure() {
             (scene, ibeam)
         });
     };
-    run(vec![shell("make"), says("done")], "denied");
-    run(vec![calls("t", "read", &json!({ "path": "missing" })), says("done")], "tool-error");
+    run(vec![shell("make"), answer_text("done")], "denied");
+    run(vec![calls("t", "read", &json!({ "path": "missing" })), answer_text("done")], "tool-error");
     run(vec![calls("t", "ls", &json!({ "path": "." })), Answer::new()], "empty");
-    run(vec![shell("make"), says("done")], "tool-error,denied");
+    run(vec![shell("make"), answer_text("done")], "tool-error,denied");
 }
 
 #[test]
 fn fail_on_leaves_other_good_ends_alone() {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("done")]);
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("done")]);
     scene.print(["--fail-on", "denied,tool-error,empty"]).run().succeeded();
 }
 
@@ -246,7 +246,7 @@ fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
         let refused = || Answer::error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8");
         let read = calls("t1", "read", &json!({ "path": "long.txt" }));
         let workspace = Workspace::new().file("long.txt", &long);
-        let scene = Scene::on(wire, [read, refused(), says("It is long.")]).within(workspace);
+        let scene = Scene::on(wire, [read, refused(), answer_text("It is long.")]).within(workspace);
         let ran = scene.print::<&str>([]).run().succeeded();
         assert_eq!(ran.stream().last()["ibeam"]["compactions"], 1, "{ran}");
         let sent: Vec<String> =
@@ -254,7 +254,7 @@ fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
         assert!(2 * sent[2].len() <= sent[1].len() + 1000, "{} and {}", sent[1].len(), sent[2].len());
         assert!(sent[2].contains("bytes left out") && sent[2].contains("line 1 of"), "{}", sent[2]);
         // The next run sends the shorter conversation.
-        let scene = scene.then([says("again")]);
+        let scene = scene.then([answer_text("again")]);
         scene.print(["--continue"]).run().succeeded();
         assert!(scene.server.requests()[0].transcript().join("\n").contains("bytes left out"));
     }
@@ -267,7 +267,7 @@ fn a_failure_that_passes_is_retried_before_the_first_text() {
         let answers = [
             Answer::error(529, "overloaded_error", "busy"),
             Answer::error(429, "rate_limit_error", "slow"),
-            says("at last"),
+            answer_text("at last"),
         ];
         let scene = Scene::on(wire, answers).within(Workspace::new().user_config(config));
         let ran = scene.print::<&str>([]).run().succeeded();
@@ -306,13 +306,13 @@ fn the_turn_limit_ends_a_run() {
 
 #[test]
 fn the_output_limit_cutting_every_answer_ends_a_run() {
-    let cut = || says("word ").stop(StopReason::MaxTokens);
+    let cut = || answer_text("word ").stop(StopReason::MaxTokens);
     check_answer(30, "limit", || vec![cut(), cut(), cut()]);
 }
 
 #[test]
 fn an_answer_that_the_output_limit_cut_is_gone_on_with() {
-    let scene = Scene::new([says("one ").stop(StopReason::MaxTokens), says("two")]);
+    let scene = Scene::new([answer_text("one ").stop(StopReason::MaxTokens), answer_text("two")]);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(ran.stream().last()["result"], "one two");
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
@@ -327,12 +327,12 @@ fn an_empty_answer_after_tool_work_is_a_success() {
 #[test]
 fn a_model_that_declines_is_a_refusal() {
     check_answer(32, "refused", || vec![Answer::new().stop(StopReason::Refusal)]);
-    check_answer(32, "refused", || vec![says("I cannot help with that").stop(StopReason::Refusal)]);
+    check_answer(32, "refused", || vec![answer_text("I cannot help with that").stop(StopReason::Refusal)]);
 }
 
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
-    for answer in [says("thinking …").stall(), Answer::silence()] {
+    for answer in [answer_text("thinking …").stall(), Answer::silence()] {
         check(33, "timeout", || {
             let scene = Scene::new([answer.clone()]);
             let ibeam = scene.print(["--timeout", "300ms"]);
@@ -343,9 +343,9 @@ fn a_run_that_takes_too_long_is_ended() {
 
 /// A run whose session the next one can go on with.
 fn recorded() -> (Scene, String) {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("first")]);
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-    (scene.then([says("second")]), id)
+    (scene.then([answer_text("second")]), id)
 }
 
 #[test]
@@ -402,10 +402,10 @@ fn a_session_that_cannot_be_made_is_told() {
 #[test]
 fn f126_a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
     for format in ["stream-json", "json", "text"] {
-        let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("never read")]);
+        let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("never read")]);
         let ran = scene.print(["--output-format", format]).stdout_gone().run();
         check_told(&ran, 74);
-        let scene = scene.then([says("still here")]);
+        let scene = scene.then([answer_text("still here")]);
         let ran = scene.print(["--continue"]).run().succeeded();
         assert_eq!(ran.stream().deltas(), ["still here"]);
     }
@@ -413,7 +413,7 @@ fn f126_a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
 
 #[test]
 fn stdout_on_a_full_disk_is_an_io_failure() {
-    let scene = Scene::new([says("hello")]);
+    let scene = Scene::new([answer_text("hello")]);
     let script = format!("exec {BINARY} -p x --model {} >/dev/full", model(Wire::Anthropic));
     let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
     let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").run();
@@ -422,7 +422,7 @@ fn stdout_on_a_full_disk_is_an_io_failure() {
 
 #[test]
 fn f146_a_session_that_another_process_holds_is_busy() {
-    let scene = Scene::new([says("first ").stall()]);
+    let scene = Scene::new([answer_text("first ").stall()]);
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let holder = scene.print([format!("--resume={id}")]).start();
     holder.wait_for_stdout("first ");
@@ -495,8 +495,8 @@ fn what_a_server_says_cannot_speak_to_the_terminal() {
 
 #[test]
 fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
-    let said = format!("the key {} is not valid", crate::scene::KEY);
-    let refused = Answer::error(401, "authentication_error", &said);
+    let message = format!("the key {} is not valid", crate::scene::KEY);
+    let refused = Answer::error(401, "authentication_error", &message);
     let scene = Scene::new([refused.clone(), refused]);
     let scene = scene.within(Workspace::new().user_config(ONCE));
     let ran = scene.print::<&str>([]).run();
@@ -508,7 +508,7 @@ fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
 fn a_slow_but_living_answer_is_no_stall() {
     let config = "[timeouts]\nidle = \"900ms\"\n";
     let slow = Duration::from_millis(400);
-    let answer = says("a").pause(slow).text("b").pause(slow).text("c").pause(slow).text("d");
+    let answer = answer_text("a").pause(slow).text("b").pause(slow).text("c").pause(slow).text("d");
     let scene = Scene::new([answer]).within(Workspace::new().user_config(config));
     assert_eq!(scene.print::<&str>([]).run().succeeded().stream().deltas(), ["a", "b", "c", "d"]);
 }

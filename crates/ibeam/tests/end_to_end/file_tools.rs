@@ -5,7 +5,7 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// The last message of a request: the results of the calls of one answer.
 #[track_caller]
@@ -31,7 +31,7 @@ fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
         edit("t2", "one", "1"),
         read("t3"),
         edit("t4", "one", "1"),
-        says("Done."),
+        answer_text("Done."),
     ])
     .within(Workspace::new().file("f.txt", "one\ntwo\n"));
     scene.print(["--force"]).run().succeeded();
@@ -47,7 +47,7 @@ fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
     let other = |id: &str, old: &str, new: &str| {
         calls(id, "edit", &json!({ "path": "g.txt", "oldText": old, "newText": new }))
     };
-    let scene = Scene::new([read("t1"), other("t2", "one", "1"), says("Done.")]).within(workspace);
+    let scene = Scene::new([read("t1"), other("t2", "one", "1"), answer_text("Done.")]).within(workspace);
     scene.print(["--force"]).run().succeeded();
     std::thread::sleep(Duration::from_millis(100));
     std::fs::write(scene.workspace.path().join("f.txt"), "one\ntwo\nby hand\n").unwrap();
@@ -57,7 +57,7 @@ fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
         read("t4"),
         edit("t5", "one", "1"),
         other("t6", "1", "2"),
-        says("Done."),
+        answer_text("Done."),
     ]);
     scene.print(["--force", "--continue"]).run().succeeded();
     assert!(results(&scene, 1).contains("has changed on disk"), "{}", results(&scene, 1));
@@ -78,7 +78,7 @@ fn searches_with_few_descriptors_take_turns() {
             ("grep", json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
         let all = (0..8)
             .fold(Answer::new(), |answer, number| answer.call(&format!("t{number}"), search.0, &search.1));
-        let scene = Scene::new([all, shell("echo hello"), says("Done.")]).within(workspace);
+        let scene = Scene::new([all, shell("echo hello"), answer_text("Done.")]).within(workspace);
         let ran = scene.print(["--force"]).after(&format!("ulimit -n {descriptors}")).run();
         match ran.code {
             Some(0) => {
@@ -111,7 +111,7 @@ fn a_directory_of_many_is_listed_and_searched_in_time() {
         calls("t1", "ls", &json!({ "path": "d0000/.." })),
         calls("t2", "glob", &json!({ "globPattern": "f7.txt", "targetDirectory": "d0000/.." })),
         calls("t3", "grep", &json!({ "pattern": "absent", "path": "d0000/.." })),
-        says("Done."),
+        answer_text("Done."),
     ])
     .within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
@@ -125,7 +125,7 @@ fn a_directory_of_many_is_listed_and_searched_in_time() {
 #[test]
 fn a_search_of_the_whole_system_ends_in_time() {
     let scene =
-        Scene::new([calls("t", "grep", &json!({ "pattern": "zq[x]jz", "path": "/" })), says("Done.")]);
+        Scene::new([calls("t", "grep", &json!({ "pattern": "zq[x]jz", "path": "/" })), answer_text("Done.")]);
     let ran = scene.print(["--force", "--timeout", "2"]).run();
     assert!(ran.elapsed < Duration::from_secs(10), "{ran}");
     assert!(matches!(ran.code, Some(0 | 33)), "{ran}");
@@ -135,13 +135,13 @@ fn a_search_of_the_whole_system_ends_in_time() {
 #[test]
 fn a_command_that_needs_the_network_says_that_there_is_none() {
     let lookup = || shell("echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6");
-    let scene = Scene::new([lookup(), lookup(), says("Done.")]);
+    let scene = Scene::new([lookup(), lookup(), answer_text("Done.")]);
     let ran = scene.print(["--force"]).run().succeeded();
     assert!(results(&scene, 1).contains("--allow-net example.com:443"), "{}", results(&scene, 1));
     assert!(!results(&scene, 2).contains("--allow-net"), "{}", results(&scene, 2));
     assert_eq!(ran.stderr.matches("--allow-net example.com:443").count(), 1, "{ran}");
 
-    let scene = Scene::new([lookup(), says("Done.")]);
+    let scene = Scene::new([lookup(), answer_text("Done.")]);
     let ran = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
     assert!(!ran.stderr.contains("--allow-net"), "{ran}");
     assert!(!results(&scene, 1).contains("--allow-net"), "{}", results(&scene, 1));

@@ -7,7 +7,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Ibeam, Stream, Wire, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, KEY, Scene, WIRES, calls, model, says};
+use crate::scene::{BINARY, KEY, Scene, WIRES, answer_text, calls, model};
 
 const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
 
@@ -117,7 +117,7 @@ fn stream_json_keeps_every_law_and_is_the_default() {
 
 #[test]
 fn print_mode_is_inferred_when_stdout_is_a_pipe() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let stream = scene.ibeam(["do it"]).run().succeeded().stream();
     assert_eq!(stream.deltas(), ["hi"]);
 }
@@ -232,7 +232,7 @@ fn a_command_that_ran_has_its_line_in_every_language() {
         ("fr", "Commande exécutée dans le terminal"),
         ("pt", "Executou um comando no terminal"),
     ] {
-        let scene = Scene::new([crate::scene::shell("true"), says("ok")]);
+        let scene = Scene::new([crate::scene::shell("true"), answer_text("ok")]);
         let ran = scene.print(["--output-format=text", "--force", "--lang", lang]).run().succeeded();
         assert_eq!(ran.stdout, format!("{line}\n\nok\n"));
     }
@@ -331,7 +331,7 @@ fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
 #[test]
 fn each_delta_is_printed_when_it_comes() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [says("first ").stall()]);
+        let scene = Scene::on(wire, [answer_text("first ").stall()]);
         let running = scene.print::<&str>([]).start();
         running.wait_for_stdout(r#""text":"first ""#);
         running.signal(Signal::Term);
@@ -371,7 +371,7 @@ fn a_slow_reader_gets_everything_and_costs_no_memory() {
 #[test]
 fn closed_descriptors_do_no_harm() {
     for redirect in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
-        let scene = Scene::new([says("hi"), says("still whole")]);
+        let scene = Scene::new([answer_text("hi"), answer_text("still whole")]);
         let script = format!("exec {BINARY} -p x --model {} {redirect}", model(Wire::Anthropic));
         let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
         let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
@@ -385,14 +385,15 @@ fn closed_descriptors_do_no_harm() {
 
 #[test]
 fn a_workspace_whose_path_is_no_text_is_worked_in() {
-    let scene = Scene::new([calls("t", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("done")]);
+    let scene =
+        Scene::new([calls("t", "write", &json!({ "path": "a.txt", "fileText": "x" })), answer_text("done")]);
     let directory = scene.workspace.path().join(OsStr::from_bytes(b"caf\xe9"));
     std::fs::create_dir(&directory).unwrap();
     let run = scene.print([OsStr::new("--workspace"), directory.as_os_str()]);
     let stream = run.run().succeeded().stream();
     assert!(stream.init()["cwd"].as_str().unwrap().ends_with("/caf\u{fffd}"));
     assert_eq!(std::fs::read_to_string(directory.join("a.txt")).unwrap(), "x");
-    let again = Scene { server: ibeam_testkit::ModelServer::start([says("more")]), ..scene };
+    let again = Scene { server: ibeam_testkit::ModelServer::start([answer_text("more")]), ..scene };
     again
         .print([OsStr::new("--continue"), OsStr::new("--workspace"), directory.as_os_str()])
         .run()
@@ -401,7 +402,7 @@ fn a_workspace_whose_path_is_no_text_is_worked_in() {
 
 #[test]
 fn a_heartbeat_is_on_stderr_only() {
-    let scene = Scene::new([says("slow").pause(std::time::Duration::from_millis(2300))]);
+    let scene = Scene::new([answer_text("slow").pause(std::time::Duration::from_millis(2300))]);
     let ran = scene.print(["--heartbeat", "1"]).run().succeeded();
     assert_eq!(ran.stderr_lines("heartbeat: "), ["heartbeat: 1 s", "heartbeat: 2 s"]);
     assert_eq!(ran.stream().deltas(), ["slow"]);

@@ -6,7 +6,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{ProgramOutput, RunningProgram};
 use serde_json::json;
 
-use crate::scene::{Scene, calls, check_kept, says};
+use crate::scene::{Scene, answer_text, calls, check_journaled};
 
 /// A pattern nearly as large as one may be for long lines. Each byte of a line of mixed letters leaves it in a state
 /// that it has not been in before.
@@ -15,7 +15,7 @@ const LONG_LINE: usize = 10_000_000;
 
 /// A scene whose model calls for a search that takes hours.
 fn slow_search() -> Scene {
-    let scene = Scene::new([calls("t", "grep", &json!({ "pattern": SLOW_PATTERN })), says("Done.")]);
+    let scene = Scene::new([calls("t", "grep", &json!({ "pattern": SLOW_PATTERN })), answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("big.txt"), mixed_letters()).unwrap();
     scene
 }
@@ -37,7 +37,7 @@ fn check_end(scene: &Scene, ran: &ProgramOutput, began: Instant, code: &str, exi
     let stream = ran.stream();
     assert_eq!(stream.last()["code"], code, "{ran}");
     assert!(stream.outline().contains(&"completed grep".to_owned()), "the call is finished: {ran}");
-    check_kept(scene, ran);
+    check_journaled(scene, ran);
 }
 
 fn searching(scene: &Scene) -> RunningProgram {
@@ -85,7 +85,7 @@ fn a_search_that_does_not_end_fails_at_its_own_time() {
 #[track_caller]
 fn check_fifo(name: &str) {
     let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
-    let scene = Scene::new([search, says("Done.")]);
+    let scene = Scene::new([search, answer_text("Done.")]);
     let path = scene.workspace.path().join(name);
     std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -143,7 +143,7 @@ fn a_fifo_in_the_place_of_a_file_of_the_repository_is_not_waited_for() {
 #[test]
 fn rules_nested_without_bound_end_no_process() {
     let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
-    let scene = Scene::new([search, says("Done.")]);
+    let scene = Scene::new([search, answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
     let bomb = format!("{}a{}\n", "{".repeat(100_000), "}".repeat(100_000));
     std::fs::write(scene.workspace.path().join(".gitignore"), bomb).unwrap();

@@ -10,7 +10,7 @@ use ibeam_testkit::{Ibeam, Stdin, Workspace};
 use serde_json::Value;
 
 use crate::dialect::{SDK, claude, events, prompt};
-use crate::scene::{Scene, says};
+use crate::scene::{Scene, answer_text};
 
 /// Long enough that nothing but an end of the wait explains the end of the run.
 const WAIT: &str = "[timeouts]\nlock = \"10m\"\n";
@@ -18,7 +18,7 @@ const GUARD: Duration = Duration::from_secs(60);
 
 /// A session whose lock this test holds, and its id.
 fn held() -> (Scene, String, File) {
-    let scene = Scene::new([says("never")]).within(Workspace::new().user_config(WAIT));
+    let scene = Scene::new([answer_text("never")]).within(Workspace::new().user_config(WAIT));
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let lock = scene.workspace.journal(&id).with_file_name("lock");
     let lock = File::options().read(true).write(true).open(lock).unwrap();
@@ -121,7 +121,7 @@ fn a_session_that_is_let_go_of_is_resumed() {
 fn reading_a_long_session_ends_by_a_signal() {
     /// Far more than is read before the signal comes.
     const BYTES: usize = 100 << 20;
-    let scene = Scene::new([says("one"), says("never")]);
+    let scene = Scene::new([answer_text("one"), answer_text("never")]);
     let id = scene.ibeam(["-p", "begin"]).run().succeeded().stream().session_id().to_owned();
     let journal = scene.workspace.journal(&id);
     let text = std::fs::read_to_string(&journal).unwrap();

@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::mcp;
-use crate::scene::{KEY, Scene, calls, says, shell};
+use crate::scene::{KEY, Scene, answer_text, calls, shell};
 
 /// The user's own file of hooks.
 pub(crate) fn write_hooks(workspace: &Workspace, hooks: &Value) {
@@ -47,15 +47,15 @@ fn a_hook_refuses_a_command_with_its_words() {
     {
         let deny = print(&json!({"permission": "deny", "user_message": "u", "agent_message": "use make"}));
         let hooks = json!({event: [{"command": deny, "matcher": subject}]});
-        let scene = hooked([shell("echo a; touch made"), says("done")], &hooks);
+        let scene = hooked([shell("echo a; touch made"), answer_text("done")], &hooks);
         let ran = scene.print(["--force"]).run().succeeded();
         assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "use make"})), "{ran}");
         let stream = ran.stream();
         let denial = stream.last()["ibeam"]["permission_denials"][0]["rule"].as_str().unwrap().to_owned();
         assert!(denial.starts_with("hook: cat > /dev/null; printf"), "{denial}");
         assert_eq!(scene.workspace.read("made"), None);
-        let told = scene.server.requests()[1].transcript().join("\n");
-        assert!(told.contains("use make"), "{told}");
+        let reported = scene.server.requests()[1].transcript().join("\n");
+        assert!(reported.contains("use make"), "{reported}");
         assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
     }
 }
@@ -69,7 +69,7 @@ fn a_hook_hears_only_what_its_matcher_matches() {
         "beforeMCPExecution": [{"command": deny}],
         "beforeReadFile": [{"command": deny}],
     });
-    let scene = hooked([shell("echo rm"), says("done")], &hooks);
+    let scene = hooked([shell("echo rm"), answer_text("done")], &hooks);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran).0, "success", "{ran}");
     assert_eq!(ran.stderr, "");
@@ -78,7 +78,7 @@ fn a_hook_hears_only_what_its_matcher_matches() {
 #[test]
 fn exit_2_refuses_with_what_stands_on_stderr() {
     let hooks = json!({"preToolUse": [{"command": "echo ' not on Mondays' >&2; exit 2"}]});
-    let scene = hooked([shell("echo a"), says("done")], &hooks);
+    let scene = hooked([shell("echo a"), answer_text("done")], &hooks);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "not on Mondays"})));
 }
@@ -99,7 +99,7 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
         (calls("t", "read", &json!({"path": ".env"})), vec!["--deny", "Read(.env)"]),
         (calls("t", "write", &json!({"path": "made", "fileText": ""})), vec!["--mode", "ask"]),
     ] {
-        let scene = hooked([answer, says("done")], &hooks);
+        let scene = hooked([answer, answer_text("done")], &hooks);
         let ran = scene.print(&flags).run().succeeded();
         assert_eq!(result(&ran).0, "rejected", "{flags:?} {ran}");
     }
@@ -109,7 +109,8 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
 #[test]
 fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
     let ask = print(&json!({"permission": "ask", "user_message": "sure?"}));
-    let scene = hooked([shell("echo a"), says("done")], &json!({"beforeShellExecution": [{"command": ask}]}));
+    let scene =
+        hooked([shell("echo a"), answer_text("done")], &json!({"beforeShellExecution": [{"command": ask}]}));
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "sure?"})));
 }
@@ -117,7 +118,8 @@ fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
 #[test]
 fn other_arguments_of_a_hook_run_in_place_of_the_models() {
     let rewrite = print(&json!({"updated_input": {"command": "echo changed"}}));
-    let scene = hooked([shell("echo asked"), says("done")], &json!({"preToolUse": [{"command": rewrite}]}));
+    let scene =
+        hooked([shell("echo asked"), answer_text("done")], &json!({"preToolUse": [{"command": rewrite}]}));
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran).1["stdout"], "changed\n", "{ran}");
     assert_eq!(ran.stream().completed()[0].1["args"]["command"], "echo changed", "the stream tells what ran");
@@ -140,7 +142,7 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
             vec!["--allow", "Shell(echo)", "--sandbox", "disabled"],
         ),
     ] {
-        let scene = hooked([shell("echo asked"), says("done")], &hooks);
+        let scene = hooked([shell("echo asked"), answer_text("done")], &hooks);
         let ran = scene.print(&flags).run().succeeded();
         assert_eq!(result(&ran).0, "rejected", "{ran}");
         assert_eq!(scene.workspace.read("made"), None);
@@ -150,7 +152,8 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
 #[test]
 fn arguments_of_a_hook_that_make_no_call_refuse_it() {
     let rewrite = print(&json!({"updated_input": {"no": "command"}}));
-    let scene = hooked([shell("echo asked"), says("done")], &json!({"preToolUse": [{"command": rewrite}]}));
+    let scene =
+        hooked([shell("echo asked"), answer_text("done")], &json!({"preToolUse": [{"command": rewrite}]}));
     let ran = scene.print(["--force"]).run().succeeded();
     let (arm, payload) = result(&ran);
     assert_eq!(arm, "rejected");
@@ -179,12 +182,13 @@ fn every_event_is_told_with_its_document() {
         .call("w", "write", &json!({"path": "a.txt", "fileText": "old\n"}))
         .call("e", "edit", &json!({"path": "a.txt", "oldText": "old", "newText": "new"}))
         .call("r", "read", &json!({"path": "a.txt"}));
-    let scene = hooked([answer, says("done")], &hooks);
+    let scene = hooked([answer, answer_text("done")], &hooks);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(ran.stderr, "", "{ran}");
     let log = scene.workspace.read("log").unwrap();
-    let told: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let names: Vec<&str> = told.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
+    let reported: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> =
+        reported.iter().map(|reported| reported["hook_event_name"].as_str().unwrap()).collect();
     let expect = [
         &["sessionStart", "beforeSubmitPrompt"][..],
         &["preToolUse", "beforeShellExecution", "postToolUseFailure", "afterShellExecution"],
@@ -195,33 +199,33 @@ fn every_event_is_told_with_its_document() {
     ];
     assert_eq!(names, expect.concat());
     let (id, root) = (ran.stream().session_id().to_owned(), scene.workspace.path().to_str().unwrap());
-    for told in &told {
-        assert_eq!(told["conversation_id"], id.as_str());
-        assert_eq!(told["session_id"], id.as_str());
-        assert_eq!(told["workspace_roots"], json!([root]));
-        assert!(told["generation_id"].is_string() && told["model"].is_string(), "{told}");
+    for reported in &reported {
+        assert_eq!(reported["conversation_id"], id.as_str());
+        assert_eq!(reported["session_id"], id.as_str());
+        assert_eq!(reported["workspace_roots"], json!([root]));
+        assert!(reported["generation_id"].is_string() && reported["model"].is_string(), "{reported}");
     }
     let file = scene.workspace.path().join("a.txt");
     let holds = |index: usize, expect: Value| {
         for (key, value) in expect.as_object().unwrap() {
-            assert_eq!(&told[index][key], value, "{key} of {}", told[index]);
+            assert_eq!(&reported[index][key], value, "{key} of {}", reported[index]);
         }
     };
     holds(0, json!({"composer_mode": "agent", "is_background_agent": false}));
     holds(1, json!({"prompt": "do it", "attachments": []}));
     holds(2, json!({"tool_name": "Shell", "tool_use_id": "toolu_shell", "cwd": root}));
-    assert_eq!(told[2]["tool_input"]["command"], "echo out; exit 3");
-    assert_eq!(told[2]["tool_input"]["cwd"], root);
+    assert_eq!(reported[2]["tool_input"]["command"], "echo out; exit 3");
+    assert_eq!(reported[2]["tool_input"]["cwd"], root);
     holds(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": true}));
     holds(4, json!({"tool_name": "Shell", "failure_type": "error", "is_interrupt": false}));
-    assert!(told[4]["error_message"].as_str().unwrap().contains("exit code 3"));
-    assert!(told[4]["duration"].is_u64());
+    assert!(reported[4]["error_message"].as_str().unwrap().contains("exit code 3"));
+    assert!(reported[4]["duration"].is_u64());
     holds(5, json!({"command": "echo out; exit 3", "output": "out\n"}));
     holds(6, json!({"tool_name": "Write", "tool_input": {"path": "a.txt", "fileText": "old\n"}}));
     holds(8, json!({"file_path": file, "edits": [{"old_string": "", "new_string": "old\n"}]}));
     holds(11, json!({"file_path": file, "edits": [{"old_string": "old", "new_string": "new"}]}));
     holds(13, json!({"file_path": file, "content": "new\n", "attachments": []}));
-    assert!(told[14]["tool_output"].as_str().unwrap().contains("new"));
+    assert!(reported[14]["tool_output"].as_str().unwrap().contains("new"));
     holds(15, json!({"status": "completed", "loop_count": 0}));
     holds(16, json!({"reason": "completed", "final_status": "completed"}));
 }
@@ -249,7 +253,7 @@ fn a_refused_prompt_is_never_sent() {
         assert!(ran.stderr.contains("a secret is in it"), "{ran}");
         assert_eq!(scene.server.requests().len(), 0);
         assert_eq!(ran.stream().outline(), ["system", "user", "error"]);
-        let scene = scene.then([says("what was it?")]);
+        let scene = scene.then([answer_text("what was it?")]);
         write_hooks(&scene.workspace, &json!({}));
         scene.print(["--continue"]).run().succeeded();
         assert_eq!(scene.server.requests()[0].transcript(), ["user: do it"], "a refused prompt is gone");
@@ -260,12 +264,12 @@ fn a_refused_prompt_is_never_sent() {
 fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
     let say = print(&json!({"additional_context": "The answer is 42."}));
     let hooks = json!({"sessionStart": [{"command": say}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
-    let scene = hooked([says("done")], &hooks);
+    let scene = hooked([answer_text("done")], &hooks);
     let ran = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
     assert_eq!(requests.len(), 1, "a follow-up is not sent");
-    let told = requests[0].transcript();
-    assert!(told[0] == "user: do it" && told[1].contains("The answer is 42."), "{told:?}");
+    let reported = requests[0].transcript();
+    assert!(reported[0] == "user: do it" && reported[1].contains("The answer is 42."), "{reported:?}");
     assert_eq!(ran.stream().prompt()[0], "do it");
 }
 
@@ -274,13 +278,13 @@ fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
 fn a_projects_hooks_run_only_where_it_is_trusted() {
     for name in [".cursor", ".ibeam"] {
         let hooks = json!({"preToolUse": [{"command": "touch ran; exit 2"}]});
-        let scene = Scene::new([shell("ls"), says("done")]);
+        let scene = Scene::new([shell("ls"), answer_text("done")]);
         write_file(&scene.workspace.path().join(name).join("hooks.json"), &hooks);
         let ran = scene.print(["--allow", "Shell(ls)"]).run().succeeded();
         assert_eq!(scene.workspace.read("ran"), None, "{ran}");
         let warnings = ran.stderr_lines("warning: ");
         assert!(warnings.len() == 1 && warnings[0].contains("--trust"), "{ran}");
-        let scene = scene.then([shell("ls"), says("done")]);
+        let scene = scene.then([shell("ls"), answer_text("done")]);
         let ran = scene.print(["--allow", "Shell(ls)", "--trust"]).run().succeeded();
         assert_eq!(scene.workspace.read("ran").as_deref(), Some(""), "a project's hooks run in its root");
         assert_eq!(result(&ran).0, "rejected");
@@ -290,7 +294,7 @@ fn a_projects_hooks_run_only_where_it_is_trusted() {
 /// All run, the project's before the user's; the first refusal counts.
 #[test]
 fn the_first_refusal_counts_and_all_are_told() {
-    let scene = Scene::new([shell("ls"), says("done")]);
+    let scene = Scene::new([shell("ls"), answer_text("done")]);
     let deny = |name: &str| {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; echo {name} >&2; exit 2");
         json!({"preToolUse": [{"command": command}]})
@@ -307,7 +311,8 @@ fn the_first_refusal_counts_and_all_are_told() {
 
 #[test]
 fn a_users_hook_runs_beside_its_file() {
-    let scene = hooked([shell("ls"), says("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
+    let scene =
+        hooked([shell("ls"), answer_text("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
     let script = scene.workspace.home().join(".cursor/deny.sh");
     fs::write(&script, "#!/bin/sh\necho from a file >&2\nexit 2\n").unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -343,7 +348,7 @@ fn what_is_no_file_of_hooks_is_not_waited_for() {
 #[test]
 fn hooks_that_are_not_run_are_named() {
     let hooks = json!({"subagentStart": [{"command": "exit 2"}], "preToolUse": [{"type": "prompt", "prompt": "ok?"}]});
-    let scene = hooked([says("done")], &hooks);
+    let scene = hooked([answer_text("done")], &hooks);
     let ran = scene.print::<&str>([]).run().succeeded();
     let warnings = ran.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{ran}");
@@ -354,7 +359,7 @@ fn hooks_that_are_not_run_are_named() {
 fn no_hook_sees_a_key() {
     let dump = "{ env; cat; } >> \"$CURSOR_PROJECT_DIR/log\"";
     let hooks = json!({"sessionStart": [{"command": dump}], "postToolUse": [{"command": dump}]});
-    let scene = hooked([calls("t", "read", &json!({"path": "leak"})), says("done")], &hooks);
+    let scene = hooked([calls("t", "read", &json!({"path": "leak"})), answer_text("done")], &hooks);
     fs::write(scene.workspace.path().join("leak"), format!("the key is {KEY}\n")).unwrap();
     scene.print::<&str>([]).run().succeeded();
     let log = scene.workspace.read("log").unwrap();
@@ -368,7 +373,7 @@ fn a_conversation_begins_and_ends_once() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let events = ["sessionStart", "beforeSubmitPrompt", "stop", "sessionEnd"];
     let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
-    let scene = hooked([says("One it is.\n"), says("Two it is.\n")], &hooks);
+    let scene = hooked([answer_text("One it is.\n"), answer_text("Two it is.\n")], &hooks);
     let running = scene.ibeam(["say one"]).terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say two\n");
@@ -377,7 +382,8 @@ fn a_conversation_begins_and_ends_once() {
     running.finish().succeeded();
     let log = scene.workspace.read("log").unwrap();
     let names: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let names: Vec<&str> = names.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        names.iter().map(|reported| reported["hook_event_name"].as_str().unwrap()).collect();
     let expect = ["sessionStart", "beforeSubmitPrompt", "stop", "beforeSubmitPrompt", "stop", "sessionEnd"];
     assert_eq!(names, expect);
 }
@@ -388,7 +394,7 @@ fn a_tool_of_an_mcp_server_has_hooks_too() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let deny = print(&json!({"permission": "deny", "user_message": "not there"}));
     let rewrite = print(&json!({"updated_input": {"text": "changed"}}));
-    for (hooks, arm, said) in [
+    for (hooks, arm, message) in [
         (json!({"beforeMCPExecution": [{"command": log}, {"command": deny}]}), "rejected", "not there"),
         (
             json!({"preToolUse": [{"command": rewrite, "matcher": "^MCP:echo$"}],
@@ -399,14 +405,15 @@ fn a_tool_of_an_mcp_server_has_hooks_too() {
     ] {
         let Some(workspace) = mcp::workspace(&[]) else { return };
         write_hooks(&workspace, &hooks);
-        let scene = Scene::new([mcp::call("echo", json!({"text": "asked"})), says("done")]).within(workspace);
+        let scene =
+            Scene::new([mcp::call("echo", json!({"text": "asked"})), answer_text("done")]).within(workspace);
         let ran = scene.print(["--approve-mcps"]).run().succeeded();
         let (found, payload) = result(&ran);
         assert_eq!(found, arm, "{ran}");
-        assert!(payload.to_string().contains(said), "{payload}");
-        let told: Value = serde_json::from_str(&scene.workspace.read("log").unwrap()).unwrap();
-        assert_eq!((&told["tool_name"], &told["mcp_server_name"]), (&json!("echo"), &json!("test")));
-        let input: Value = serde_json::from_str(told["tool_input"].as_str().unwrap()).unwrap();
+        assert!(payload.to_string().contains(message), "{payload}");
+        let reported: Value = serde_json::from_str(&scene.workspace.read("log").unwrap()).unwrap();
+        assert_eq!((&reported["tool_name"], &reported["mcp_server_name"]), (&json!("echo"), &json!("test")));
+        let input: Value = serde_json::from_str(reported["tool_input"].as_str().unwrap()).unwrap();
         assert_eq!(input, json!({"text": if arm == "success" { "changed" } else { "asked" }}));
     }
 }
@@ -423,7 +430,7 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; pwd >&2; exit 2");
         json!({"preToolUse": [{"command": command}]})
     };
-    let scene = hooked([shell("ls"), says("done")], &deny("user"));
+    let scene = hooked([shell("ls"), answer_text("done")], &deny("user"));
     let etc = scene.workspace.outside().join("etc");
     write_file(&etc.join("cursor/hooks.json"), &deny("cursor"));
     write_file(&etc.join("ibeam/hooks.json"), &deny("ibeam"));
@@ -439,7 +446,7 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
 fn a_hook_tells_people_in_its_words_for_them() {
     let answer = r#"{"permission":"deny","agent_message":"use the queue","user_message":"blocked by the release freeze"}"#;
     let deny = format!("cat > /dev/null; printf '%s' '{answer}'");
-    let scene = hooked([shell("echo a"), says("done")], &json!({"preToolUse": [{"command": deny}]}));
+    let scene = hooked([shell("echo a"), answer_text("done")], &json!({"preToolUse": [{"command": deny}]}));
     let ran = scene.print::<&str>([]).run().succeeded();
     assert!(ran.stderr.contains("refused it: blocked by the release freeze"), "{ran}");
     assert!(scene.server.requests()[1].transcript().join("\n").contains("use the queue"));

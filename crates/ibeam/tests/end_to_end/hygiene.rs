@@ -4,7 +4,7 @@ use ibeam_protocol::invisible::is_invisible;
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::json;
 
-use crate::scene::{KEY, Scene, WIRES, calls, journal, says};
+use crate::scene::{KEY, Scene, WIRES, answer_text, calls, journal};
 
 /// Escapes, marks of direction, tags, a line of its own.
 const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";
@@ -23,7 +23,7 @@ fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
         let (one, other) = KEY.split_at(9);
         let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
         let answer = Answer::new().text("It is ").text(one).text(other).text(" or ").text(&hex).text(".");
-        let scene = Scene::on(wire, [answer, says("Bye.")]);
+        let scene = Scene::on(wire, [answer, answer_text("Bye.")]);
         let ran = scene.print::<&str>([]).run().succeeded();
         check_no_key(&scene, &ran);
         assert!(!ran.stdout.contains(&hex), "{ran}");
@@ -39,7 +39,7 @@ fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
 #[test]
 fn a_call_with_a_key_is_told_without_it_and_not_executed() {
     let write = calls("t", "write", &json!({ "path": "note", "fileText": format!("x {KEY}") }));
-    let scene = Scene::new([write, says("Done.")]);
+    let scene = Scene::new([write, answer_text("Done.")]);
     let ran = scene.print(["--force"]).run().succeeded();
     check_no_key(&scene, &ran);
     assert_eq!(scene.workspace.read("note"), None);
@@ -65,7 +65,7 @@ fn check_shown(ran: &ProgramOutput, part: &str) {
 
 #[test]
 fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
-    let scene = Scene::new([says("Yes.")]);
+    let scene = Scene::new([answer_text("Yes.")]);
     scene.ibeam(["-p", &format!("say {HOSTILE}")]).run().succeeded();
     check_shown(&scene.bare(["ls"]).run().succeeded(), "say a<U+001B>[2K<U+202E>b");
     check_shown(&scene.bare(["ls", "--format", "json"]).run().succeeded(), r"say a\u001b[2K\u202eb");

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ibeam_testkit::{ProgramOutput, Stdin, Workspace};
 
-use crate::scene::{Scene, says};
+use crate::scene::{Scene, answer_text};
 
 /// Runs with these arguments and this stdin; the prompt as the stream tells it and as the model got it.
 #[track_caller]
 fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> ProgramOutput {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let ran = scene.ibeam(args).stdin(stdin).run().succeeded();
     assert_eq!(ran.stream().prompt(), blocks, "{ran}");
     let sent: Vec<String> = blocks.iter().map(|block| format!("user: {block}")).collect();
@@ -83,7 +83,7 @@ fn a_command_before_print_is_that_command() {
         (&["login", "nobody", "-p"], 20),
         (&["resume", "nobody", "go on", "-p"], 66),
     ] {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let ran = scene.ibeam(args).stdin(Stdin::Closed).run();
         assert!(scene.server.requests().is_empty(), "{args:?} {ran}");
         let is_expected = match code {
@@ -96,9 +96,9 @@ fn a_command_before_print_is_that_command() {
 
 #[test]
 fn a_session_is_resumed_by_its_command_when_printing() {
-    let scene = Scene::new([says("one")]);
+    let scene = Scene::new([answer_text("one")]);
     let id = scene.ibeam(["-p", "first"]).run().succeeded().stream().session_id().to_owned();
-    let scene = scene.then([says("two")]);
+    let scene = scene.then([answer_text("two")]);
     let ran = scene.ibeam(["resume", &id, "go on", "-p"]).run().succeeded();
     assert_eq!((ran.stream().session_id(), ran.stream().prompt()), (id.as_str(), vec!["go on"]), "{ran}");
     assert_eq!(scene.server.requests()[0].transcript().len(), 3, "{ran}");
@@ -190,7 +190,7 @@ fn f160_a_stdin_that_is_not_text_is_refused() {
 
 #[test]
 fn the_project_and_the_place_are_told_to_the_model() {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let workspace = Workspace::new().file("AGENTS.md", "Always say moin.\n");
     let scene = scene.within(workspace);
     scene.print(["--trust"]).run().succeeded();
@@ -234,7 +234,7 @@ fn the_time_limit_bounds_the_wait_for_stdin() {
 
 #[test]
 fn a_flag_given_twice_counts_as_given_last() {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let ran =
         scene.bare(["--model", "no-such-model", "--max-turns", "9"]).args(["-p", "hi", "--max-turns", "7"]);
     let ran = ran

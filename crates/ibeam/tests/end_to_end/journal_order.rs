@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, Wire, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, says};
+use crate::scene::{Scene, WIRES, answer_text};
 
 /// The line of the first event of this kind.
 fn line_of(lines: &[String], kind: &str) -> usize {
@@ -48,7 +48,7 @@ fn check(wire: Wire, what: &str, edit: Edit) {
             "read",
             &json!({ "path": "n.txt" }),
         ),
-        says("It is 42."),
+        answer_text("It is 42."),
     ];
     let scene = Scene::on(wire, answers).within(Workspace::new().file("n.txt", "42\n"));
     let id = scene.ibeam(["-p", "remember"]).run().succeeded().stream().session_id().to_owned();
@@ -61,10 +61,10 @@ fn check(wire: Wire, what: &str, edit: Edit) {
     let checked = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
     let gaps = checked["gaps"].as_u64().unwrap();
     assert!(gaps > 0 && checked["whole"] == false && checked["damage"].is_null(), "{what}: {checked}");
-    let told = scene.bare(["sessions", "check", &id]).run().succeeded();
-    assert!(told.stdout.starts_with(&format!("session `{id}`: incomplete\n")), "{what}: {told}");
+    let reported = scene.bare(["sessions", "check", &id]).run().succeeded();
+    assert!(reported.stdout.starts_with(&format!("session `{id}`: incomplete\n")), "{what}: {reported}");
 
-    let scene = scene.then([says("Still 42.")]);
+    let scene = scene.then([answer_text("Still 42.")]);
     let ran = scene.ibeam(["-p", "go on", "--resume", &id]).run().succeeded();
     let warnings = ran.stderr_lines("warning: the journal of this session lacks");
     assert_eq!(warnings.len(), 1, "{what}: {ran}");

@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// Answers of a call each, every one with text before it.
 fn busy() -> Vec<Answer> {
@@ -16,7 +16,7 @@ fn busy() -> Vec<Answer> {
 
 /// Runs into a limit and holds the end to what a limited run is.
 #[track_caller]
-fn check(flags: &[&str], exit: i32, code: &str, said: &str) -> ProgramOutput {
+fn check(flags: &[&str], exit: i32, code: &str, message: &str) -> ProgramOutput {
     let ran = Scene::new(busy()).print(flags).run();
     assert_eq!(ran.code, Some(exit), "{ran}");
     let stream = ran.stream();
@@ -24,7 +24,7 @@ fn check(flags: &[&str], exit: i32, code: &str, said: &str) -> ProgramOutput {
     assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!(code)), "{ran}");
     assert_eq!(last["resumable"], true, "{ran}");
     assert_eq!(last["result"], stream.deltas().concat(), "the partial result is in the error; {ran}");
-    assert!(ran.stderr.contains(said), "{ran}");
+    assert!(ran.stderr.contains(message), "{ran}");
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "the model is asked once to finish; {ran}");
     ran
 }
@@ -38,12 +38,12 @@ fn requests_tokens_cost_and_calls_are_limited() {
     let stream = ran.stream();
     assert_eq!(stream.completed().len(), 3, "the call beyond is told, not executed; {ran}");
     let beyond = &stream.completed()[2].1["result"]["error"]["errorMessage"];
-    assert!(beyond.as_str().is_some_and(|said| said.starts_with("not executed: ")), "{ran}");
+    assert!(beyond.as_str().is_some_and(|message| message.starts_with("not executed: ")), "{ran}");
 }
 
 #[test]
 fn the_model_is_told_to_finish_before_its_last_request() {
-    let scene = Scene::new([busy().remove(0), says("all I know")]);
+    let scene = Scene::new([busy().remove(0), answer_text("all I know")]);
     scene.print(["--max-turns", "2"]).run().succeeded();
     let transcript = scene.server.requests()[1].transcript();
     assert!(transcript.last().is_some_and(|line| line.contains("Finish now")), "{transcript:?}");
@@ -52,7 +52,7 @@ fn the_model_is_told_to_finish_before_its_last_request() {
 #[test]
 fn limits_are_told_in_init_and_cost_at_the_end() {
     let flags = ["--max-turns", "9", "--max-tokens", "90000", "--max-cost", "1.50", "--max-tool-calls", "7"];
-    let ran = Scene::new([says("hi")]).print(flags).run().succeeded();
+    let ran = Scene::new([answer_text("hi")]).print(flags).run().succeeded();
     let stream = ran.stream();
     let limits = json!({ "max_turns": 9, "max_tokens": 90000, "max_cost_usd": 1.5, "max_tool_calls": 7 });
     assert_eq!(stream.init()["ibeam"]["limits"], limits);
@@ -61,7 +61,7 @@ fn limits_are_told_in_init_and_cost_at_the_end() {
 
 #[test]
 fn a_cost_cannot_be_limited_for_a_model_without_a_price() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let args = ["-p", "x", "--model", "anthropic/nobody-knows-me", "--max-cost", "1"];
     let ran = scene.ibeam(args).run();
     assert_eq!(ran.code, Some(2), "{ran}");
@@ -143,14 +143,14 @@ fn nothing_in_a_file_is_an_error_and_an_empty_variable_is_none() {
     }
     let ran = Scene::new([]).print::<&str>([]).env("IBEAM_MAX_TURNS", "0").run();
     assert_eq!((ran.code, ran.stderr.contains("IBEAM_MAX_TURNS")), (Some(78), true), "{ran}");
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let run = scene.print::<&str>([]).env("IBEAM_MAX_TURNS", "").env("IBEAM_LANG", " ");
     run.env("OPENAI_API_KEY", " ").run().succeeded();
 }
 
 /// A command that holds a pipe in the background, and an answer after it.
 fn in_background(command: &str) -> Vec<Answer> {
-    vec![calls("t", "shell", &json!({ "command": command, "isBackground": true })), says("started it")]
+    vec![calls("t", "shell", &json!({ "command": command, "isBackground": true })), answer_text("started it")]
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn error_file(scene: &Scene) -> Option<Value> {
 #[test]
 fn the_error_file_holds_the_failure_and_is_empty_after_a_success() {
     let refused = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7200");
-    let scene = Scene::new([says("part. ").cut(), says("more. ").cut()])
+    let scene = Scene::new([answer_text("part. ").cut(), answer_text("more. ").cut()])
         .within(Workspace::new().file("error.json", "of another run"));
     let ran = scene.print(["--error-file", "error.json"]).run();
     assert_eq!(ran.code, Some(25), "{ran}");
@@ -208,7 +208,7 @@ fn the_error_file_holds_the_failure_and_is_empty_after_a_success() {
     assert_eq!((&error["code"], &error["retryable"]), (&json!("rate_limited"), &json!(true)));
     assert_eq!((&error["http_status"], &error["request_id"]), (&json!(429), &json!("req_0000")));
     assert!(error["session_id"].is_string() && error["resumable"] == true, "{error}");
-    let scene = scene.then([says("ok")]);
+    let scene = scene.then([answer_text("ok")]);
     scene.print(["--error-file", "error.json"]).run().succeeded();
     assert_eq!(scene.workspace.read("error.json").as_deref(), Some(""));
 }
@@ -245,8 +245,8 @@ fn the_table_of_failures_is_printed_for_people_and_for_programs() {
     let page = include_str!("../../../../docs/output-format.md");
     for row in rows.iter().filter(|row| row["code"] != "signal") {
         let [code, meaning] = ["code", "meaning"].map(|key| row[key].as_str().unwrap());
-        let told = format!("| {} | {code} | {meaning} |", row["exit_code"]);
-        assert!(page.lines().any(|line| line.replace('`', "").starts_with(&told)), "{told}");
+        let reported = format!("| {} | {code} | {meaning} |", row["exit_code"]);
+        assert!(page.lines().any(|line| line.replace('`', "").starts_with(&reported)), "{reported}");
     }
 }
 
@@ -257,8 +257,8 @@ fn f006_a_request_that_is_too_large_is_shortened_once() {
     let files = || Workspace::new().file("a.txt", &long).file("b.txt", "short");
     let read = |id: &str, path: &str| calls(id, "read", &json!({ "path": path }));
     let too_large = || Answer::error(413, "request_too_large", "Request exceeds the maximum size");
-    let story = [read("t1", "a.txt"), read("t2", "b.txt"), too_large(), says("a is x, b is short")];
-    let scene = Scene::new(story.clone().into_iter().chain([says("done")])).within(files());
+    let story = [read("t1", "a.txt"), read("t2", "b.txt"), too_large(), answer_text("a is x, b is short")];
+    let scene = Scene::new(story.clone().into_iter().chain([answer_text("done")])).within(files());
     let ran = scene.print::<&str>([]).run().succeeded();
     let stream = ran.stream();
     assert_eq!(
@@ -272,7 +272,7 @@ fn f006_a_request_that_is_too_large_is_shortened_once() {
         "{transcript:?}"
     );
     // It is in the journal: who resumes sees the short conversation.
-    let scene = scene.then([says("still here")]);
+    let scene = scene.then([answer_text("still here")]);
     scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
     let again = scene.server.requests()[0].transcript();
     assert!(again[0].contains("a is x, b is short") && again.len() == transcript.len() + 2, "{again:?}");
@@ -294,7 +294,7 @@ fn f060_a_summary_that_fails_ends_the_run_with_the_sizes() {
     assert_eq!(ran.code, Some(23), "{ran}");
     let message = ran.stream().last()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("tokens of 200000") && message.contains("summary failed"), "{message}");
-    let scene = scene.then([says("back")]);
+    let scene = scene.then([answer_text("back")]);
     scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
     let transcript = scene.server.requests()[0].transcript();
     assert_eq!(transcript[0], "user: do it", "the conversation is as it was");

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, calls, says};
+use crate::scene::{KEY, Scene, answer_text, calls};
 
 const SERVER: &str = include_str!("mcp/server.py");
 
@@ -14,8 +14,12 @@ const SERVER: &str = include_str!("mcp/server.py");
 pub(crate) fn python() -> Option<&'static str> {
     static PYTHON: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
-        let told = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
-        String::from_utf8(told.stdout).ok().map(|path| path.trim().to_owned()).filter(|path| !path.is_empty())
+        let reported =
+            Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+        String::from_utf8(reported.stdout)
+            .ok()
+            .map(|path| path.trim().to_owned())
+            .filter(|path| !path.is_empty())
     };
     let found = PYTHON.get_or_init(find).as_deref();
     if found.is_none() {
@@ -74,7 +78,7 @@ pub(crate) fn offered(scene: &Scene) -> Vec<String> {
 #[test]
 fn a_tool_is_offered_called_and_shown() {
     let Some(workspace) = workspace(&[]) else { return };
-    let scene = Scene::new([call("echo", json!({ "text": "Grüße" })), says("done")]).within(workspace);
+    let scene = Scene::new([call("echo", json!({ "text": "Grüße" })), answer_text("done")]).within(workspace);
     let ran = scene.print(["--allow", "Mcp(test:echo)"]).run().succeeded();
     assert_eq!(offered(&scene).len(), 9, "{:?}", offered(&scene));
     assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
@@ -94,8 +98,8 @@ fn a_tool_is_offered_called_and_shown() {
         "result": { "success": { "content": [{ "text": { "text": "Grüße" } }], "isError": false } },
     });
     assert_eq!(body.to_string(), expect.to_string());
-    let told = scene.server.requests()[1].transcript();
-    assert!(told.iter().any(|line| line == "result Grüße"), "{told:?}");
+    let reported = scene.server.requests()[1].transcript();
+    assert!(reported.iter().any(|line| line == "result Grüße"), "{reported:?}");
     assert_eq!(ran.stderr, "");
 }
 
@@ -109,7 +113,7 @@ fn a_server_may_be_given_for_one_run_and_alone() {
         (vec!["--mcp-config", "servers.json", "--strict-mcp-config"], vec!["given"]),
         (vec!["--strict-mcp-config"], vec![]),
     ] {
-        let scene = Scene::new([says("done")]);
+        let scene = Scene::new([answer_text("done")]);
         let program = ibeam_testkit::Ibeam::new(crate::scene::BINARY, &workspace).args(["-p", "do it"]);
         let program =
             program.args(["--model", crate::scene::model(scene.wire)]).args(&flags).env("GREETED", "x");
@@ -128,8 +132,12 @@ fn a_server_may_be_given_for_one_run_and_alone() {
 #[test]
 fn what_a_tool_gives_is_told_in_bounds() {
     let Some(workspace) = workspace(&[]) else { return };
-    let answers =
-        [call("picture", json!({})), call("fail", json!({})), call("long_text", json!({})), says("done")];
+    let answers = [
+        call("picture", json!({})),
+        call("fail", json!({})),
+        call("long_text", json!({})),
+        answer_text("done"),
+    ];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--approve-mcps"]).run().succeeded();
     let results = results(&ran);
@@ -146,7 +154,8 @@ fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
     let Some(table) = table("test", &["log=methods"]) else { return };
     let config = format!("{table}\n[timeouts]\nmcp_call = \"2s\"\n");
     let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
-    let answers = [call("silence", json!({})), call("echo", json!({ "text": "still here" })), says("done")];
+    let answers =
+        [call("silence", json!({})), call("echo", json!({ "text": "still here" })), answer_text("done")];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     let results = results(&ran);
@@ -163,7 +172,8 @@ fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
 
 #[track_caller]
 fn check_permission(flags: &[&str], arm: &str) -> Option<ProgramOutput> {
-    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace(&[])?);
+    let scene =
+        Scene::new([call("echo", json!({ "text": "x" })), answer_text("done")]).within(workspace(&[])?);
     let ran = scene.print(flags).run().succeeded();
     assert_eq!(results(&ran)[0].0, arm, "{flags:?}: {ran}");
     Some(ran)
@@ -183,10 +193,10 @@ fn a_call_needs_a_rule_when_nobody_can_be_asked() {
 
 #[test]
 fn a_person_may_allow_a_call() {
-    for (answer, told) in [("y\n", "result hi"), ("n\n", "--approve-mcps")] {
+    for (answer, reported) in [("y\n", "result hi"), ("n\n", "--approve-mcps")] {
         let Some(workspace) = workspace(&[]) else { return };
         let scene =
-            Scene::new([call("echo", json!({ "text": "hi" })), says("So be it.\n")]).within(workspace);
+            Scene::new([call("echo", json!({ "text": "hi" })), answer_text("So be it.\n")]).within(workspace);
         let running = scene.ibeam(["greet"]).terminal().start();
         running.wait_for_stderr("test:echo");
         running.type_text(answer);
@@ -194,7 +204,7 @@ fn a_person_may_allow_a_call() {
         running.type_text("\u{4}");
         running.finish().succeeded();
         let transcript = scene.server.requests()[1].transcript().join("\n");
-        assert!(transcript.contains(told), "{answer:?}: {transcript}");
+        assert!(transcript.contains(reported), "{answer:?}: {transcript}");
     }
 }
 
@@ -207,7 +217,8 @@ fn a_denied_tool_is_denied_with_every_flag() {
 fn modes_that_change_nothing_offer_tools_that_only_read() {
     for mode in ["plan", "ask"] {
         let Some(workspace) = workspace(&[]) else { return };
-        let answers = [call("echo", json!({ "text": "x" })), call("variable", json!({})), says("done")];
+        let answers =
+            [call("echo", json!({ "text": "x" })), call("variable", json!({})), answer_text("done")];
         let scene = Scene::new(answers).within(workspace);
         let ran = scene.print(["--mode", mode, "--approve-mcps"]).run().succeeded();
         assert_eq!(offered(&scene), ["mcp_test_echo"]);
@@ -221,13 +232,13 @@ fn a_server_has_no_key_but_its_own_variables() {
     let Some(table) = table("test", &[]) else { return };
     let config = format!("{table}env = {{ OWN_API_KEY = \"${{env:GREETED}}-own\" }}\n");
     let ask = |name: &str| call("variable", json!({ "name": name }));
-    let answers = [ask("ANTHROPIC_API_KEY"), ask("OWN_API_KEY"), ask("GREETED"), says("done")];
+    let answers = [ask("ANTHROPIC_API_KEY"), ask("OWN_API_KEY"), ask("GREETED"), answer_text("done")];
     let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
     let results = results(&ran);
-    let said = results.iter().map(|(_, payload)| payload["content"][0]["text"]["text"].clone());
-    assert_eq!(said.collect::<Vec<_>>(), ["(not set)", "world-own", "world"], "{ran}");
+    let message = results.iter().map(|(_, payload)| payload["content"][0]["text"]["text"].clone());
+    assert_eq!(message.collect::<Vec<_>>(), ["(not set)", "world-own", "world"], "{ran}");
     assert!(!ran.stdout.contains(KEY), "{ran}");
 }
 
@@ -240,7 +251,7 @@ fn a_server_of_the_project_starts_only_with_leave() {
     let Some(ours) = table("test", &["starts=starts"]) else { return };
     for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &ours)] {
         let workspace = || Workspace::new().file("server.py", SERVER).file(path, content);
-        let answers = || [call("echo", json!({ "text": "x" })), says("done")];
+        let answers = || [call("echo", json!({ "text": "x" })), answer_text("done")];
         let scene = Scene::new(answers()).within(workspace());
         let ran = scene.print::<&str>([]).env("GREETED", "world").run().succeeded();
         assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "untrusted" }]), "{ran}");
@@ -262,7 +273,7 @@ fn a_server_of_the_project_starts_only_with_leave() {
 fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
     let Some(theirs) = table("test", &["starts=theirs"]) else { return };
     let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", theirs);
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
     let started = |file| scene.workspace.read(file);
@@ -273,10 +284,11 @@ fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
 fn the_users_own_cursor_file_counts_with_its_placeholders() {
     let Some(cursor) = cursor_file(&[]) else { return };
     let workspace = Workspace::new().file("server.py", SERVER).file("../home/.cursor/mcp.json", cursor);
-    let scene = Scene::new([call("variable", json!({ "name": "WHO" })), says("done")]).within(workspace);
+    let scene =
+        Scene::new([call("variable", json!({ "name": "WHO" })), answer_text("done")]).within(workspace);
     let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
     assert_eq!(results(&ran)[0].1["content"][0]["text"]["text"], "world", "{ran}");
-    let scene = scene.then([says("done")]);
+    let scene = scene.then([answer_text("done")]);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(servers(&scene, &ran)[0]["status"], "failed", "{ran}");
     assert!(ran.stderr.contains("the variable `GREETED` is not set"), "{ran}");
@@ -300,7 +312,7 @@ fn a_broken_file_is_told_with_its_place() {
 fn a_server_over_http_is_told_to_be_unsupported() {
     let cursor = r#"{"mcpServers": {"far": {"url": "https://example.org/mcp"}}}"#;
     let workspace = Workspace::new().file("../home/.cursor/mcp.json", cursor);
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &ran), json!([{ "name": "far", "status": "unsupported" }]), "{ran}");
     assert!(ran.stderr_lines("warning: ")[0].contains("HTTP"), "{ran}");
@@ -311,7 +323,7 @@ fn a_server_over_http_is_told_to_be_unsupported() {
 #[test]
 fn the_commands_list_servers_and_tools_and_switch_them() {
     let Some(workspace) = workspace(&["starts=starts"]) else { return };
-    let scene = Scene::new([says("done"), says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done"), answer_text("done")]).within(workspace);
     let ibeam = |args: &[&str]| scene.bare(args).run();
     let list = ibeam(&["mcp", "list"]).succeeded().stdout;
     assert!(list.starts_with("test  enabled") && list.contains("config.toml:2"), "{list}");
@@ -346,7 +358,7 @@ fn the_configuration_is_explained_without_the_tokens_of_servers() {
 fn the_commands_say_what_they_cannot_do() {
     let Some(cursor) = cursor_file(&[]) else { return };
     let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", cursor));
-    for (args, code, said) in [
+    for (args, code, message) in [
         (&["mcp", "list-tools", "gone"][..], 2, "there are: test"),
         (&["mcp", "list-tools", "test"], 2, "--approve-mcps"),
         (&["mcp", "disable", "gone"], 2, "there are: test"),
@@ -354,7 +366,7 @@ fn the_commands_say_what_they_cannot_do() {
     ] {
         let ran = scene.bare(args).run();
         assert_eq!(ran.code, Some(code), "{ran}");
-        assert!(ran.stderr_lines("error: ")[0].contains(said), "{ran}");
+        assert!(ran.stderr_lines("error: ")[0].contains(message), "{ran}");
     }
     let list = scene.bare(["mcp", "list"]).run().succeeded().stdout;
     assert!(list.starts_with("test  untrusted"), "{list}");

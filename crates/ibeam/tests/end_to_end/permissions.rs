@@ -16,7 +16,7 @@ use std::fs;
 use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, calls, says, shell};
+use crate::scene::{KEY, Scene, answer_text, calls, shell};
 
 /// Only rules decide: what none covers is put to a person.
 const RULES_ONLY: &str = "approval = \"allowlist\"\n";
@@ -24,14 +24,14 @@ const RULES_ONLY: &str = "approval = \"allowlist\"\n";
 /// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
 #[track_caller]
 fn run(command: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
-    let scene = Scene::new([shell(command), says("done")]);
+    let scene = Scene::new([shell(command), answer_text("done")]);
     let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print(flags).run().succeeded();
     let (arm, payload) = only_result(&ran);
     // The model is told what the stream tells.
-    let told = scene.server.requests()[1].transcript().join("\n");
+    let reported = scene.server.requests()[1].transcript().join("\n");
     if let Some(reason) = payload["reason"].as_str() {
-        assert!(told.contains(reason), "{told}");
+        assert!(reported.contains(reason), "{reported}");
     }
     (arm, payload, ran)
 }
@@ -71,11 +71,11 @@ fn a_command_is_rejected_with_the_way_out() {
 /// The default when printing: held by the sandbox, a command needs no rule.
 #[test]
 fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
-    let scene = Scene::new([shell("echo hello; echo x > made"), says("done")]);
+    let scene = Scene::new([shell("echo hello; echo x > made"), answer_text("done")]);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(only_result(&ran).0, "success", "{ran}");
     assert_eq!(scene.workspace.read("made").as_deref(), Some("x\n"));
-    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
     let ran = scene.print(["--sandbox", "disabled"]).run().succeeded();
     assert_eq!(only_result(&ran).0, "rejected", "{ran}");
 }
@@ -84,7 +84,7 @@ fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
 #[test]
 fn force_lifts_no_sandbox() {
     for (sandbox, made) in [("enabled", false), ("disabled", true)] {
-        let scene = Scene::new([shell("sh script"), says("done")]);
+        let scene = Scene::new([shell("sh script"), answer_text("done")]);
         let outside = scene.workspace.outside().join("made");
         // No rule sees what a script does.
         fs::write(scene.workspace.path().join("script"), format!("echo x > '{}'", outside.display()))
@@ -106,9 +106,10 @@ fn a_token_allows_the_commands_it_covers() {
 fn tokens_of_the_configuration_count() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
     let config = format!("{RULES_ONLY}{config}");
-    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(&config));
+    let scene =
+        Scene::new([shell("echo hello"), answer_text("done")]).within(Workspace::new().user_config(&config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "success");
-    let scene = scene.then([shell("printf hello"), says("done")]);
+    let scene = scene.then([shell("printf hello"), answer_text("done")]);
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
 
@@ -138,7 +139,8 @@ fn ask_beats_allow_and_force_lifts_it() {
 #[test]
 fn ask_rules_of_files_count() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\nask = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(config));
+    let scene =
+        Scene::new([shell("echo hello"), answer_text("done")]).within(Workspace::new().user_config(config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "rejected");
 }
 
@@ -179,7 +181,7 @@ fn the_mode_is_told() {
         (&["--mode", "ask"], "ask"),
         (&["--plan", "-f"], "plan"),
     ] {
-        let scene = Scene::new([says("hi")]);
+        let scene = Scene::new([answer_text("hi")]);
         assert_eq!(scene.print(flags).run().succeeded().stream().init()["permissionMode"], mode);
     }
 }
@@ -188,7 +190,7 @@ fn the_mode_is_told() {
 fn plan_and_ask_change_nothing() {
     for mode in ["plan", "ask"] {
         let write = calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" }));
-        let scene = Scene::new([write, says("done")]);
+        let scene = Scene::new([write, answer_text("done")]);
         let ran = scene.print(["--mode", mode, "--force"]).run().succeeded();
         assert_eq!(only_result(&ran).0, "rejected", "{ran}");
         assert_eq!(scene.workspace.read("made.txt"), None);
@@ -206,7 +208,7 @@ fn nothing_outside_the_workspace_is_written() {
             let absolute = workspace.outside().canonicalize().unwrap().join("made.txt");
             let path = if path == "ABSOLUTE" { absolute.to_str().unwrap() } else { path };
             let write = calls("t", "write", &json!({ "path": path, "fileText": "x" }));
-            let scene = Scene::new([write, says("done")]).within(workspace);
+            let scene = Scene::new([write, answer_text("done")]).within(workspace);
             let ran = scene.print(flags).run().succeeded();
             assert_eq!(only_result(&ran).0, "rejected", "{ran}");
             assert!(!outside(&scene).exists(), "{path}");
@@ -221,7 +223,7 @@ fn a_directory_that_was_added_may_be_written() {
     fs::create_dir(&extra).unwrap();
     let extra = extra.canonicalize().unwrap();
     let write = calls("t", "write", &json!({ "path": extra.join("made.txt"), "fileText": "x" }));
-    let scene = scene.then([write, says("done")]);
+    let scene = scene.then([write, answer_text("done")]);
     let ran = scene.print(["--add-dir", extra.to_str().unwrap()]).run().succeeded();
     assert_eq!(only_result(&ran).0, "success", "{ran}");
     assert_eq!(fs::read_to_string(extra.join("made.txt")).unwrap(), "x");
@@ -231,7 +233,7 @@ fn a_directory_that_was_added_may_be_written() {
 #[track_caller]
 fn is_socket_reached(configure: impl FnOnce(&str) -> (String, Vec<String>)) -> bool {
     let dial = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('daemon')\"";
-    let scene = Scene::new([shell(dial), says("done")]);
+    let scene = Scene::new([shell(dial), answer_text("done")]);
     let listener = std::os::unix::net::UnixListener::bind(scene.workspace.path().join("daemon")).unwrap();
     let (config, flags) = configure(&scene.workspace.path().join("daemon").display().to_string());
     let directory = scene.workspace.home().join(".config/ibeam");
@@ -255,7 +257,7 @@ fn the_stored_keys_are_kept_from_the_model() {
     let login = scene.bare(["login", "openai", "--api-key", KEY]).run().succeeded();
     assert!(!login.stdout.contains(KEY), "{login}");
     let credentials = scene.workspace.home().join(".config/ibeam/credentials.toml");
-    let scene = scene.then([calls("t", "read", &json!({ "path": credentials })), says("done")]);
+    let scene = scene.then([calls("t", "read", &json!({ "path": credentials })), answer_text("done")]);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(only_result(&ran).0, "rejected", "{ran}");
     assert!(!scene.server.requests()[1].body.to_string().contains(KEY));
@@ -272,7 +274,7 @@ fn no_command_sees_a_key() {
 #[test]
 fn the_number_of_refused_calls_is_told_once() {
     let answer = shell("make").call("t2", "shell", &json!({ "command": "make install" }));
-    let scene = Scene::new([answer, says("done")]).within(Workspace::new().user_config(RULES_ONLY));
+    let scene = Scene::new([answer, answer_text("done")]).within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(ran.stderr_lines("warning: 2 tool calls were refused:").len(), 1, "{ran}");
     let reasons = ["  the command `make` is not covered", "  the command `make install` is not covered"];
@@ -285,15 +287,15 @@ fn the_number_of_refused_calls_is_told_once() {
 /// What helps differs: a flag for what no rule covers, nothing for a mode or a rule of one's own.
 #[test]
 fn people_are_told_why_a_call_was_refused_and_what_helps() {
-    let told = |flags: &[&str]| {
-        let scene = Scene::new([shell("rm -r build"), says("done")]);
+    let reported = |flags: &[&str]| {
+        let scene = Scene::new([shell("rm -r build"), answer_text("done")]);
         scene.print(flags).run().succeeded().stderr
     };
-    let denied = told(&["--deny", "Shell(rm)"]);
+    let denied = reported(&["--deny", "Shell(rm)"]);
     assert!(denied.contains("denied by the rule `Shell(rm)`") && !denied.contains("--force"), "{denied}");
-    let planned = told(&["--mode", "plan"]);
+    let planned = reported(&["--mode", "plan"]);
     assert!(planned.contains("`--mode plan` changes no") && !planned.contains("--force"), "{planned}");
-    let uncovered = told(&["--approval", "strict"]);
+    let uncovered = reported(&["--approval", "strict"]);
     assert!(uncovered.contains("`--allow 'Shell(rm)'`"), "{uncovered}");
 }
 
@@ -322,7 +324,7 @@ fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
         git -c user.name=a -c user.email=a@example.com commit -qm x && H=$(git rev-parse HEAD) && \
         printf '[core]\\n\\tfsmonitor=\"touch ../ran; false\"\\n' >> .git/config && cd .. && \
         git update-index --add --cacheinfo 160000,$H,sub && touch planted";
-    let scene = Scene::new([shell("bash x.sh"), says("done")]);
+    let scene = Scene::new([shell("bash x.sh"), answer_text("done")]);
     let scene = scene.within(Workspace::new().file("x.sh", attack));
     let root = scene.workspace.path();
     git(root, "git init -q .");
@@ -338,7 +340,7 @@ fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
 /// What commands may write outside of the workspace is in `init`, before anything runs.
 #[test]
 fn init_lists_the_repository_of_a_linked_work_tree() {
-    let scene = Scene::new([says("done")]);
+    let scene = Scene::new([answer_text("done")]);
     let root = scene.workspace.path();
     let main = scene.workspace.home().join("main");
     git(
@@ -353,13 +355,13 @@ fn init_lists_the_repository_of_a_linked_work_tree() {
     let ran = scene.print(["--sandbox", "enabled", "--workspace", tree.to_str().unwrap()]).run().succeeded();
     let writable = json!([main.join(".git").canonicalize().unwrap()]);
     assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], writable, "{ran}");
-    let ran = scene.then([says("done")]).print(["--sandbox", "enabled"]).run().succeeded();
+    let ran = scene.then([answer_text("done")]).print(["--sandbox", "enabled"]).run().succeeded();
     assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{ran}");
 }
 
 #[test]
 fn people_learn_why_git_fails_where_its_objects_are_hidden() {
-    let scene = Scene::new([shell("git log --format=%s"), says("done")]);
+    let scene = Scene::new([shell("git log --format=%s"), answer_text("done")]);
     let root = scene.workspace.path().to_owned();
     fs::write(root.join("a.pem"), "key").unwrap();
     for arguments in ["init -q", "add a.pem", "-c user.name=a -c user.email=a@b commit -qm first"] {

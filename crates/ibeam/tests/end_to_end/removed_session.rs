@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// Removes what it likes of the sessions while a command runs, and holds how the run ends.
 #[track_caller]
 fn check(remove: fn(sessions: &Path)) {
     let wait = shell("until [ -e go ]; do sleep 0.02; done");
-    let scene = Scene::new([wait, calls("t2", "ls", &json!({ "path": "." })), says("Done.")]);
+    let scene = Scene::new([wait, calls("t2", "ls", &json!({ "path": "." })), answer_text("Done.")]);
     let running = scene.print(["--force"]).start();
     running.wait_for_stdout("\"started\"");
     remove(&scene.workspace.home().join(".local/share/ibeam/sessions"));

@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
 use crate::hooks::write_hooks;
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 const FORMATS: [&str; 3] = ["stream-json", "json", "text"];
 
@@ -19,8 +19,8 @@ fn check(workspace: impl Fn() -> Workspace, answers: impl Fn() -> Vec<Answer>, a
         let ran = scene.print(args).args(["--output-format", format]).run();
         let again = replay(&scene, &["-1", "--output-format", format]).succeeded();
         assert_eq!(again.stdout, ran.stdout, "{format} {args:?}: {ran}");
-        let told = again.stderr_lines("warning: run 1 failed").len();
-        assert_eq!(told, usize::from(ran.code != Some(0) && format != "stream-json"), "{again}");
+        let reported = again.stderr_lines("warning: run 1 failed").len();
+        assert_eq!(reported, usize::from(ran.code != Some(0) && format != "stream-json"), "{again}");
     }
 }
 
@@ -31,7 +31,7 @@ fn replay(scene: &Scene, args: &[&str]) -> ProgramOutput {
 
 /// A session of two runs and what each printed.
 fn two_runs() -> (Scene, String, [String; 2]) {
-    let scene = Scene::new([Answer::new().text("a").text("b"), says("c")]);
+    let scene = Scene::new([Answer::new().text("a").text("b"), answer_text("c")]);
     let first = scene.print(["--lang", "en"]).run().succeeded();
     let second = scene.print(["--continue"]).run().succeeded();
     let id = first.stream().session_id().to_owned();
@@ -62,7 +62,7 @@ fn deltas_and_calls_are_printed_as_the_run_printed_them() {
             Answer::new().call_as_written("t8", "read", "{\"path\": "),
             calls("t9", "read", &json!({ "path": "missing.txt" })),
             calls("t10", "update_todos", &json!({ "todos": [], "merge": false })),
-            says("It is 42."),
+            answer_text("It is 42."),
         ]
     };
     check(workspace, answers, &["--force"]);
@@ -76,23 +76,27 @@ fn a_run_that_was_refused_is_printed_as_it_was() {
 
 #[test]
 fn a_run_that_was_cut_is_printed_as_it_was() {
-    check(Workspace::new, || vec![says("half an ans").cut(), says("we").cut()], &[]);
+    check(Workspace::new, || vec![answer_text("half an ans").cut(), answer_text("we").cut()], &[]);
 }
 
 #[test]
 fn a_run_whose_answer_was_continued_is_printed_as_it_was() {
-    check(Workspace::new, || vec![says("half an ans").cut(), says("wer")], &[]);
+    check(Workspace::new, || vec![answer_text("half an ans").cut(), answer_text("wer")], &[]);
 }
 
 #[test]
 fn a_run_at_its_limit_is_printed_as_it_was() {
-    let answers = || vec![calls("t1", "ls", &json!({ "path": "." })), says("never")];
+    let answers = || vec![calls("t1", "ls", &json!({ "path": "." })), answer_text("never")];
     check(Workspace::new, answers, &["--max-turns", "1"]);
 }
 
 #[test]
 fn a_run_whose_calls_failed_is_printed_as_it_was() {
-    check(Workspace::new, || vec![shell("exit 1"), says("done")], &["--force", "--fail-on", "tool-error"]);
+    check(
+        Workspace::new,
+        || vec![shell("exit 1"), answer_text("done")],
+        &["--force", "--fail-on", "tool-error"],
+    );
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_prompt_that_was_withheld_is_printed() {
 #[test]
 fn numbers_come_back_as_they_went() {
     let numbers: Vec<f64> = (0..200).map(|n| (f64::from(n) + 0.5).ln().exp().recip() * 1e-7).collect();
-    check(Workspace::new, || vec![calls("t", "nowhere", &json!({ "n": numbers })), says("done")], &[]);
+    check(Workspace::new, || vec![calls("t", "nowhere", &json!({ "n": numbers })), answer_text("done")], &[]);
 }
 
 #[test]
@@ -175,8 +179,8 @@ fn what_is_whole_is_shown_before_damage_is_told() {
     fs::write(&journal, &whole[..whole.len() - 5]).unwrap();
     let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]).succeeded();
     assert!(ran.stderr.contains("warning: the last record is torn; "), "{ran}");
-    let told = second.lines().count() - 1;
-    let kept: String = second.split_inclusive('\n').take(told).collect();
+    let reported = second.lines().count() - 1;
+    let kept: String = second.split_inclusive('\n').take(reported).collect();
     assert_eq!(ran.stdout, format!("{first}{kept}"));
     assert_eq!(fs::read(&journal).unwrap(), whole[..whole.len() - 5], "nothing is changed");
 }
@@ -202,8 +206,8 @@ fn a_page_holds_all_runs_and_nothing_of_the_session_is_markup() {
             "shell",
             &json!({ "command": "echo '<img src=x onerror=y>'; exit 1" }),
         ),
-        says("one"),
-        says("two"),
+        answer_text("one"),
+        answer_text("two"),
     ]);
     scene.print(["--force"]).run().succeeded();
     scene.print(["--continue"]).run().succeeded();
@@ -235,8 +239,8 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
         Answer::new().text("Look").text("ing\u{2028}.").call("t1", "read", &json!({ "path": "n.txt" })),
         shell("exit 3"),
         Answer::new().call_as_written("t2", "nowhere", "{no"),
-        says("It is 42."),
-        says("More."),
+        answer_text("It is 42."),
+        answer_text("More."),
         Answer::error(401, "authentication_error", "no"),
         Answer::error(401, "authentication_error", "no"),
     ])
@@ -252,9 +256,10 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
     let path = scene.workspace.outside().join("stream.ndjson");
     let args = ["replay", path.to_str().unwrap(), "--output-format", "html", "--lang", "en"];
     let page = scene.bare(args).run().succeeded().stdout;
-    for said in ["<p>It is 42.</p>", "Not allowed to run terminal command", "Failed: ", "<code>n.txt</code>"]
+    for message in
+        ["<p>It is 42.</p>", "Not allowed to run terminal command", "Failed: ", "<code>n.txt</code>"]
     {
-        assert!(page.contains(said), "{said} is missing in {page}");
+        assert!(page.contains(message), "{message} is missing in {page}");
     }
     assert_eq!(page.matches("<h2>").count(), 3);
 }
@@ -320,7 +325,7 @@ fn a_session_that_there_is_not_is_called_by_its_number() {
     let (scene, ..) = two_runs();
     for number in ["-0", "-2", "-99"] {
         let ran = replay(&scene, &[number, "--lang", "en"]);
-        let said = format!("error: there is no session `{number}`");
-        assert_eq!((ran.code, ran.stderr_lines(&said).len()), (Some(66), 1), "{ran}");
+        let message = format!("error: there is no session `{number}`");
+        assert_eq!((ran.code, ran.stderr_lines(&message).len()), (Some(66), 1), "{ran}");
     }
 }

@@ -83,7 +83,7 @@ impl Scene {
 
 /// Holds that what was printed is in the journal of the session too.
 #[track_caller]
-pub(crate) fn check_kept(scene: &Scene, ran: &ProgramOutput) {
+pub(crate) fn check_journaled(scene: &Scene, ran: &ProgramOutput) {
     let printed: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let id = printed[0]["session_id"].as_str().unwrap();
     let events = journal(scene, id);
@@ -91,8 +91,9 @@ pub(crate) fn check_kept(scene: &Scene, ran: &ProgramOutput) {
         of.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
     };
     let deltas: Vec<Value> = printed.iter().filter(|line| line["type"] == "assistant").cloned().collect();
-    let (said, kept) = (texts(&deltas, "/message/content/0/text"), texts(&events, "/kind/text_delta/text"));
-    assert!(kept.contains(&said), "printed {said:?}, kept {kept:?}");
+    let (message, kept) =
+        (texts(&deltas, "/message/content/0/text"), texts(&events, "/kind/text_delta/text"));
+    assert!(kept.contains(&message), "printed {message:?}, kept {kept:?}");
     let count = |subtype: &str, kind: &str| {
         let printed = printed.iter().filter(|line| line["type"] == "tool_call" && line["subtype"] == subtype);
         (printed.count(), events.iter().filter(|event| !event["kind"][kind].is_null()).count())
@@ -121,7 +122,7 @@ pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
 }
 
 /// An answer of one delta.
-pub(crate) fn says(text: &str) -> Answer {
+pub(crate) fn answer_text(text: &str) -> Answer {
     Answer::new().text(text)
 }
 

@@ -8,7 +8,7 @@ use ibeam_testkit::{Answer, Workspace};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 static STREAM: LazyLock<Validator> =
     LazyLock::new(|| validator(include_str!("../../../../docs/schema/contract-1/stream-json.schema.json")));
@@ -81,7 +81,7 @@ fn the_program_prints_the_published_schemas() {
 
 #[test]
 fn a_run_that_succeeds_fits() {
-    check(&scene([says("Done.")]).print::<&str>([]).run().succeeded().stream().events);
+    check(&scene([answer_text("Done.")]).print::<&str>([]).run().succeeded().stream().events);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_run_that_fails_fits_on_stdout_and_on_stderr() {
 
 #[test]
 fn the_object_of_json_fits() {
-    let object = scene([says("Done.")]).print(["--output-format", "json"]).run().succeeded().json();
+    let object = scene([answer_text("Done.")]).print(["--output-format", "json"]).run().succeeded().json();
     let schema = validator(include_str!("../../../../docs/schema/contract-1/json.schema.json"));
     assert!(schema.is_valid(&object), "{object}");
 }

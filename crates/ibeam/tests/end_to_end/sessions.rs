@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, LivenessPipe, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, calls, says};
+use crate::scene::{Scene, WIRES, answer_text, calls};
 
 const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
@@ -21,7 +21,7 @@ fn opening() -> Vec<Answer> {
             "read",
             &json!({ "path": "n.txt" }),
         ),
-        says("It is 42."),
+        answer_text("It is 42."),
     ]
 }
 
@@ -34,7 +34,7 @@ fn resume_shows_the_model_its_whole_history() {
             let scene = Scene::on(wire, opening()).within(Workspace::new().file("n.txt", "42\n"));
             let (scene, id) = first(scene);
             let sent = scene.server.requests()[1].transcript();
-            let scene = scene.then([says("Still 42.")]);
+            let scene = scene.then([answer_text("Still 42.")]);
             let ran = scene.ibeam(["-p", "what was it?"]).args(resume(&id)).run().succeeded();
             let stream = ran.stream();
             assert_eq!(stream.session_id(), id);
@@ -54,8 +54,8 @@ fn resume_shows_the_model_its_whole_history() {
 
 #[test]
 fn continue_takes_the_newest_session_of_the_directory() {
-    let (scene, _) = first(Scene::new([says("one")]));
-    let (scene, newest) = first(scene.then([says("two")]));
+    let (scene, _) = first(Scene::new([answer_text("one")]));
+    let (scene, newest) = first(scene.then([answer_text("two")]));
     let mut scene = scene;
     let mut history = vec!["user: remember 42".to_owned(), "assistant: two".to_owned()];
     for flags in [
@@ -65,7 +65,7 @@ fn continue_takes_the_newest_session_of_the_directory() {
         &["-p", "--resume", "go on"],
         &["resume", &newest, "go on"],
     ] {
-        scene = scene.then([says("more")]);
+        scene = scene.then([answer_text("more")]);
         let ran = scene.ibeam(flags).run().succeeded();
         assert_eq!(ran.stream().session_id(), newest, "{flags:?}");
         history.push("user: go on".to_owned());
@@ -76,7 +76,7 @@ fn continue_takes_the_newest_session_of_the_directory() {
 
 #[test]
 fn continue_looks_at_sessions_of_this_directory_only() {
-    let (scene, _) = first(Scene::new([says("one")]));
+    let (scene, _) = first(Scene::new([answer_text("one")]));
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
     let ran = scene.ibeam(["-p", "x", "--continue", "--workspace", other.to_str().unwrap()]).run();
@@ -85,31 +85,31 @@ fn continue_looks_at_sessions_of_this_directory_only() {
 
 #[test]
 fn a_chat_that_was_created_is_resumed() {
-    let scene = Scene::new([says("one")]);
+    let scene = Scene::new([answer_text("one")]);
     let created = scene.bare(["create-chat"]).run().succeeded();
     let id = created.stdout.strip_suffix('\n').unwrap();
     let stream = scene.ibeam(["-p", "begin", "--resume", id]).run().succeeded().stream();
     assert_eq!(stream.session_id(), id);
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin"]);
-    let scene = scene.then([says("two")]);
+    let scene = scene.then([answer_text("two")]);
     scene.ibeam(["-p", "more", "--resume", id]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
 }
 
 #[test]
 fn a_uuid_not_seen_before_is_claimed() {
-    let scene = Scene::new([says("one")]);
+    let scene = Scene::new([answer_text("one")]);
     let stream = scene.ibeam(["-p", "begin", "--resume", UUID]).run().succeeded().stream();
     assert_eq!(stream.session_id(), UUID);
-    let scene = scene.then([says("two")]);
+    let scene = scene.then([answer_text("two")]);
     scene.ibeam(["-p", "more", &format!("--resume={UUID}")]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
 }
 
 #[test]
 fn every_new_run_has_a_session_of_its_own() {
-    let (scene, one) = first(Scene::new([says("one")]));
-    let (_scene, two) = first(scene.then([says("two")]));
+    let (scene, one) = first(Scene::new([answer_text("one")]));
+    let (_scene, two) = first(scene.then([answer_text("two")]));
     assert_ne!(one, two);
 }
 
@@ -124,7 +124,7 @@ fn a_failed_run_is_gone_on_with() {
         let scene = Scene::on(wire, broken).within(Workspace::new().file("n.txt", "42\n"));
         let ran = scene.ibeam(["-p", "remember 42"]).run();
         assert_eq!(ran.code, Some(22), "{ran}");
-        let scene = scene.then([says("back")]);
+        let scene = scene.then([answer_text("back")]);
         let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
         assert_eq!(stream.session_id(), ran.stream().session_id());
         let transcript = scene.server.requests()[0].transcript();
@@ -138,9 +138,9 @@ fn a_failed_run_is_gone_on_with() {
 #[test]
 fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [says("half an ans").cut(), says("we").cut()]);
+        let scene = Scene::on(wire, [answer_text("half an ans").cut(), answer_text("we").cut()]);
         assert_eq!(scene.ibeam(["-p", "begin"]).run().code, Some(25));
-        let scene = scene.then([says("whole")]);
+        let scene = scene.then([answer_text("whole")]);
         scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
         let transcript = scene.server.requests()[0].transcript();
         assert_eq!(transcript.first().map(String::as_str), Some("user: begin"));
@@ -163,7 +163,7 @@ fn a_run_that_was_killed_is_gone_on_with() {
         lifeline.wait_until_held();
         running.kill_alone();
         drop(running);
-        let scene = scene.then([says("Back.")]);
+        let scene = scene.then([answer_text("Back.")]);
         let ran = scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
         assert_eq!(ran.stream().deltas(), ["Back."]);
         let transcript = scene.server.requests()[0].transcript();
@@ -176,7 +176,7 @@ fn a_run_that_was_killed_is_gone_on_with() {
 
 #[test]
 fn runs_at_the_same_time_do_not_disturb_each_other() {
-    let scene = Scene::new((0..8).map(|_| says("hi")));
+    let scene = Scene::new((0..8).map(|_| answer_text("hi")));
     let running: Vec<_> = (0..8).map(|_| scene.ibeam(["-p", "x"]).start()).collect();
     let ids: Vec<String> =
         running.into_iter().map(|run| run.finish().succeeded().stream().session_id().to_owned()).collect();
@@ -187,8 +187,8 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
 
 #[test]
 fn the_sessions_are_listed_newest_first() {
-    let (scene, one) = first(Scene::new([says("one")]));
-    let (scene, two) = first(scene.then([says("two")]));
+    let (scene, one) = first(Scene::new([answer_text("one")]));
+    let (scene, two) = first(scene.then([answer_text("two")]));
     let listed = scene.bare(["ls"]).run().succeeded().stdout;
     let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(ids, [two.as_str(), one.as_str()]);
@@ -201,7 +201,7 @@ fn the_sessions_are_listed_newest_first() {
 fn a_session_can_change_its_wire() {
     let scene = Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n"));
     let (scene, id) = first(scene);
-    let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.then([says("here too")]) };
+    let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.then([answer_text("here too")]) };
     let ran = scene.ibeam(["-p", "and now?", "--resume", &id]).run().succeeded();
     assert_eq!(ran.stream().deltas(), ["here too"]);
     let transcript = scene.server.requests()[0].transcript();
@@ -214,12 +214,15 @@ fn a_whole_session_is_told_so() {
     let (scene, id) = first(Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n")));
     let ran = scene.bare(["sessions", "check", &id]).run().succeeded();
     assert!(ran.stdout.starts_with(&format!("session `{id}`: whole\nevents: ")), "{ran}");
-    let told = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
-    assert_eq!(told["session_id"], id.as_str());
-    assert_eq!(told["whole"], true);
-    assert_eq!((&told["gaps"], &told["open_calls"], &told["damage"]), (&json!(0), &json!(0), &json!(null)));
-    assert_eq!(told["segments"], 1);
-    assert!(told["events"].as_u64().unwrap() > 8, "{told}");
+    let reported = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
+    assert_eq!(reported["session_id"], id.as_str());
+    assert_eq!(reported["whole"], true);
+    assert_eq!(
+        (&reported["gaps"], &reported["open_calls"], &reported["damage"]),
+        (&json!(0), &json!(0), &json!(null))
+    );
+    assert_eq!(reported["segments"], 1);
+    assert!(reported["events"].as_u64().unwrap() > 8, "{reported}");
 }
 
 /// Flips a bit in the third line of the session.
@@ -234,7 +237,7 @@ fn spoil(scene: &Scene, id: &str) -> std::path::PathBuf {
 
 #[test]
 fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
-    let (scene, id) = first(Scene::new([says("one")]));
+    let (scene, id) = first(Scene::new([answer_text("one")]));
     let journal = spoil(&scene, &id);
     let spoilt = std::fs::read(&journal).unwrap();
     for args in [&["-p", "more", "--resume", &id][..], &["sessions", "check", &id]] {
@@ -242,10 +245,10 @@ fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
         assert_eq!(ran.code, Some(65), "{ran}");
         assert!(ran.stderr.contains("at line 3") && ran.stderr.contains("--repair"), "{ran}");
     }
-    let told = scene.bare(["sessions", "check", &id, "--format", "json"]).run();
-    assert_eq!(told.code, Some(65), "{told}");
-    let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-    assert_eq!((&told["whole"], &told["damage"]["line"]), (&json!(false), &json!(3)));
+    let reported = scene.bare(["sessions", "check", &id, "--format", "json"]).run();
+    assert_eq!(reported.code, Some(65), "{reported}");
+    let reported: serde_json::Value = serde_json::from_str(&reported.stdout).unwrap();
+    assert_eq!((&reported["whole"], &reported["damage"]["line"]), (&json!(false), &json!(3)));
     assert_eq!(std::fs::read(&journal).unwrap(), spoilt, "looking changes nothing");
 
     let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
@@ -254,7 +257,7 @@ fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
     assert_eq!([std::fs::read(&journal).unwrap(), aside].concat(), spoilt, "not a byte is gone");
     let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
     assert!(ran.stdout.contains("whole"), "{ran}");
-    let scene = scene.then([says("on")]);
+    let scene = scene.then([answer_text("on")]);
     scene.ibeam(["-p", "more", "--resume", &id]).run().succeeded();
 }
 
@@ -271,14 +274,14 @@ fn an_unknown_session_cannot_be_checked() {
 
 #[test]
 fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
-    let (mut scene, id) = first(Scene::new([says("one")]));
+    let (mut scene, id) = first(Scene::new([answer_text("one")]));
     let old = std::fs::read(scene.workspace.journal(&id)).unwrap();
     for flags in [
         &["-p", "go on", "--fork", "--resume", &id][..],
         &["-p", "go on", "--fork", "--resume=-1"],
         &["resume", &id, "go on", "--fork"],
     ] {
-        scene = scene.then([says("more")]);
+        scene = scene.then([answer_text("more")]);
         let ran = scene.ibeam(flags).run().succeeded();
         let new = ran.stream().session_id().to_owned();
         assert_ne!(new, id, "{flags:?}");
@@ -296,7 +299,7 @@ fn f146_a_held_session_is_refused_at_once_with_its_holder_and_can_be_forked() {
     let scene = Scene::on(ibeam_testkit::Wire::Anthropic, []);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let call = json!({ "command": lifeline.command() });
-    let scene = scene.then([Answer::new().text("Now. ").call("t1", "shell", &call), says("aside")]);
+    let scene = scene.then([Answer::new().text("Now. ").call("t1", "shell", &call), answer_text("aside")]);
     let running = scene.ibeam(["-p", "begin", "--force", "--resume", UUID]).start();
     lifeline.wait_until_held();
     let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();

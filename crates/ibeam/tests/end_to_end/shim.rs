@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput};
 use serde_json::json;
 
-use crate::scene::{BINARY, KEY, Scene, says};
+use crate::scene::{BINARY, KEY, Scene, answer_text};
 
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
@@ -30,8 +30,8 @@ fn check_links(directory: &Path) {
 fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
     let ran = shim(scene, directory);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
-    let said = format!("error: `{}` already exists and was not made by this program", path.display());
-    assert_eq!(ran.stderr_lines(&said).len(), 1, "{ran}");
+    let message = format!("error: `{}` already exists and was not made by this program", path.display());
+    assert_eq!(ran.stderr_lines(&message).len(), 1, "{ran}");
     assert_eq!(ran.stderr_lines("hint: move it away").len(), 1, "{ran}");
 }
 
@@ -76,7 +76,7 @@ fn a_run_by_either_name_prints_the_contract() {
     for name in NAMES {
         let scene = Scene::new([
             Answer::new().text("First ").call("t1", "read", &json!({ "path": "a" })),
-            says("Done."),
+            answer_text("Done."),
         ]);
         let directory = scene.workspace.outside().join("bin");
         shim(&scene, &directory).succeeded();
@@ -152,7 +152,7 @@ fn dialects_are_given_one_by_one_or_as_a_list() {
 
 #[test]
 fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
-    let scene = Scene::new([says("Done.")]);
+    let scene = Scene::new([answer_text("Done.")]);
     // A place that a shell has to be told with care.
     let home = scene.workspace.outside().join("it's $HOME");
     fs::create_dir(&home).unwrap();
@@ -205,16 +205,16 @@ fn a_directory_that_cannot_be_made_is_named() {
 fn it_says_whether_clients_find_the_links() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("it's bin");
-    let told = |path: &str| {
+    let reported = |path: &str| {
         let run = scene.bare(["shim", directory.to_str().unwrap()]).env("PATH", path);
         run.run().succeeded().stderr
     };
     let usual = std::env::var("PATH").unwrap();
-    let said = told(&usual);
-    assert!(said.starts_with("hint: `") && said.contains("is not in PATH"), "{said}");
+    let message = reported(&usual);
+    assert!(message.starts_with("hint: `") && message.contains("is not in PATH"), "{message}");
 
     // The command that is shown does what it says.
-    let command = said.split('`').nth(3).unwrap();
+    let command = message.split('`').nth(3).unwrap();
     let script = format!("{command}; command -v agent");
     let found = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
     assert_eq!(
@@ -223,13 +223,13 @@ fn it_says_whether_clients_find_the_links() {
     );
 
     let first = format!("{}:{usual}", directory.display());
-    assert_eq!(told(&first), format!("`{}` is in PATH\n", directory.display()));
+    assert_eq!(reported(&first), format!("`{}` is in PATH\n", directory.display()));
 
     let others = scene.workspace.outside().join("others");
     fs::create_dir(&others).unwrap();
     fs::write(others.join("cursor-agent"), "#!/bin/sh\n").unwrap();
     fs::set_permissions(others.join("cursor-agent"), fs::Permissions::from_mode(0o755)).unwrap();
-    let said = told(&format!("{}:{first}", others.display()));
+    let message = reported(&format!("{}:{first}", others.display()));
     let warning = format!("warning: in PATH, `cursor-agent` is `{}`", others.join("cursor-agent").display());
-    assert!(said.contains(&warning) && !said.contains("`agent` is"), "{said}");
+    assert!(message.contains(&warning) && !message.contains("`agent` is"), "{message}");
 }

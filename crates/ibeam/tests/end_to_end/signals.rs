@@ -6,7 +6,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, RunningProgram, Stdin, Wire};
 use serde_json::json;
 
-use crate::scene::{BINARY, Scene, WIRES, calls, check_kept, model, says, shell};
+use crate::scene::{BINARY, Scene, WIRES, answer_text, calls, check_journaled, model, shell};
 
 const SIGNALS: [(Signal, i32); 4] =
     [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
@@ -29,12 +29,12 @@ fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
 #[track_caller]
 fn stop_while_text_streams(signal: Signal, exit: i32) {
     for wire in WIRES {
-        let scene = Scene::on(wire, [says("first ").stall()]);
+        let scene = Scene::on(wire, [answer_text("first ").stall()]);
         let running = scene.print::<&str>([]).start();
         running.wait_for_stdout("first ");
         let ran = stop(running, signal, exit);
         assert_eq!(ran.stream().deltas(), ["first "]);
-        check_kept(&scene, &ran);
+        check_journaled(&scene, &ran);
     }
 }
 
@@ -43,7 +43,8 @@ fn stop_while_text_streams(signal: Signal, exit: i32) {
 fn stop_while_a_command_runs(signal: Signal, exit: i32) {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let scene = scene.then([says("Now. ").call("t", "shell", &json!({ "command": lifeline.command() }))]);
+    let scene =
+        scene.then([answer_text("Now. ").call("t", "shell", &json!({ "command": lifeline.command() }))]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     let ran = stop(running, signal, exit);
@@ -51,7 +52,7 @@ fn stop_while_a_command_runs(signal: Signal, exit: i32) {
     let outline = ran.stream().outline();
     assert_eq!(outline, ["system", "user", "text", "started shell", "completed shell", "error"]);
     assert_eq!(scene.server.requests().len(), 1);
-    check_kept(&scene, &ran);
+    check_journaled(&scene, &ran);
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.then([shell(&deaf), says("never")]);
+    let scene = scene.then([shell(&deaf), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     stop(running, Signal::Term, 143);
@@ -107,7 +108,7 @@ fn a_background_command_ends_with_the_run() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let call = calls("t", "shell", &json!({ "command": lifeline.command(), "isBackground": true }));
-    let scene = scene.then([call, says("started it")]);
+    let scene = scene.then([call, answer_text("started it")]);
     let ran = scene.print(["--force"]).run().succeeded();
     lifeline.wait_until_held();
     lifeline.wait_until_gone();
@@ -120,7 +121,7 @@ fn a_background_command_ends_with_the_run() {
 fn the_time_limit_ends_a_command_too() {
     let scene = Scene::new([]);
     let lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let scene = scene.then([shell(&lifeline.command()), says("never")]);
+    let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
     let ran = scene.print(["--force", "--timeout", "1500ms"]).run();
     assert_eq!(ran.code, Some(33), "{ran}");
     let mut lifeline = lifeline;
@@ -133,7 +134,7 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.then([shell(&deaf), says("never")]);
+    let scene = scene.then([shell(&deaf), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     running.signal(Signal::Int);
@@ -144,7 +145,7 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
     let ran = running.finish();
     assert_eq!(ran.code, Some(130), "{ran}");
     assert!(before.elapsed() < Duration::from_secs(1), "{ran}");
-    check_kept(&scene, &ran);
+    check_journaled(&scene, &ran);
     lifeline.wait_until_gone();
 }
 
@@ -154,11 +155,11 @@ fn a_stopped_session_is_gone_on_with() {
     for wire in WIRES {
         let scene = Scene::on(wire, []);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let scene = scene.then([shell(&lifeline.command()), says("never")]);
+        let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
         let ran = stop(running, Signal::Int, 130);
-        let scene = scene.then([says("back")]);
+        let scene = scene.then([answer_text("back")]);
         let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
         assert_eq!(stream.session_id(), ran.stream().session_id());
         let transcript = scene.server.requests()[0].transcript().join("\n");
@@ -175,7 +176,7 @@ fn f126_a_reader_that_goes_away_ends_a_running_command() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let scene = scene.then([shell(&lifeline.command()), says("never")]);
+        let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
         // The reader of stdout ends when it is told to through another pipe.
         let script = format!(
             "mkfifo go; {BINARY} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",

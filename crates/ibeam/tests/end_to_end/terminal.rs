@@ -6,14 +6,14 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Stream, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, calls, journal, says, shell};
+use crate::scene::{Scene, answer_text, calls, journal, shell};
 
 /// The end of input, as a terminal has it.
 const END: &str = "\u{4}";
 
 #[test]
 fn printing_on_a_terminal_is_the_same_stream() {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("done")]);
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("done")]);
     let ran = scene.print::<&str>([]).terminal().run().succeeded();
     assert!(!ran.stdout.contains('\u{1b}'), "no colour, no cursor movement: {ran}");
     let stream = Stream::check(&ran.stdout.replace("\r\n", "\n")).unwrap();
@@ -32,7 +32,8 @@ fn a_format_in_an_interactive_run_is_a_usage_error() {
 
 #[test]
 fn a_conversation_goes_on_until_the_end_of_input() {
-    let scene = Scene::new([says("One it is.\n"), says("Two it is.\n")]).within(Workspace::new());
+    let scene =
+        Scene::new([answer_text("One it is.\n"), answer_text("Two it is.\n")]).within(Workspace::new());
     let running = scene.ibeam(["say one"]).terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say two\n");
@@ -41,7 +42,7 @@ fn a_conversation_goes_on_until_the_end_of_input() {
     running.finish().succeeded();
     let requests = scene.server.requests();
     assert_eq!(requests[1].transcript(), ["user: say one", "assistant: One it is.\n", "user: say two"]);
-    let scene = scene.then([says("three")]);
+    let scene = scene.then([answer_text("three")]);
     scene.print(["--continue"]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript().len(), 5, "one session holds it all");
 }
@@ -51,7 +52,7 @@ fn a_conversation_goes_on_until_the_end_of_input() {
 fn a_journal_that_fails_later_ends_the_conversation() {
     let long = (0..400).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(64)));
     let long = long.call("t", "shell", &json!({ "command": "sleep 60" }));
-    let scene = Scene::new([says("One it is.\n"), long]);
+    let scene = Scene::new([answer_text("One it is.\n"), long]);
     let running = scene.ibeam(["say one", "--force"]).after("ulimit -f 64").terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say much\n");
@@ -62,7 +63,7 @@ fn a_journal_that_fails_later_ends_the_conversation() {
 #[test]
 fn a_person_may_allow_a_command() {
     for (answer, outcome) in [("y\n", "result hello"), ("n\n", "--force"), ("\n", "--force")] {
-        let scene = Scene::new([shell("echo hello"), says("So be it.\n")]);
+        let scene = Scene::new([shell("echo hello"), answer_text("So be it.\n")]);
         let running = scene.ibeam(["greet"]).terminal().start();
         running.wait_for_stderr("allow `echo hello`? [y/N]");
         running.type_text(answer);
@@ -76,7 +77,11 @@ fn a_person_may_allow_a_command() {
 
 #[test]
 fn an_interrupt_ends_the_run_and_not_the_conversation() {
-    let scene = Scene::new([says("endless one ").stall(), says("endless two ").stall(), says("Back.\n")]);
+    let scene = Scene::new([
+        answer_text("endless one ").stall(),
+        answer_text("endless two ").stall(),
+        answer_text("Back.\n"),
+    ]);
     let running = scene.ibeam(["begin"]).terminal().start();
     for (endless, next) in [("endless one ", "more\n"), ("endless two ", "go on\n")] {
         running.wait_for_stdout(endless);
@@ -93,7 +98,7 @@ fn an_interrupt_ends_the_run_and_not_the_conversation() {
 #[test]
 fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
     for (signal, exit) in [(Signal::Term, 143), (Signal::Hup, 129)] {
-        let scene = Scene::new([says("endless ").stall()]);
+        let scene = Scene::new([answer_text("endless ").stall()]);
         let running = scene.ibeam(["begin"]).terminal().start();
         running.wait_for_stdout("endless ");
         running.signal(signal);
@@ -106,7 +111,7 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
 #[test]
 fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
     let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
-    let scene = Scene::new([many, says("never")]);
+    let scene = Scene::new([many, answer_text("never")]);
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let running = scene.ibeam(["--resume", &id, "begin"]).terminal().unread_stdout().start();
     scene.server.wait_for_requests(1);
@@ -124,7 +129,8 @@ fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
 #[test]
 fn what_was_typed_before_a_question_is_no_answer() {
     let pause = Duration::from_millis(500);
-    let scene = Scene::new([shell("echo hello").pause(pause), says("So be it.\n"), says("Oh?\n")]);
+    let scene =
+        Scene::new([shell("echo hello").pause(pause), answer_text("So be it.\n"), answer_text("Oh?\n")]);
     let running = scene.ibeam(["greet"]).terminal().start();
     scene.server.wait_for_requests(1);
     running.type_text("y\n");
@@ -140,7 +146,7 @@ fn what_was_typed_before_a_question_is_no_answer() {
 
 #[test]
 fn an_interrupt_at_an_empty_prompt_ends_the_program() {
-    let scene = Scene::new([says("Done.\n")]);
+    let scene = Scene::new([answer_text("Done.\n")]);
     let running = scene.ibeam(["begin"]).terminal().start();
     running.wait_for_stdout("Done.");
     running.wait_for_stderr("> ");
@@ -150,7 +156,7 @@ fn an_interrupt_at_an_empty_prompt_ends_the_program() {
 
 #[test]
 fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
-    let scene = Scene::new([shell("echo hello"), says("Back.\n")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("Back.\n")]);
     let running = scene.ibeam(["greet"]).terminal().start();
     running.wait_for_stderr("allow `echo hello`? [y/N]");
     let before = Instant::now();
@@ -174,7 +180,7 @@ const ONE_SCREEN: &str = "exec 2>&1";
 fn the_answer_comes_before_the_warning_about_the_run() {
     for _ in 0..5 {
         let denied = calls("d", "write", &json!({ "path": "/outside.txt", "contents": "x" }));
-        let scene = Scene::new([denied.text("I try."), says("Tried.")]);
+        let scene = Scene::new([denied.text("I try."), answer_text("Tried.")]);
         let ran = scene.print(["--output-format", "text"]).after(ONE_SCREEN).run().succeeded();
         let (answer, warning) = (ran.stdout.find("Tried.\n"), ran.stdout.find("warning: 1 tool call"));
         assert!(answer.is_some() && answer < warning, "{ran}");
@@ -183,8 +189,8 @@ fn the_answer_comes_before_the_warning_about_the_run() {
 
 #[test]
 fn a_question_and_a_warning_begin_lines_of_their_own() {
-    let push = says("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
-    let scene = Scene::new([push, says("So be it.")]);
+    let push = answer_text("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
+    let scene = Scene::new([push, answer_text("So be it.")]);
     let running = scene.ibeam(["greet"]).after(ONE_SCREEN).terminal().start();
     running.wait_for_stdout("allow `echo hello`? [y/N]");
     running.type_text("n\n");
@@ -197,7 +203,7 @@ fn a_question_and_a_warning_begin_lines_of_their_own() {
 
 #[test]
 fn the_model_knows_whether_a_person_answers() {
-    let answers = || Scene::new([says("Done.\n")]);
+    let answers = || Scene::new([answer_text("Done.\n")]);
     let (chat, print) = (answers(), answers());
     let running = chat.ibeam(["begin"]).terminal().start();
     running.wait_for_stdout("Done.");
@@ -213,14 +219,14 @@ fn the_model_knows_whether_a_person_answers() {
 
 #[test]
 fn a_run_that_should_have_changed_a_file_and_did_not_says_so() {
-    let told = |answer, prompt: &str| {
-        let scene = Scene::new([answer, says("I fixed the test.")]);
+    let reported = |answer, prompt: &str| {
+        let scene = Scene::new([answer, answer_text("I fixed the test.")]);
         scene.ibeam(["-p", prompt, "--sandbox", "disabled", "--force"]).run().succeeded().stderr
     };
     let list = || calls("l", "ls", &json!({ "path": "." }));
     let write = calls("w", "write", &json!({ "path": "a.txt", "contents": "x" }));
-    assert_eq!(told(list(), "Fix the test"), "warning: no file was changed\n");
-    assert!(told(shell("true"), "Fix the test").contains("no file was changed with the file tools"));
-    assert_eq!(told(write, "Fix the test"), "");
-    assert_eq!(told(list(), "Is the test right?"), "");
+    assert_eq!(reported(list(), "Fix the test"), "warning: no file was changed\n");
+    assert!(reported(shell("true"), "Fix the test").contains("no file was changed with the file tools"));
+    assert_eq!(reported(write, "Fix the test"), "");
+    assert_eq!(reported(list(), "Is the test right?"), "");
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use ibeam_testkit::Workspace;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, calls, says};
+use crate::scene::{Scene, WIRES, answer_text, calls};
 use crate::schema;
 
 /// Calls the tool and gives what the completed event holds under its key.
@@ -18,7 +18,8 @@ fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
             .file("notes.txt", "alpha\nbeta\n")
             .file("src/main.rs", "fn main() { alpha() }\n")
             .file("old.txt", "old\n");
-        let scene = Scene::on(wire, [calls("toolu_1", tool, arguments), says("done")]).within(workspace);
+        let scene =
+            Scene::on(wire, [calls("toolu_1", tool, arguments), answer_text("done")]).within(workspace);
         let stream = scene.print(["--force"]).run().succeeded().stream();
         schema::check(&stream.events);
         let (key, body) = stream.completed()[0];
@@ -119,8 +120,8 @@ fn shell_with_more_output_than_anybody_reads() {
     let (scene, _, body) =
         completed("shell", &json!({ "command": "head -c 20000000 /dev/zero | tr '\\0' 'x'" }));
     assert!(body.to_string().len() < 2_000_000, "{} bytes on one line", body.to_string().len());
-    let told = scene.server.requests()[1].transcript().join("\n");
-    assert!(told.len() < 400_000, "{} bytes for the model", told.len());
+    let reported = scene.server.requests()[1].transcript().join("\n");
+    assert!(reported.len() < 400_000, "{} bytes for the model", reported.len());
 }
 
 #[test]
@@ -159,10 +160,10 @@ fn names_that_are_no_text_are_listed_all_the_same() {
     ] {
         let workspace = Workspace::new();
         std::fs::write(workspace.path().join(name), "alpha\n").unwrap();
-        let scene = Scene::new([calls("toolu_1", tool, &arguments), says("done")]).within(workspace);
+        let scene = Scene::new([calls("toolu_1", tool, &arguments), answer_text("done")]).within(workspace);
         let ran = scene.print::<&str>([]).run().succeeded();
         assert!(ran.stdout.contains("caf\u{fffd}.txt"), "{tool}: {ran}");
-        let scene = scene.then([says("still there")]);
+        let scene = scene.then([answer_text("still there")]);
         scene.print(["--continue"]).run().succeeded();
     }
 }

@@ -8,7 +8,7 @@ use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::hooks::write_hooks;
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// A site on loopback that gives one answer and keeps the heads of requests.
 struct Site {
@@ -68,7 +68,7 @@ const RULES: [&str; 4] = ["--allow", "WebFetch(docs.example.test)", "--allow", "
 const NO_SANDBOX: [&str; 2] = ["--sandbox", "disabled"];
 
 fn scene(config: &str, url: &str) -> Scene {
-    let answers = [calls("toolu_web", "web_fetch", &json!({ "url": url })), says("done")];
+    let answers = [calls("toolu_web", "web_fetch", &json!({ "url": url })), answer_text("done")];
     Scene::new(answers).within(Workspace::new().user_config(config))
 }
 
@@ -93,10 +93,10 @@ fn result(ran: &ProgramOutput) -> (String, Value) {
 }
 
 #[track_caller]
-fn check_rejected(config: &str, url: &str, flags: &[&str], said: &str) {
+fn check_rejected(config: &str, url: &str, flags: &[&str], message: &str) {
     let (arm, payload, ran) = fetch(config, url, flags);
     assert_eq!(arm, "rejected", "{url}: {ran}");
-    assert!(payload["reason"].as_str().unwrap().contains(said), "{url}: {payload}");
+    assert!(payload["reason"].as_str().unwrap().contains(message), "{url}: {payload}");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn a_page_that_a_rule_allows_is_fetched_as_markdown() {
     assert_eq!(result(&ran), ("success".to_owned(), page), "{ran}");
     assert_eq!(site.asked(), ["GET /x HTTP/1.1"]);
     assert_eq!(ran.stream().completed()[0].1["args"], json!({ "url": "http://docs.example.test/x#part" }));
-    let told = scene.server.requests()[1].transcript().join("\n");
-    assert!(told.contains("Read [more](http://docs.example.test/more)."), "{told}");
+    let reported = scene.server.requests()[1].transcript().join("\n");
+    assert!(reported.contains("Read [more](http://docs.example.test/more)."), "{reported}");
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn force_lifts_the_asking_and_neither_a_denial_nor_the_guard_of_addresses() {
     assert_eq!(fetch(&config, "http://docs.example.test/", &["--force"]).0, "success");
     let deny = ["--force", "--deny", "WebFetch(*)"];
     check_rejected(&config, "http://docs.example.test/", &deny, "denied by the rule `WebFetch(*)`");
-    for (host, said) in [
+    for (host, message) in [
         ("127.0.0.1", "`127.0.0.1` is a loopback address"),
         ("localhost", "`localhost` leads to "),
         ("[::ffff:7f00:1]", "loopback"),
         ("2130706433", "write it as `127.0.0.1`"),
     ] {
-        check_rejected(&config, &format!("http://{host}:{port}/"), &["--force"], said);
+        check_rejected(&config, &format!("http://{host}:{port}/"), &["--force"], message);
     }
     assert_eq!(site.asked().len(), 1);
     // A person may say that this one address is meant.
@@ -189,14 +189,14 @@ fn force_lifts_the_asking_and_neither_a_denial_nor_the_guard_of_addresses() {
 #[test]
 fn a_redirect_is_judged_again() {
     let (far, own) = (Site::page(), Site::page());
-    for (to, flags, said) in [
+    for (to, flags, message) in [
         ("http://far.test/".to_owned(), &RULES[..], "redirects to `http://far.test/`, which no rule allows"),
         (format!("http://{}/", own.address), &["--force"], "a loopback address"),
         ("http://169.254.169.254/".to_owned(), &["--force"], "an address of cloud metadata"),
     ] {
         let near = Site::redirecting(&to);
         let pins = format!("{}\"far.test\" = \"{}\"\n", near.pinned_as(&["docs.example.test"]), far.address);
-        check_rejected(&pins, "http://docs.example.test/", flags, said);
+        check_rejected(&pins, "http://docs.example.test/", flags, message);
         assert_eq!(near.asked().len(), 1);
     }
     assert!(far.asked().is_empty() && own.asked().is_empty());
@@ -210,7 +210,7 @@ fn the_tool_is_offered_where_some_page_could_be_fetched() {
         (&["--allow", "WebFetch(a.test)"], true),
         (&["--force"], true),
     ] {
-        let scene = Scene::new([says("done")]);
+        let scene = Scene::new([answer_text("done")]);
         let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
         let tools = ran.stream().init()["tools"].to_string();
         assert_eq!(tools.contains("\"web_fetch\""), offered, "{flags:?}: {tools}");
@@ -223,8 +223,10 @@ fn the_tool_is_offered_where_some_page_could_be_fetched() {
 #[test]
 fn a_project_cannot_pin_a_name() {
     let site = Site::page();
-    let answers =
-        [calls("toolu_web", "web_fetch", &json!({ "url": "http://docs.example.test/" })), says("done")];
+    let answers = [
+        calls("toolu_web", "web_fetch", &json!({ "url": "http://docs.example.test/" })),
+        answer_text("done"),
+    ];
     let project = Workspace::new().file(".ibeam/config.toml", site.pinned_as(&["docs.example.test"]));
     let scene = Scene::new(answers).within(project);
     let ran = scene.print([&NO_SANDBOX[..], &RULES, &["--trust"]].concat()).run().succeeded();
@@ -234,7 +236,7 @@ fn a_project_cannot_pin_a_name() {
 
 #[test]
 fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
-    for (config, flags, exit, said) in [
+    for (config, flags, exit, message) in [
         ("[network.resolve]\n\"a.test\" = \"b.test\"\n", &[][..], 78, "`b.test` should be an address"),
         ("[network.resolve]\n\"http://a\" = \"127.0.0.1\"\n", &[], 78, "not the name of a host"),
         ("[network]\nallow = [\"a.test\"]\n", &[], 78, "write `a.test:443`"),
@@ -244,7 +246,7 @@ fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
         let scene = Scene::new([]).within(Workspace::new().user_config(config));
         let ran = scene.print([&NO_SANDBOX, flags].concat()).run();
         assert_eq!(ran.code, Some(exit), "{ran}");
-        assert!(ran.stderr_lines("error: ")[0].contains(said), "{ran}");
+        assert!(ran.stderr_lines("error: ")[0].contains(message), "{ran}");
         assert!(scene.server.requests().is_empty());
     }
 }
@@ -278,7 +280,8 @@ fn the_proxy_of_the_environment_is_used() {
 #[track_caller]
 fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
     let command = format!("curl -sS --max-time 20 {url}; true");
-    let scene = Scene::new([shell(&command), says("done")]).within(Workspace::new().user_config(config));
+    let scene =
+        Scene::new([shell(&command), answer_text("done")]).within(Workspace::new().user_config(config));
     let ran = scene.print([&["--sandbox", "enabled"], flags].concat()).run().succeeded();
     let stream = ran.stream();
     let result = &stream.completed()[0].1["result"]["success"];
@@ -294,9 +297,9 @@ fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
 fn a_confined_command_reaches_what_is_granted_and_nothing_else() {
     let site = Site::page();
     let config = site.pinned_as(&["docs.example.test", "other.test"]);
-    let check = |url: &str, flags: &[&str], said: &str| {
+    let check = |url: &str, flags: &[&str], message: &str| {
         if let Some(printed) = curl(&config, url, flags) {
-            assert!(printed.contains(said), "{url} {flags:?}: {printed}");
+            assert!(printed.contains(message), "{url} {flags:?}: {printed}");
         }
     };
     let grant = ["--allow-net", "docs.example.test:80"];
@@ -339,7 +342,8 @@ fn a_sandbox_that_was_made_anew_reaches_what_is_granted() {
         .file(".git/HEAD", "ref: refs/heads/main\n")
         .file(".git/config", "[core]\n")
         .file("new", "[core]\n\tbare = false\n");
-    let scene = Scene::new([shell(&fetch("first")), shell(&fetch("second")), says("done")]).within(workspace);
+    let scene =
+        Scene::new([shell(&fetch("first")), shell(&fetch("second")), answer_text("done")]).within(workspace);
     // A hook runs outside, as an editor does that saves a file by putting another in its place.
     let root = scene.workspace.path().display().to_string();
     let save = format!("cat > /dev/null; cd '{root}'; mv -f new .git/config 2> /dev/null; echo '{{}}'");

@@ -4,7 +4,7 @@ use ibeam_protocol::Usage;
 use ibeam_testkit::{Answer, Wire, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, WIRES, calls, says};
+use crate::scene::{KEY, Scene, WIRES, answer_text, calls};
 
 #[test]
 fn thinking_goes_back_verbatim_with_its_signature() {
@@ -14,7 +14,7 @@ fn thinking_goes_back_verbatim_with_its_signature() {
             .text("Looking.")
             .thinking("second thought", "sig-2")
             .call("toolu_1", "ls", &json!({ "path": "." })),
-        says("done"),
+        answer_text("done"),
     ]);
     scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
@@ -66,7 +66,7 @@ fn redacted_thinking_goes_back_verbatim() {
                 data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\
                 \"partial_json\":\"{\\\"path\\\":\\\".\\\"}\"}}\n\nevent: content_block_stop\n\
                 data: {\"type\":\"content_block_stop\",\"index\":1}\n\n";
-    let scene = Scene::new([Answer::new().raw(redacted).raw(call), says("done")]);
+    let scene = Scene::new([Answer::new().raw(redacted).raw(call), answer_text("done")]);
     scene.print::<&str>([]).run().succeeded();
     let block = scene.server.requests()[1].messages()[1]["content"][0].clone();
     assert_eq!(block, json!({ "type": "redacted_thinking", "data": "b3BhcXVl" }));
@@ -80,7 +80,7 @@ fn reasoning_goes_back_to_the_service_that_wants_it() {
             "ls",
             &json!({ "path": "." }),
         ),
-        says("done"),
+        answer_text("done"),
     ];
     let scene = Scene::on(Wire::OpenAi, answers);
     let run = scene.bare(["-p", "x", "--model", "deepseek/deepseek-reasoner"]);
@@ -102,7 +102,7 @@ fn read_only_calls_of_one_answer_run_together() {
             .call("t2", "read", &read("b"))
             .call("t3", "ls", &json!({ "path": "." }));
         let workspace = Workspace::new().file("a", "content of a\n").file("b", "content of b\n");
-        let scene = Scene::on(wire, [answer, says("done")]).within(workspace);
+        let scene = Scene::on(wire, [answer, answer_text("done")]).within(workspace);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let outline = stream.outline();
         assert_eq!(outline[2..6], ["text", "started read", "started read", "started ls"]);
@@ -124,7 +124,7 @@ fn a_call_that_changes_something_waits_and_bars() {
             .call("t1", "write", &json!({ "path": "a", "fileText": "new\n" }))
             .call("t2", "read", &json!({ "path": "a" }))
             .call("t3", "edit", &json!({ "path": "a", "oldText": "new", "newText": "newer" }));
-        let scene = Scene::on(wire, [answer, says("done")]);
+        let scene = Scene::on(wire, [answer, answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(
             stream.outline()[2..8],
@@ -146,7 +146,7 @@ fn a_call_that_changes_something_waits_and_bars() {
 fn the_providers_call_ids_are_echoed() {
     for wire in WIRES {
         let id = "toolu_vrtx_01NnjaR886UcE8whekg2MGJd";
-        let scene = Scene::on(wire, [calls(id, "ls", &json!({ "path": "." })), says("done")]);
+        let scene = Scene::on(wire, [calls(id, "ls", &json!({ "path": "." })), answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(stream.events[2]["call_id"], id);
         assert!(scene.server.requests()[1].body["messages"].to_string().contains(id));
@@ -159,7 +159,7 @@ fn ids_that_come_again_in_a_later_answer_are_other_calls() {
     for wire in WIRES {
         let ls = |path: &str| calls("call_0", "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
-        let scene = Scene::on(wire, [ls("one"), ls("two"), says("done")]).within(workspace);
+        let scene = Scene::on(wire, [ls("one"), ls("two"), answer_text("done")]).within(workspace);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(stream.completed().len(), 2);
     }
@@ -168,7 +168,7 @@ fn ids_that_come_again_in_a_later_answer_are_other_calls() {
 #[test]
 fn a_tool_that_does_not_exist_stands_under_function() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [calls("t", "teleport", &json!({ "to": "mars" })), says("done")]);
+        let scene = Scene::on(wire, [calls("t", "teleport", &json!({ "to": "mars" })), answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let (key, body) = stream.completed()[0];
         assert_eq!((key, &body["name"]), ("function", &json!("teleport")));
@@ -185,7 +185,7 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
     for wire in WIRES {
         let answer = Answer::new().call_as_written("t", "read", "{\"path\": \"a");
         let scene =
-            Scene::on(wire, [answer, says("done")]).within(Workspace::new().file("a", "never read\n"));
+            Scene::on(wire, [answer, answer_text("done")]).within(Workspace::new().file("a", "never read\n"));
         let ran = scene.print::<&str>([]).run().succeeded();
         let stream = ran.stream();
         let (key, body) = stream.completed()[0];
@@ -205,13 +205,13 @@ fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
         "usage": { "prompt_tokens": 7, "completion_tokens": 8, "prompt_tokens_details": { "cached_tokens": 161 } },
     });
     let answer = || Answer::status(200, answer.to_string());
-    let ran = Scene::on(Wire::OpenAi, [answer(), says("done")]).print::<&str>([]).run().succeeded();
+    let ran = Scene::on(Wire::OpenAi, [answer(), answer_text("done")]).print::<&str>([]).run().succeeded();
     let usage = ran.stream().last()["usage"].clone();
     assert_eq!(usage["cacheReadTokens"], 161, "{ran}");
     for key in ["inputTokens", "outputTokens", "cacheWriteTokens"] {
         assert!(usage[key].is_u64(), "{key}: {ran}");
     }
-    let ran = Scene::on(Wire::OpenAi, [answer(), says("done")]).print(["--max-tokens", "100"]).run();
+    let ran = Scene::on(Wire::OpenAi, [answer(), answer_text("done")]).print(["--max-tokens", "100"]).run();
     assert_eq!(ran.code, Some(30), "{ran}");
 }
 
@@ -219,7 +219,8 @@ fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
 fn usage_is_the_sum_of_the_answers() {
     for (wire, cache_write) in [(Wire::Anthropic, 5), (Wire::OpenAi, 0)] {
         let usage = Usage { input: 10, output: 3, cache_read: 7, cache_write };
-        let answers = [calls("t", "ls", &json!({ "path": "." })).usage(usage), says("done").usage(usage)];
+        let answers =
+            [calls("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
         let scene = Scene::on(wire, answers);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let expected = json!({
@@ -233,7 +234,7 @@ fn usage_is_the_sum_of_the_answers() {
 #[test]
 fn the_key_goes_where_its_wire_has_it() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [says("hi")]);
+        let scene = Scene::on(wire, [answer_text("hi")]);
         scene.print(["-H", "x-team: blue"]).run().succeeded();
         let request = &scene.server.requests()[0];
         match wire {
@@ -249,7 +250,7 @@ fn the_key_goes_where_its_wire_has_it() {
 
 #[test]
 fn the_source_of_the_key_is_told() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let stream = scene.keyless(["-p", "x", "--api-key", KEY]).run().succeeded().stream();
     assert_eq!(
         (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
@@ -261,7 +262,7 @@ fn the_source_of_the_key_is_told() {
 /// A server of one's own, named by `--endpoint` alone, wants no key.
 #[test]
 fn an_endpoint_without_a_key_is_asked() {
-    let scene = Scene::on(Wire::OpenAi, [says("hi")]);
+    let scene = Scene::on(Wire::OpenAi, [answer_text("hi")]);
     let url = format!("{}/v1", scene.server.url());
     let stream =
         scene.bare(["-p", "x", "--endpoint", &url, "--model", "my-model"]).run().succeeded().stream();
@@ -280,7 +281,7 @@ fn a_request_begins_as_the_one_before_it() {
     for wire in WIRES {
         let ls = |path: &str| calls(&format!("t-{path}"), "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
-        let scene = Scene::on(wire, [ls("one"), ls("two"), says("done")]).within(workspace);
+        let scene = Scene::on(wire, [ls("one"), ls("two"), answer_text("done")]).within(workspace);
         scene.print::<&str>([]).run().succeeded();
         let plain = |request: &ibeam_testkit::Request| {
             let mut body = request.body.clone();
@@ -310,7 +311,7 @@ fn without_cache_marks(value: &mut Value) {
 /// A proxy of the environment is not asked for what is on this machine.
 #[test]
 fn a_server_on_this_machine_is_asked_without_a_proxy() {
-    let scene = Scene::new([says("hi")]);
+    let scene = Scene::new([answer_text("hi")]);
     let run =
         scene.print::<&str>([]).env("HTTP_PROXY", unreachable_url()).env("ALL_PROXY", unreachable_url());
     run.run().succeeded();
@@ -319,7 +320,7 @@ fn a_server_on_this_machine_is_asked_without_a_proxy() {
 /// A server of one's own, known by its address alone: no key is asked for, none is sent.
 #[test]
 fn a_base_url_is_enough_for_a_bare_name() {
-    let scene = Scene::on(Wire::OpenAi, [says("ok")]);
+    let scene = Scene::on(Wire::OpenAi, [answer_text("ok")]);
     let ran = scene
         .bare(["-p", "hi", "--model", "my-own-model"])
         .env("OPENAI_BASE_URL", format!("{}/v1", scene.server.url()))

@@ -4,7 +4,7 @@ use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::faults::host::failed;
-use crate::scene::{KEY, Scene, calls, says};
+use crate::scene::{KEY, Scene, answer_text, calls};
 
 /// Every request of a run, and whether the key is in one of its headers.
 #[track_caller]
@@ -32,7 +32,7 @@ fn the_key_of_a_service_goes_to_no_other_server() {
         // The service is named, but not for this server.
         (model, &[]),
     ] {
-        let scene = Scene::on(wire_of(&config, flags), [says("hi")]);
+        let scene = Scene::on(wire_of(&config, flags), [answer_text("hi")]);
         let scene = scene.within(Workspace::new().user_config(&config));
         let run = scene.bare(["-p", "x", "--endpoint", &endpoint(&scene)]).args(flags);
         let ran = with_every_key(run).run().succeeded();
@@ -54,7 +54,7 @@ fn with_every_key(run: Ibeam) -> Ibeam {
 #[test]
 fn the_only_key_there_is_goes_to_no_other_server() {
     for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GROQ_API_KEY"] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         let run = scene.bare(["-p", "x", "--model", "foo", "--endpoint", &endpoint(&scene)]);
         let ran = run.env(name, KEY).run().succeeded();
         check_key(&scene, &ran, false);
@@ -66,7 +66,7 @@ fn the_only_key_there_is_goes_to_no_other_server() {
 fn a_key_goes_to_a_server_that_is_given_for_its_service() {
     let configured = |scene: &Scene| format!("[providers.openai]\nbase_url = \"{}\"\n", endpoint(scene));
     for by_flag in [true, false] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         let config = if by_flag { String::new() } else { configured(&scene) };
         let scene = scene.within(Workspace::new().user_config(&config));
         let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
@@ -75,7 +75,7 @@ fn a_key_goes_to_a_server_that_is_given_for_its_service() {
         let ran = run.run().succeeded();
         check_key(&scene, &ran, true);
     }
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let url = endpoint(&scene);
     let ran =
         scene.bare(["-p", "x", "--model", "foo", "--endpoint", &url, "--api-key", KEY]).run().succeeded();
@@ -124,7 +124,7 @@ fn a_key_is_not_sent_unencrypted() {
         ("foo", none, &["--endpoint", "http://a.example.com", "--header", "X-Api-Key: k"], "--endpoint"),
     ];
     for (model, (name, value), flags, source) in cases {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
         let run = through_proxy(&scene, model).args(flags).env("OPENAI_API_KEY", KEY);
         let ran = run.env(name, value).run();
         failed(&ran, 78);
@@ -136,7 +136,7 @@ fn a_key_is_not_sent_unencrypted() {
 #[test]
 fn a_base_url_of_a_file_is_held_to_the_same() {
     let config = "[providers.mine]\nbase_url = \"http://box.example.com:8000/v1\"\nkey_variable = \"MINE\"\n";
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
     let scene = scene.within(Workspace::new().user_config(config));
     let ran = through_proxy(&scene, "mine/foo").env("MINE", KEY).run();
     failed(&ran, 78);
@@ -148,7 +148,7 @@ fn a_base_url_of_a_file_is_held_to_the_same() {
 #[test]
 fn a_base_url_without_a_scheme_is_encrypted() {
     for flags in [&[][..], &["--endpoint", "api.example.com/v1"]] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
         let scene = scene.within(Workspace::new().user_config(QUICK));
         let run = through_proxy(&scene, "openai/foo").args(flags).env("OPENAI_API_KEY", KEY);
         let ran = run.env("OPENAI_BASE_URL", "api.example.com/v1").run();
@@ -157,7 +157,7 @@ fn a_base_url_without_a_scheme_is_encrypted() {
         assert!(scene.server.connections() > 0, "the proxy was asked for a tunnel: {ran}");
     }
     // This machine is asked without TLS.
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let url = endpoint(&scene);
     let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
     let ran = run.env("OPENAI_BASE_URL", url.strip_prefix("http://").unwrap()).run().succeeded();
@@ -169,7 +169,7 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
     let setting = |host: &str| format!("[network]\ninsecure_hosts = [\"{host}\"]\n");
     for (host, is_named) in [("api.example.com", true), ("api.example.com:80", true), ("example.com", false)]
     {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         let scene = scene.within(Workspace::new().user_config(&setting(host)));
         let run = through_proxy(&scene, "openai/foo").env("OPENAI_API_KEY", KEY);
         let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
@@ -180,7 +180,7 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
     }
     // A project may not say so, trusted or not.
     let workspace = Workspace::new().file(".ibeam/config.toml", setting("api.example.com"));
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]).within(workspace);
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]).within(workspace);
     let run = through_proxy(&scene, "openai/foo").args(["--trust"]).env("OPENAI_API_KEY", KEY);
     let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
     failed(&ran, 78);
@@ -189,7 +189,7 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
 /// A server that wants no key gets none, and may be asked in the clear.
 #[test]
 fn without_a_key_plain_http_is_no_error() {
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let run = through_proxy(&scene, "ollama/foo").env("OLLAMA_HOST", "10.0.0.5:8000");
     check_key(&scene, &run.env("OPENAI_API_KEY", KEY).run().succeeded(), false);
 }
@@ -206,7 +206,7 @@ fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
     };
     let ask = || calls("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
     let run = |workspace: Workspace, flag: &str| {
-        let scene = Scene::new([ask(), says("done")]).within(workspace.file("server.py", server));
+        let scene = Scene::new([ask(), answer_text("done")]).within(workspace.file("server.py", server));
         let ran = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "theirs").run().succeeded();
         (ran, scene)
     };

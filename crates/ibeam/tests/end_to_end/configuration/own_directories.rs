@@ -6,16 +6,16 @@ use std::path::Path;
 use ibeam_testkit::{ProgramOutput, Workspace};
 
 use crate::faults::host::failed;
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;
 
 /// Runs a command where commands may write `root`, and then another run in the same home.
 fn attack(scene: Scene, root: &Path, command: &str) -> (ProgramOutput, ProgramOutput, Scene) {
-    let scene = scene.then([shell(command), says("done")]);
+    let scene = scene.then([shell(command), answer_text("done")]);
     let workspace = root.to_str().unwrap().to_owned();
     let first = scene.print(["--force", "--workspace", &workspace]).run();
-    let scene = scene.then([says("again")]);
+    let scene = scene.then([answer_text("again")]);
     let second = scene.print(["--force", "--workspace", &workspace]).run();
     (first, second, scene)
 }
@@ -60,7 +60,7 @@ fn commands_do_not_lead_what_is_written_elsewhere() {
         first.succeeded();
         second.succeeded();
         // What a protected name is moved away to.
-        let scene = scene.then([shell("printf x > .envrc"), says("done")]);
+        let scene = scene.then([shell("printf x > .envrc"), answer_text("done")]);
         let ran = scene.print(["--force", "--workspace", home.to_str().unwrap()]).run();
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{ran}");
     }
@@ -69,7 +69,7 @@ fn commands_do_not_lead_what_is_written_elsewhere() {
 #[test]
 fn links_that_were_left_are_not_followed() {
     for name in ["background", "quarantine"] {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let (home, target) = (scene.workspace.home(), scene.workspace.outside().join("target"));
         std::fs::create_dir(&target).unwrap();
         std::fs::create_dir_all(home.join(".cache/ibeam")).unwrap();
@@ -81,7 +81,7 @@ fn links_that_were_left_are_not_followed() {
     }
     // A configuration that leads into the workspace is the model's to write.
     let workspace = Workspace::new().file("own/config.toml", "");
-    let scene = Scene::new([says("never")]).within(workspace);
+    let scene = Scene::new([answer_text("never")]).within(workspace);
     std::fs::create_dir_all(scene.workspace.home().join(".config")).unwrap();
     symlink(scene.workspace.path().join("own"), scene.workspace.home().join(".config/ibeam")).unwrap();
     failed(&scene.print::<&str>([]).run(), 73);
@@ -91,7 +91,7 @@ fn links_that_were_left_are_not_followed() {
 #[test]
 fn linked_configuration_directories_work_where_commands_cannot_write_them() {
     for (link, to) in [(".config", "kept"), (".config/ibeam", "kept/ibeam"), (".cache", "kept")] {
-        let scene = Scene::new([shell("touch made"), says("done")]);
+        let scene = Scene::new([shell("touch made"), answer_text("done")]);
         let (home, kept) = (scene.workspace.home(), scene.workspace.outside().join("kept"));
         std::fs::create_dir_all(kept.join("ibeam")).unwrap();
         std::fs::create_dir_all(home.join(link).parent().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ibeam_testkit::Workspace;
 
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
 const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
@@ -26,7 +26,8 @@ fn runs_beside_a_writer(path: &str, text: &str) {
             }
         });
         for _ in 0..6 {
-            scene = std::mem::replace(&mut scene, Scene::new([])).then([shell("touch made"), says("done")]);
+            scene = std::mem::replace(&mut scene, Scene::new([]))
+                .then([shell("touch made"), answer_text("done")]);
             let ran = scene.print(["--force"]).run();
             if ran.code != Some(78) && !ran.stdout.contains("rejected") {
                 done.store(true, Ordering::Relaxed);
@@ -67,7 +68,8 @@ fn rules_that_are_written_in_a_loop_are_found() {
         });
         let mut wrong = None;
         for _ in 0..4 {
-            scene = std::mem::replace(&mut scene, Scene::new([])).then([shell("touch made"), says("done")]);
+            scene = std::mem::replace(&mut scene, Scene::new([]))
+                .then([shell("touch made"), answer_text("done")]);
             let ran = scene.print(["--force"]).run();
             let obeys = ran.code == Some(0) && ran.stdout.contains("rejected");
             found += u32::from(obeys);
@@ -97,7 +99,7 @@ fn a_file_that_has_lost_its_rules_is_a_warning_once() {
     for (path, rules) in [(".config/ibeam/config.toml", RULES), (".cursor/cli-config.json", CURSOR_RULES)] {
         let is_toml = rules == RULES;
         for lost in [Some(if is_toml { "\n" } else { "{}" }), None] {
-            let scene = Scene::new([says("one")]);
+            let scene = Scene::new([answer_text("one")]);
             let file = scene.workspace.home().join(path);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, rules).unwrap();
@@ -107,14 +109,14 @@ fn a_file_that_has_lost_its_rules_is_a_warning_once() {
                 Some(text) => std::fs::write(&file, text).unwrap(),
                 None => std::fs::remove_file(&file).unwrap(),
             }
-            let scene = scene.then([says("two")]);
+            let scene = scene.then([answer_text("two")]);
             let second = scene.print::<&str>([]).run().succeeded();
             // Somebody has written `{}`.
             let is_warned = lost != Some("{}");
             let warned = second.stderr.contains("held permission rules in the last run")
                 && second.stderr.contains(path);
             assert_eq!(warned, is_warned, "{second}");
-            let scene = scene.then([says("three")]);
+            let scene = scene.then([answer_text("three")]);
             let third = scene.print::<&str>([]).run().succeeded();
             assert_eq!(third.stderr, "", "{third}");
         }

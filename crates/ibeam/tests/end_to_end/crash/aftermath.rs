@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::scenario::{COUNTER, Scenario, UUID};
 use super::tally::Tally;
-use crate::scene::{Scene, says};
+use crate::scene::{Scene, answer_text};
 
 /// How long a process may take to notice that its run is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,26 +43,26 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     tally.points += 1;
     let mut findings = Findings { tally, moment };
     let id = session_of(&scene, scenario);
-    let told = journal(&scene, scenario, &id).unwrap_or_else(|said| {
-        findings.unresumable(&said);
+    let reported = journal(&scene, scenario, &id).unwrap_or_else(|message| {
+        findings.unresumable(&message);
         Told::default()
     });
-    if id != UUID && journal(&scene, scenario, UUID).map_or(true, |told| !told.words.is_empty()) {
+    if id != UUID && journal(&scene, scenario, UUID).map_or(true, |reported| !reported.words.is_empty()) {
         findings.mixed("the session that was forked is not as it was");
     }
     let visible = visible(stdout);
-    if !is_told(&visible, &told.words) {
-        findings.lost(&format!("printed: {visible:?}; recorded: {:?}", told.words));
+    if !is_told(&visible, &reported.words) {
+        findings.lost(&format!("printed: {visible:?}; recorded: {:?}", reported.words));
     }
-    changes(&scene, scenario, &told, &mut findings);
-    let scene = resume(scene, &id, &visible, &told, &mut findings);
+    changes(&scene, scenario, &reported, &mut findings);
+    let scene = resume(scene, &id, &visible, &reported, &mut findings);
     // One that stays tells enough of the others.
     let patience = if findings.tally.orphans.is_empty() { PATIENCE } else { Duration::from_millis(500) };
     for process in surviving_processes(scene.workspace.home(), patience) {
         findings.orphan(&process);
     }
     let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
-    let starts = told.started.iter().filter(|id| counts(scenario, id)).count();
+    let starts = reported.started.iter().filter(|id| counts(scenario, id)).count();
     if ran > starts {
         findings.repeated(&format!("{ran} executions, {starts} starts"));
     }
@@ -127,31 +127,32 @@ fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String>
         true => events.iter().position(|kind| kind.get("run_finished").is_some()).map_or(0, |end| end + 1),
         false => 0,
     };
-    let mut told = Told::default();
+    let mut reported = Told::default();
     for kind in &events[before..] {
         let (name, body) = kind.as_object().and_then(|kind| kind.iter().next()).unwrap();
         let id = || body["call"]["id"].as_str().unwrap_or_default().to_owned();
         match name.as_str() {
-            "session_started" => told.words.push(Word::Begun),
+            "session_started" => reported.words.push(Word::Begun),
             "user_message" => {
                 let content = body["content"].as_array().into_iter().flatten();
-                told.words
+                reported
+                    .words
                     .push(Word::Prompt(content.map(|text| text.as_str().unwrap().to_owned()).collect()));
             }
-            "text_delta" => say(&mut told.words, body["text"].as_str().unwrap()),
+            "text_delta" => say(&mut reported.words, body["text"].as_str().unwrap()),
             "tool_call_started" => {
-                told.started.push(id());
-                told.words.push(Word::Started(id()));
+                reported.started.push(id());
+                reported.words.push(Word::Started(id()));
             }
             "tool_call_finished" => {
-                told.finished.push(id());
-                told.words.push(Word::Finished(id()));
+                reported.finished.push(id());
+                reported.words.push(Word::Finished(id()));
             }
-            "run_finished" => told.words.push(Word::Ended),
+            "run_finished" => reported.words.push(Word::Ended),
             _ => {}
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// The complete lines.
@@ -186,24 +187,24 @@ fn say(words: &mut Vec<Word>, text: &str) {
 }
 
 /// What is visible is the beginning of what is recorded.
-fn is_told(visible: &[Word], told: &[Word]) -> bool {
+fn is_told(visible: &[Word], reported: &[Word]) -> bool {
     let Some((last, before)) = visible.split_last() else { return true };
-    let Some((told_before, rest)) = told.split_at_checked(before.len()) else { return false };
+    let Some((told_before, rest)) = reported.split_at_checked(before.len()) else { return false };
     before == told_before
         && match (last, rest.first()) {
             (Word::Text(text), Some(Word::Text(all))) => all.starts_with(text.as_str()),
-            (last, told) => Some(last) == told,
+            (last, reported) => Some(last) == reported,
         }
 }
 
 /// Files are as they were before a call that has not started, as they should be after one that has finished, and
 /// one of both in between.
-fn changes(scene: &Scene, scenario: &Scenario, told: &Told, findings: &mut Findings<'_>) {
+fn changes(scene: &Scene, scenario: &Scenario, reported: &Told, findings: &mut Findings<'_>) {
     for change in &scenario.changes {
         let (old, new) = (scenario.old(change.path), change.new.as_deref());
         let found = scene.workspace.read(change.path);
         let found = found.as_deref();
-        let holds = match (told.has_started(change.call), told.has_finished(change.call)) {
+        let holds = match (reported.has_started(change.call), reported.has_finished(change.call)) {
             (false, _) => found == old,
             (true, true) => found == new,
             (true, false) => found == old || found == new,
@@ -225,8 +226,8 @@ impl Told {
 }
 
 /// Goes on with the session and looks at what the model is told.
-fn resume(scene: Scene, id: &str, visible: &[Word], told: &Told, findings: &mut Findings<'_>) -> Scene {
-    let scene = scene.then([says("Back.")]);
+fn resume(scene: Scene, id: &str, visible: &[Word], reported: &Told, findings: &mut Findings<'_>) -> Scene {
+    let scene = scene.then([answer_text("Back.")]);
     let ran = scene.ibeam(["-p", "again", "--resume", id]).run();
     if ran.code != Some(0) {
         findings.unresumable(&ran.to_string());
@@ -259,7 +260,7 @@ fn resume(scene: Scene, id: &str, visible: &[Word], told: &Told, findings: &mut 
         let id = result["tool_use_id"].as_str().unwrap_or_default();
         let text = result["content"].to_string();
         let interrupted = text.contains("interrupted") && text.contains("unknown");
-        let expected = match (told.has_started(id), told.has_finished(id)) {
+        let expected = match (reported.has_started(id), reported.has_finished(id)) {
             (true, true) => !interrupted,
             (true, false) => interrupted,
             (false, _) => text.contains("not executed"),

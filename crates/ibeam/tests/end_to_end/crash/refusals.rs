@@ -10,7 +10,7 @@ use serde_json::json;
 use super::aftermath;
 use super::scenario::{self, Scenario, UUID};
 use super::tally::Tally;
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 const DISK: [Errno; 3] = [Errno::Io, Errno::NoSpace, Errno::ReadOnly];
 
@@ -85,7 +85,7 @@ fn f135_a_journal_that_cannot_be_written_ends_the_run_in_order() {
                 let last = stream.last();
                 assert_eq!((&last["code"], &last["exit_code"]), (&json!("io"), &json!(74)), "{moment}");
             }
-            let scene = scene.then([says("Back.")]);
+            let scene = scene.then([answer_text("Back.")]);
             let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
             assert_eq!(ran.code, Some(0), "{moment}; then {ran}");
         },
@@ -127,7 +127,7 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
     ] {
         let stage = || {
             let workspace = Workspace::new().file("n.txt", "old\n");
-            let scene = Scene::new([calls("t1", tool, &arguments), says("Noted.")]).within(workspace);
+            let scene = Scene::new([calls("t1", tool, &arguments), answer_text("Noted.")]).within(workspace);
             let command = scene.print(["--force"]);
             (scene, command)
         };
@@ -152,7 +152,7 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
 #[test]
 fn f137_a_command_without_a_process_to_be_had_is_told() {
     let stage = || {
-        let scene = Scene::new([shell("true"), says("Noted.")]);
+        let scene = Scene::new([shell("true"), answer_text("Noted.")]);
         let command = scene.print(["--force", "--sandbox", "disabled"]);
         (scene, command)
     };

@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, Ibeam, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 /// The session of every such run: named up front, so that it can be asked for whatever became of it.
 pub(super) const UUID: &str = "7d9f1c52-3a68-4e0b-9c41-5b2f8e6a0d13";
@@ -62,7 +62,7 @@ impl Scenario {
         for (path, text) in &self.files {
             workspace = workspace.file(path, text);
         }
-        let scene = Scene::new([says("First.")]).within(workspace);
+        let scene = Scene::new([answer_text("First.")]).within(workspace);
         if self.resumed {
             scene.ibeam(["-p", "before", "--resume", UUID]).run().succeeded();
         }
@@ -111,31 +111,36 @@ pub(super) fn text() -> Scenario {
 }
 
 pub(super) fn read() -> Scenario {
-    Scenario::new("read", vec![calls("t1", "read", &json!({ "path": "n.txt" })), says("It is 42.")])
+    Scenario::new("read", vec![calls("t1", "read", &json!({ "path": "n.txt" })), answer_text("It is 42.")])
         .file("n.txt", "42\n")
 }
 
 pub(super) fn write_new() -> Scenario {
-    let answers =
-        vec![says("Now. ").call("t1", "write", &write("deep/new.txt", "one\ntwo\n")), says("Done.")];
+    let answers = vec![
+        answer_text("Now. ").call("t1", "write", &write("deep/new.txt", "one\ntwo\n")),
+        answer_text("Done."),
+    ];
     Scenario::new("write of a new file", answers).change("t1", "deep/new.txt", Some("one\ntwo\n"))
 }
 
 pub(super) fn write_over() -> Scenario {
-    Scenario::new("write over a file", vec![calls("t1", "write", &write("n.txt", "new\n")), says("Done.")])
-        .file("n.txt", "old and longer\n")
-        .change("t1", "n.txt", Some("new\n"))
+    Scenario::new(
+        "write over a file",
+        vec![calls("t1", "write", &write("n.txt", "new\n")), answer_text("Done.")],
+    )
+    .file("n.txt", "old and longer\n")
+    .change("t1", "n.txt", Some("new\n"))
 }
 
 pub(super) fn edit() -> Scenario {
     let arguments = json!({ "path": "n.txt", "oldText": "beta", "newText": "gamma" });
-    Scenario::new("edit", vec![calls("t1", "edit", &arguments), says("Done.")])
+    Scenario::new("edit", vec![calls("t1", "edit", &arguments), answer_text("Done.")])
         .file("n.txt", "alpha\nbeta\n")
         .change("t1", "n.txt", Some("alpha\ngamma\n"))
 }
 
 pub(super) fn command() -> Scenario {
-    Scenario::new("command", vec![shell("t1", "echo x >> ran; sleep 0.01; ls"), says("Done.")])
+    Scenario::new("command", vec![shell("t1", "echo x >> ran; sleep 0.01; ls"), answer_text("Done.")])
 }
 
 pub(super) fn two_calls() -> Scenario {
@@ -144,7 +149,7 @@ pub(super) fn two_calls() -> Scenario {
         "shell",
         &json!({ "command": "echo x >> ran" }),
     );
-    Scenario::new("delete and command in one answer", vec![both, says("Done.")])
+    Scenario::new("delete and command in one answer", vec![both, answer_text("Done.")])
         .file("n.txt", "old\n")
         .change("t1", "n.txt", None)
 }
@@ -153,13 +158,16 @@ pub(super) fn reads_together() -> Scenario {
     let reads = ["a.txt", "b.txt", "c.txt"].into_iter().zip(["t1", "t2", "t3"]);
     let answer =
         reads.fold(Answer::new(), |answer, (path, id)| answer.call(id, "read", &json!({ "path": path })));
-    let files = Scenario::new("reads together", vec![answer, says("All read.")]);
+    let files = Scenario::new("reads together", vec![answer, answer_text("All read.")]);
     files.file("a.txt", "a\n").file("b.txt", "b\n").file("c.txt", "c\n")
 }
 
 pub(super) fn background() -> Scenario {
     let arguments = json!({ "command": "echo x >> ran; sleep 60", "isBackground": true });
-    Scenario::new("command in the background", vec![calls("t1", "shell", &arguments), says("It runs.")])
+    Scenario::new(
+        "command in the background",
+        vec![calls("t1", "shell", &arguments), answer_text("It runs.")],
+    )
 }
 
 pub(super) fn failure() -> Scenario {
@@ -168,7 +176,7 @@ pub(super) fn failure() -> Scenario {
         calls("t1", "edit", &wrong),
         shell("t2", "echo x >> ran; exit 3"),
         calls("t3", "write", &write("n.txt", "new\n")),
-        says("Done at last."),
+        answer_text("Done at last."),
     ];
     Scenario::new("failures, then success", answers).file("n.txt", "old\n").change(
         "t3",
@@ -178,8 +186,10 @@ pub(super) fn failure() -> Scenario {
 }
 
 pub(super) fn second_run() -> Scenario {
-    let answers =
-        vec![says("Again. ").call("t1", "shell", &json!({ "command": "echo x >> ran" })), says("Done.")];
+    let answers = vec![
+        answer_text("Again. ").call("t1", "shell", &json!({ "command": "echo x >> ran" })),
+        answer_text("Done."),
+    ];
     Scenario { resumed: true, ..Scenario::new("second run of a session", answers) }
 }
 
@@ -191,14 +201,14 @@ pub(super) fn fork() -> Scenario {
 pub(super) fn large() -> Scenario {
     let text = "a line of some length that is there many times\n".repeat(4000);
     let answers = vec![
-        says(&"A long answer. ".repeat(6000)).call("t1", "write", &write("large.txt", &text)),
+        answer_text(&"A long answer. ".repeat(6000)).call("t1", "write", &write("large.txt", &text)),
         calls("t2", "shell", &json!({ "command": "echo x >> ran; cat large.txt" })),
-        says("Done."),
+        answer_text("Done."),
     ];
     Scenario::new("large payloads", answers).change("t1", "large.txt", Some(&text))
 }
 
 pub(super) fn denied() -> Scenario {
-    let answers = vec![shell("t1", "echo x >> ran"), says("Then not.")];
+    let answers = vec![shell("t1", "echo x >> ran"), answer_text("Then not.")];
     Scenario { force: false, ..Scenario::new("refused command", answers) }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::host::works;
 use crate::hooks::{hooked, result, write_hooks};
-use crate::scene::{Scene, calls, check_kept, says, shell};
+use crate::scene::{Scene, answer_text, calls, check_journaled, shell};
 
 /// What a run may hold beyond what a small one of its kind holds.
 const MORE: u64 = 64 << 20;
@@ -20,7 +20,7 @@ fn misbehaves(hook: &Value, expect: &str) {
         let mut hook = hook.clone();
         hook["failClosed"] = json!(fail_closed);
         let hooks = json!({"beforeShellExecution": [hook]});
-        let scene = hooked([shell("echo ran"), says("done")], &hooks);
+        let scene = hooked([shell("echo ran"), answer_text("done")], &hooks);
         let ran = scene.print(["--force"]).run().succeeded();
         let (arm, payload) = result(&ran);
         let warnings = ran.stderr_lines("warning: ");
@@ -33,7 +33,7 @@ fn misbehaves(hook: &Value, expect: &str) {
             assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!("ran\n")), "{ran}");
             assert!(warnings[0].contains("beforeShellExecution") && warnings[0].contains(expect), "{ran}");
         }
-        check_kept(&scene, &ran);
+        check_journaled(&scene, &ran);
     }
 }
 
@@ -48,7 +48,7 @@ fn f179_a_hook_that_hangs_is_ended_at_its_time() {
 
 #[test]
 fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
-    let scene = Scene::new([shell("echo ran"), says("done")])
+    let scene = Scene::new([shell("echo ran"), answer_text("done")])
         .within(Workspace::new().user_config("[timeouts]\nhook = \"400ms\"\n"));
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": "sleep 60"}]}));
     let ran = scene.print(["--force"]).run().succeeded();
@@ -65,15 +65,15 @@ fn f179_a_hook_that_crashes_has_failed() {
 
 #[test]
 fn f179_a_hook_that_says_what_is_no_answer_has_failed() {
-    for said in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
-        misbehaves(&json!({"command": format!("printf '%s' '{said}'")}), "");
+    for message in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
+        misbehaves(&json!({"command": format!("printf '%s' '{message}'")}), "");
     }
 }
 
 #[test]
 fn f179_exit_2_with_broken_json_refuses() {
     let hook = json!({"command": "printf '{\"permission\": \"al'; echo never >&2; exit 2"});
-    let scene = hooked([shell("echo ran"), says("done")], &json!({"beforeShellExecution": [hook]}));
+    let scene = hooked([shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "never"})));
 }
@@ -87,7 +87,7 @@ fn f179_a_hook_that_floods_stdout_has_failed() {
 #[test]
 fn f179_a_hook_may_flood_stderr() {
     let hook = json!({"command": "head -c 100000000 /dev/zero >&2; echo '{\"permission\": \"deny\"}'"});
-    let scene = hooked([shell("echo ran"), says("done")], &json!({"beforeShellExecution": [hook]}));
+    let scene = hooked([shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&ran).0, "rejected", "{ran}");
 }
@@ -97,7 +97,7 @@ fn f179_a_hook_may_flood_stderr() {
 fn f179_a_flood_is_not_held_in_memory() {
     let peak_with = |command: &str| {
         let gate = shell("until test -e go; do sleep 0.02; done");
-        let scene = hooked([gate, says("done")], &json!({"sessionStart": [{"command": command}]}));
+        let scene = hooked([gate, answer_text("done")], &json!({"sessionStart": [{"command": command}]}));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("until test -e go");
         let peak = running.peak_memory();
@@ -115,7 +115,7 @@ fn f179_a_flood_is_not_held_in_memory() {
 fn f179_a_hook_need_not_read_its_stdin() {
     let write = calls("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
     let hooks = json!({"preToolUse": [{"command": "exec <&-; true"}, {"command": "sleep 0.1"}]});
-    let scene = hooked([write, says("done")], &hooks);
+    let scene = hooked([write, answer_text("done")], &hooks);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(result(&ran).0, "success", "{ran}");
     assert_eq!(ran.stderr, "");
@@ -138,7 +138,8 @@ fn f179_a_hook_has_no_terminal() {
     assert!(on_a_terminal(bash).stdout.contains("INTRUDER"));
     let command =
         format!("{try_terminal} > \"$IBEAM_PROJECT_DIR/tried\"; test -t 0 -o -t 1 -o -t 2 && exit 2; true");
-    let scene = hooked([shell("echo ran"), says("done")], &json!({"preToolUse": [{"command": command}]}));
+    let scene =
+        hooked([shell("echo ran"), answer_text("done")], &json!({"preToolUse": [{"command": command}]}));
     let ran = on_a_terminal(scene.print(["--force"]));
     assert_eq!(scene.workspace.read("tried").as_deref(), Some("none\n"), "{ran}");
     assert!(!ran.stdout.contains("INTRUDER") && ran.stdout.contains("\"stdout\":\"ran"), "{ran}");
@@ -148,7 +149,7 @@ fn f179_a_hook_has_no_terminal() {
 #[test]
 fn f179_a_hook_leaves_nothing_behind() {
     for rest in ["exit 0", "sleep 60"] {
-        let scene = Scene::new([shell("echo ran"), says("done")]);
+        let scene = Scene::new([shell("echo ran"), answer_text("done")]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let daemon =
             format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", lifeline.command());
@@ -165,7 +166,7 @@ fn f179_a_hook_leaves_nothing_behind() {
 #[test]
 fn f179_a_stop_ends_the_hook_that_runs() {
     for event in ["sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop"] {
-        let scene = Scene::new([shell("echo ran"), says("done")]);
+        let scene = Scene::new([shell("echo ran"), answer_text("done")]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", lifeline.command());
         write_hooks(&scene.workspace, &json!({event: [{"command": command}]}));
@@ -183,7 +184,7 @@ fn f179_a_stop_ends_the_hook_that_runs() {
 
 #[test]
 fn f179_a_killed_run_takes_its_hook_with_it() {
-    let scene = Scene::new([shell("echo ran"), says("done")]);
+    let scene = Scene::new([shell("echo ran"), answer_text("done")]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", lifeline.command());
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command}]}));
@@ -197,7 +198,7 @@ fn f179_a_killed_run_takes_its_hook_with_it() {
 #[test]
 fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     let hooks = json!({"stop": [{"command": "sleep 60"}], "sessionEnd": [{"command": "sleep 60"}]});
-    let scene = hooked([says("first ").stall()], &hooks);
+    let scene = hooked([answer_text("first ").stall()], &hooks);
     let running = scene.print::<&str>([]).stdin(Stdin::Closed).start();
     running.wait_for_stdout("first ");
     running.signal(Signal::Int);
@@ -206,14 +207,14 @@ fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     assert!(before.elapsed() < Duration::from_millis(3500), "{ran}");
     assert_eq!(ran.code, Some(130), "{ran}");
     assert_eq!(ran.stream().last()["code"], "signal", "{ran}");
-    check_kept(&scene, &ran);
+    check_journaled(&scene, &ran);
 }
 
 /// The same failure at every call is one line, not a thousand.
 #[test]
 fn f179_a_hook_that_always_fails_is_told_of_once() {
     let answer = shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
-    let scene = hooked([answer, says("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
+    let scene = hooked([answer, answer_text("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
 }

@@ -10,7 +10,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, KEY, Scene, calls, check_kept, journal, says, shell};
+use crate::scene::{BINARY, KEY, Scene, answer_text, calls, check_journaled, journal, shell};
 
 /// Says why a fault cannot be brought about here.
 pub(crate) fn skip(why: &str) {
@@ -48,7 +48,7 @@ pub(crate) fn failed(ran: &ProgramOutput, exit: i32) {
 fn goes_well(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let ran = ibeam.run().succeeded();
     assert!(!ran.stream().deltas().is_empty(), "{ran}");
-    check_kept(scene, &ran);
+    check_journaled(scene, &ran);
     ran
 }
 
@@ -58,7 +58,7 @@ fn goes_well(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
 #[test]
 fn f116_an_interrupt_at_any_instant_ends_the_run_in_time() {
     for after_ms in (0..200).step_by(13) {
-        let scene = Scene::new([shell("echo one; sleep 0.05; echo two"), says("some text ").stall()]);
+        let scene = Scene::new([shell("echo one; sleep 0.05; echo two"), answer_text("some text ").stall()]);
         let running = scene.print(["--force"]).start();
         std::thread::sleep(Duration::from_millis(after_ms));
         let before = Instant::now();
@@ -74,14 +74,14 @@ fn f116_an_interrupt_at_any_instant_ends_the_run_in_time() {
             .iter()
             .any(|word| ran.stdout.contains(word))
         {
-            check_kept(&scene, &ran);
+            check_journaled(&scene, &ran);
         }
     }
 }
 
 #[test]
 fn f122_a_reader_that_takes_one_line_ends_the_run() {
-    let scene = Scene::new([says("one ").pause(Duration::from_millis(50)).text("two ").stall()]);
+    let scene = Scene::new([answer_text("one ").pause(Duration::from_millis(50)).text("two ").stall()]);
     let head = format!("set -o pipefail; {BINARY} -p x \"$@\" | head -1");
     let model = crate::scene::model(scene.wire);
     let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &head, "sh", "--model", model]);
@@ -97,7 +97,7 @@ fn f122_a_reader_that_takes_one_line_ends_the_run() {
 /// Nobody should send it, and it is no reason to end.
 #[test]
 fn f122_the_signal_itself_changes_nothing() {
-    let scene = Scene::new([says("one ").pause(Duration::from_millis(700)).text("two")]);
+    let scene = Scene::new([answer_text("one ").pause(Duration::from_millis(700)).text("two")]);
     let running = scene.print::<&str>([]).start();
     running.wait_for_stdout("one ");
     let pid = running.pid().to_string();
@@ -108,7 +108,7 @@ fn f122_the_signal_itself_changes_nothing() {
 /// `head` must see the end of `yes` in a command too: children have the signal as every program expects it.
 #[test]
 fn f122_commands_have_the_signal_as_usual() {
-    let scene = Scene::new([shell("yes | head -1; echo ${PIPESTATUS[0]}"), says("done")]);
+    let scene = Scene::new([shell("yes | head -1; echo ${PIPESTATUS[0]}"), answer_text("done")]);
     let ran = goes_well(&scene, scene.print(["--force"]));
     let result = ran.stream().completed()[0].1["result"]["success"].clone();
     assert_eq!(result["stdout"], "y\n141\n", "{result}");
@@ -122,7 +122,7 @@ const IDLE: &str =
 #[test]
 fn f123_the_time_that_a_run_stood_still_counts() {
     for silent in [Answer::silence(), Answer::new().thinking("hm", "sig").stall()] {
-        let scene = Scene::new([silent, says("back")]).within(Workspace::new().user_config(IDLE));
+        let scene = Scene::new([silent, answer_text("back")]).within(Workspace::new().user_config(IDLE));
         let running = scene.print::<&str>([]).start();
         scene.server.wait_for_requests(1);
         running.pause();
@@ -140,7 +140,7 @@ fn f123_the_time_that_a_run_stood_still_counts() {
 #[test]
 fn f123_a_connection_that_died_meanwhile_is_made_again() {
     let dying = Answer::new().thinking("hm", "sig").pause(Duration::from_millis(400)).cut();
-    let scene = Scene::new([dying, says("back")]).within(Workspace::new().user_config(IDLE));
+    let scene = Scene::new([dying, answer_text("back")]).within(Workspace::new().user_config(IDLE));
     let running = scene.print::<&str>([]).start();
     scene.server.wait_for_requests(1);
     running.pause();
@@ -152,7 +152,7 @@ fn f123_a_connection_that_died_meanwhile_is_made_again() {
 /// What runs under `nohup` outlives its terminal.
 #[test]
 fn f133_a_hang_up_that_was_to_be_ignored_is_ignored() {
-    let scene = Scene::new([says("one ").stall()]);
+    let scene = Scene::new([answer_text("one ").stall()]);
     let running = scene.print::<&str>([]).through(["nohup"]).start();
     running.wait_for_stdout("one ");
     running.signal(Signal::Hup);
@@ -167,7 +167,7 @@ fn f133_a_hang_up_that_was_to_be_ignored_is_ignored() {
 fn f128_a_reader_that_never_reads_holds_up_neither_the_end_nor_the_journal() {
     let many = || (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
     for format in ["stream-json", "json"] {
-        let scene = Scene::new([many(), says("never")]);
+        let scene = Scene::new([many(), answer_text("never")]);
         let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
         let run = scene.print(["--timeout", "1500ms", "--output-format", format, "--resume", &id]);
         let running = run.unread_stdout().start();
@@ -192,7 +192,7 @@ fn f128_a_reader_that_never_reads_holds_up_neither_the_end_nor_the_journal() {
 #[test]
 fn f128_a_reader_that_never_reads_does_not_hold_up_a_signal() {
     let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
-    let scene = Scene::new([many, says("never")]);
+    let scene = Scene::new([many, answer_text("never")]);
     let running = scene.print::<&str>([]).unread_stdout().start();
     scene.server.wait_for_requests(1);
     std::thread::sleep(Duration::from_millis(500));
@@ -205,7 +205,7 @@ fn f128_a_reader_that_never_reads_does_not_hold_up_a_signal() {
 #[test]
 fn f131_a_stdin_that_is_closed_is_not_used_for_anything_else() {
     for script in ["exec <&-", "exec <&- 2>&-", "exec <&- >&- 2>&-"] {
-        let scene = Scene::new([says("one "), says("never")]);
+        let scene = Scene::new([answer_text("one "), answer_text("never")]);
         let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
         let ran = scene.print(["--resume", &id]).after(script).run().succeeded();
         let events = journal(&scene, &id);
@@ -214,7 +214,7 @@ fn f131_a_stdin_that_is_closed_is_not_used_for_anything_else() {
             assert_eq!(ran.stream().deltas(), ["one "], "{script}");
         }
     }
-    let scene = Scene::new([says("one ").stall()]);
+    let scene = Scene::new([answer_text("one ").stall()]);
     let running = scene.print::<&str>([]).after("exec <&-").start();
     running.wait_for_stdout("one ");
     let stdin = std::fs::read_link(format!("/proc/{}/fd/0", running.pid())).unwrap();
@@ -224,7 +224,7 @@ fn f131_a_stdin_that_is_closed_is_not_used_for_anything_else() {
 /// With and without a terminal, the stream is the same.
 #[test]
 fn f133_without_a_terminal_the_stream_is_the_same() {
-    let answers = || [calls("t", "ls", &json!({ "path": "." })), says("done")];
+    let answers = || [calls("t", "ls", &json!({ "path": "." })), answer_text("done")];
     let scene = Scene::new(answers());
     let outline = scene.print::<&str>([]).run().succeeded().stream().outline();
     let poor = ["env", "-u", "PATH", "-u", "XDG_CONFIG_HOME", "-u", "XDG_CACHE_HOME", "-u", "XDG_STATE_HOME"];
@@ -246,7 +246,7 @@ fn a_stdin_that_is_a_directory_is_told() {
 
 #[test]
 fn a_stdin_that_is_a_fifo_without_a_writer_is_ignored_in_time() {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let ran = scene.print::<&str>([]).after("mkfifo quiet; exec <>quiet").run().succeeded();
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
     assert!(ran.elapsed < Duration::from_millis(4500), "{ran}");
@@ -255,7 +255,7 @@ fn a_stdin_that_is_a_fifo_without_a_writer_is_ignored_in_time() {
 /// Nobody hears what is said on stderr, and the result is the same.
 #[test]
 fn a_stderr_that_takes_nothing_never_changes_the_result() {
-    let warned = || [Answer::error(529, "overloaded_error", "busy"), says("ok")];
+    let warned = || [Answer::error(529, "overloaded_error", "busy"), answer_text("ok")];
     let config = "[retry]\nfirst_pause = \"1ms\"\n";
     for script in ["exec 2>&-", "exec 2>/dev/full"] {
         let scene = Scene::new(warned()).within(Workspace::new().user_config(config));
@@ -270,7 +270,7 @@ fn a_stderr_that_takes_nothing_never_changes_the_result() {
 fn a_stderr_that_nobody_reads_never_changes_the_result() {
     let keys: String = (0..10).map(|number| format!("{}{number} = 1\n", "k".repeat(12_000))).collect();
     for args in [&["--heartbeat", "1"][..], &[]] {
-        let scene = Scene::new([says("ok")]).within(Workspace::new().user_config(&keys));
+        let scene = Scene::new([answer_text("ok")]).within(Workspace::new().user_config(&keys));
         let ran = scene.print(args).unread_stderr().run().succeeded();
         assert_eq!(ran.stream().deltas(), ["ok"]);
         assert!(ran.elapsed < Duration::from_secs(5), "{ran}");
@@ -287,7 +287,7 @@ fn a_stderr_that_nobody_reads_never_changes_the_result() {
 fn a_process_without_descriptors_fails_with_71_or_ends_well() {
     let mut ended_well = 0;
     for descriptors in 3..48 {
-        let scene = Scene::new([shell("echo hello"), says("ok")]);
+        let scene = Scene::new([shell("echo hello"), answer_text("ok")]);
         let limit = format!("ulimit -n {descriptors}");
         let ran = scene.print(["--force"]).after(&limit).run();
         match ran.code {
@@ -314,7 +314,7 @@ fn a_file_that_reaches_its_size_limit_is_an_io_failure() {
 #[test]
 fn a_process_without_memory_ends_at_once() {
     for megabytes in [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512] {
-        let scene = Scene::new([says("ok")]);
+        let scene = Scene::new([answer_text("ok")]);
         let limit = format!("ulimit -v {}", megabytes * 1024);
         let ran = scene.print::<&str>([]).after(&limit).run();
         assert!(ran.elapsed < Duration::from_secs(10), "{megabytes} MB: {ran}");
@@ -366,7 +366,7 @@ fn f138_a_run_needs_no_more_than_64_mb() {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };
-    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
     goes_well(&scene, scene.print(["--force"]).after(&group.enter()));
 }
 
@@ -376,7 +376,7 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("half ").stall()]);
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("half ").stall()]);
     let run =
         scene.print::<&str>([]).after(&format!("{}\necho 1000 >/proc/self/oom_score_adj", group.enter()));
     let running = run.start();
@@ -386,8 +386,8 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
     Command::new("/bin/bash").args(["-c", &hog]).output().unwrap();
     let ran = running.finish();
     assert_eq!((ran.code, ran.signal), (None, Some(9)), "{ran}");
-    check_kept(&scene, &ran);
-    let scene = scene.then([says("back")]);
+    check_journaled(&scene, &ran);
+    let scene = scene.then([answer_text("back")]);
     let again = goes_well(&scene, scene.ibeam(["-p", "again", "--continue"]));
     assert_eq!(Some(again.stream().session_id()), id_of(&ran).as_deref());
 }
@@ -436,7 +436,7 @@ const YEAR: i64 = 365 * 24 * 3600;
 fn f139_a_wall_clock_that_jumps_changes_no_duration() {
     for jump in [YEAR, -YEAR, 3600, -3600, -70 * YEAR] {
         let pause = Duration::from_millis(300);
-        let answer = || says("one ").pause(pause).text("two ").pause(pause).text("three");
+        let answer = || answer_text("one ").pause(pause).text("two ").pause(pause).text("three");
         let scene = Scene::new([answer()]);
         let Some((ibeam, shift)) = with_clock(&scene, scene.print(["--timeout", "20s"])) else { return };
         let running = ibeam.start();
@@ -456,7 +456,7 @@ fn f139_a_wall_clock_that_jumps_changes_no_duration() {
         assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "order is by number, not by time");
         // The session goes on, although it was last written to in the past or in the future.
         std::fs::write(&shift, (-jump).to_string()).unwrap();
-        let scene = scene.then([says("on")]);
+        let scene = scene.then([answer_text("on")]);
         let (ibeam, _) = with_clock(&scene, scene.ibeam(["-p", "again", "--continue"])).unwrap();
         assert_eq!(ibeam.run().succeeded().stream().session_id(), stream.session_id());
     }
@@ -470,7 +470,7 @@ fn f139_a_monotonic_clock_that_stands_anywhere_is_as_good() {
         if !works(&launcher) {
             return skip("no time namespaces");
         }
-        let scene = Scene::new([shell("echo hello"), says("done")]);
+        let scene = Scene::new([shell("echo hello"), answer_text("done")]);
         let ran = goes_well(&scene, scene.print(["--force"]).through(launcher));
         assert!(ran.stream().last()["duration_ms"].as_u64().unwrap() < 15_000, "{ran}");
     }
@@ -479,7 +479,7 @@ fn f139_a_monotonic_clock_that_stands_anywhere_is_as_good() {
 /// As when the lid was closed: nothing moved, and the wall clock is hours ahead.
 #[test]
 fn f154_after_a_suspension_a_dead_connection_is_noticed_and_made_again() {
-    let scene = Scene::new([Answer::new().thinking("hm", "sig").stall(), says("back")]);
+    let scene = Scene::new([Answer::new().thinking("hm", "sig").stall(), answer_text("back")]);
     let scene = scene.within(Workspace::new().user_config(IDLE));
     let Some((ibeam, shift)) = with_clock(&scene, scene.print::<&str>([])) else { return };
     let running = ibeam.start();
@@ -533,7 +533,7 @@ fn sessions_in(home: &Path) -> usize {
 fn f141_a_home_that_nobody_names_is_looked_up() {
     let before = root_entries();
     for home in [None, Some("")] {
-        let scene = Scene::new([says("ok")]);
+        let scene = Scene::new([answer_text("ok")]);
         let listed = scene.workspace.outside().join("listed");
         std::fs::create_dir(&listed).unwrap();
         let Some(ibeam) = homed(&scene, home, &listed) else {
@@ -551,7 +551,7 @@ fn f141_a_home_that_nobody_names_is_looked_up() {
 fn f141_a_home_that_can_hold_nothing_is_an_error_that_names_the_way_out() {
     let before = root_entries();
     for home in ["/", "/nonexistent", "/proc/1"] {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let listed = scene.workspace.outside().join("listed");
         std::fs::create_dir(&listed).unwrap();
         let Some(ibeam) = homed(&scene, Some(home), &listed) else {
@@ -569,7 +569,7 @@ fn f141_a_home_that_can_hold_nothing_is_an_error_that_names_the_way_out() {
 #[test]
 fn f141_a_variable_with_a_relative_path_is_an_error() {
     for name in ["HOME", "CURSOR_CONFIG_DIR"] {
-        let scene = Scene::new([shell("echo a > made"), says("never")]);
+        let scene = Scene::new([shell("echo a > made"), answer_text("never")]);
         let scene = scene.within(
             Workspace::new().file("own/cli-config.json", r#"{"permissions": {"allow": ["Shell(*:*)"]}}"#),
         );
@@ -596,7 +596,7 @@ fn f141_a_home_that_is_read_only_is_read() {
             .through(["unshare", "--mount"])
     };
     let scene = || {
-        let scene = Scene::new([shell("touch made"), says("done")]);
+        let scene = Scene::new([shell("touch made"), answer_text("done")]);
         scene.within(Workspace::new().user_config("[permissions]\ndeny = [\"Shell(touch)\"]\n"))
     };
     let refused = scene();
@@ -627,7 +627,7 @@ fn f141_credentials_of_the_listed_home_are_kept_with_another_home() {
     std::fs::write(&key, "SECRET-KEY").unwrap();
     let path = key.to_str().unwrap();
     let read = calls("r", "read", &json!({ "path": path }));
-    let scene = scene.then([read, shell(&format!("cat '{path}'")), says("done")]);
+    let scene = scene.then([read, shell(&format!("cat '{path}'")), answer_text("done")]);
     let home = scene.workspace.home().to_str().unwrap().to_owned();
     let run = in_a_world(&scene, scene.print(["--force"]), Some(&home), &listed);
     let Some(ibeam) = run else {
@@ -640,7 +640,7 @@ fn f141_credentials_of_the_listed_home_are_kept_with_another_home() {
 
 #[test]
 fn f141_a_home_that_is_not_made_yet_is_made_beside_its_neighbours() {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let fresh = scene.workspace.outside().join("fresh");
     let Some(ibeam) = homed(&scene, fresh.to_str(), &scene.workspace.outside().join("listed")) else {
         return skip("no mount namespace to put another list of users in");
@@ -653,7 +653,7 @@ fn f141_a_home_that_is_not_made_yet_is_made_beside_its_neighbours() {
 fn f141_without_any_home_it_is_told_what_to_set() {
     let before = root_entries();
     for home in [None, Some("/"), Some("/nonexistent")] {
-        let scene = Scene::new([says("never")]);
+        let scene = Scene::new([answer_text("never")]);
         let Some(ibeam) = homed(&scene, home, Path::new("/")) else {
             return skip("no mount namespace to put another list of users in");
         };
@@ -682,7 +682,7 @@ fn f141_what_needs_no_home_goes_without_one() {
 #[test]
 fn f141_with_the_xdg_variables_no_home_is_needed() {
     for home in ["", "/", "/nonexistent"] {
-        let scene = Scene::new([says("ok")]);
+        let scene = Scene::new([answer_text("ok")]);
         let before = root_entries();
         goes_well(&scene, scene.print::<&str>([]).env("HOME", home));
         assert_eq!(root_entries(), before, "{home:?}");
@@ -695,7 +695,7 @@ fn f141_a_home_of_somebody_else_is_not_used() {
     if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be somebody else");
     }
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let run = scene.print::<&str>([]).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
     let run = run.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME").env("HOME", "/root");
     opened_to_all(&scene);
@@ -722,7 +722,7 @@ fn f142_a_run_needs_no_temporary_directory() {
                 &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
             ),
             shell("cat made.txt"),
-            says("done"),
+            answer_text("done"),
         ]
     };
     let scene = Scene::new(answers());
@@ -763,7 +763,7 @@ fn f143_what_we_make_is_for_its_owner_only_whatever_the_umask() {
         let scene = Scene::new([
             calls("t", "shell", &json!({ "command": "sleep 30", "isBackground": true })),
             // Large enough to be stored beside the journal.
-            says(&"0123456789abcdef".repeat(8 * 1024)),
+            answer_text(&"0123456789abcdef".repeat(8 * 1024)),
         ]);
         let wide = format!("umask {umask}");
         goes_well(&scene, scene.print(["--force"]).after(&wide));
@@ -789,7 +789,7 @@ fn f144_a_planted_link_is_not_followed() {
         [".local/share/ibeam", ".local/share/ibeam/sessions", ".cache/ibeam", ".cache/ibeam/background"];
     for place in places.into_iter().chain([session.as_str()]).chain(inside.iter().map(String::as_str)) {
         for victim in ["directory", "file", "missing"] {
-            let scene = Scene::new([says("never")]);
+            let scene = Scene::new([answer_text("never")]);
             let target = scene.workspace.outside().join(victim);
             match victim {
                 "directory" => std::fs::create_dir(&target).unwrap(),
@@ -816,7 +816,7 @@ fn f144_a_directory_of_somebody_else_is_not_used() {
     if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be somebody else");
     }
-    let scene = Scene::new([says("never")]);
+    let scene = Scene::new([answer_text("never")]);
     let planted = scene.workspace.home().join(".local/share/ibeam");
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -833,7 +833,7 @@ fn f144_a_directory_of_somebody_else_is_not_used() {
 
 #[test]
 fn f146_the_second_on_a_session_is_told_at_once_who_holds_it() {
-    let scene = Scene::new([says("first ").stall()]);
+    let scene = Scene::new([answer_text("first ").stall()]);
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let holder = scene.print([format!("--resume={id}")]).start();
     holder.wait_for_stdout("first ");
@@ -848,7 +848,7 @@ fn f146_the_second_on_a_session_is_told_at_once_who_holds_it() {
 
 #[test]
 fn f147_fifty_runs_start_at_once_in_one_home() {
-    let scene = Scene::new((0..50).map(|_| says("hi")));
+    let scene = Scene::new((0..50).map(|_| answer_text("hi")));
     let before = Instant::now();
     let running: Vec<_> = (0..50).map(|_| scene.ibeam(["-p", "x"]).start()).collect();
     let ids: BTreeSet<String> =
@@ -860,7 +860,7 @@ fn f147_fifty_runs_start_at_once_in_one_home() {
 
 #[test]
 fn f147_a_run_is_small() {
-    let scene = Scene::new([says("hi ").stall()]);
+    let scene = Scene::new([answer_text("hi ").stall()]);
     let running = scene.ibeam(["-p", "x"]).start();
     running.wait_for_stdout("hi ");
     let peak = running.peak_memory();
@@ -872,20 +872,20 @@ fn f147_a_run_is_small() {
 #[test]
 fn f148_a_lock_that_nobody_holds_is_none() {
     for content in ["process 1", "process 1 on localhost", "", "nonsense \u{0} \u{7}"] {
-        let scene = Scene::new([says("one")]);
+        let scene = Scene::new([answer_text("one")]);
         let id = scene.ibeam(["-p", "begin"]).run().succeeded().stream().session_id().to_owned();
         let lock = scene.workspace.journal(&id).with_file_name("lock");
         std::fs::write(&lock, content).unwrap();
-        let scene = scene.then([says("two")]);
+        let scene = scene.then([answer_text("two")]);
         goes_well(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
     }
 }
 
 /// A session of two answers.
 fn recorded() -> (Scene, String) {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("first")]);
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-    (scene.then([says("second")]), id)
+    (scene.then([answer_text("second")]), id)
 }
 
 #[test]
@@ -976,9 +976,9 @@ fn f152_a_binary_that_is_replaced_or_removed_goes_on_working() {
         std::fs::copy(BINARY, &copy).unwrap();
         let pause = Duration::from_millis(600);
         let answers = [
-            says("one ").pause(pause).call("a", "shell", &json!({ "command": "echo hello" })),
+            answer_text("one ").pause(pause).call("a", "shell", &json!({ "command": "echo hello" })),
             calls("b", "grep", &json!({ "pattern": "needle" })),
-            says("done"),
+            answer_text("done"),
         ];
         let scene = scene.then(answers);
         std::fs::write(scene.workspace.path().join("hay.txt"), "a needle\n").unwrap();

@@ -11,7 +11,7 @@ use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
 use super::host::{failed, is_root, open_to_all, preload, record, skip, works};
-use crate::scene::{KEY, Scene, calls, check_kept, journal, model, says, shell};
+use crate::scene::{KEY, Scene, answer_text, calls, check_journaled, journal, model, shell};
 
 // ---- prompts and flags
 
@@ -30,7 +30,8 @@ fn f160_a_variable_of_ours_that_is_no_text_is_named() {
 fn f160_other_variables_and_paths_need_not_be_text() {
     let odd = OsStr::from_bytes(b"br\xffken");
     let workspace = Workspace::new().user_config("[sandbox]\nenvironment = [\"THEIRS\"]\n");
-    let scene = Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), says("ok")]).within(workspace);
+    let scene =
+        Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), answer_text("ok")]).within(workspace);
     let home = scene.workspace.outside().join(odd);
     std::fs::create_dir(&home).unwrap();
     let run = scene
@@ -57,7 +58,7 @@ fn f160_a_flag_that_is_no_text_is_an_error() {
 #[test]
 fn f162_stdin_beside_a_prompt_is_waited_for_as_long_as_the_configuration_says() {
     let config = "[timeouts]\nstdin_context = \"200ms\"\n";
-    let scene = Scene::new([says("ok")]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([answer_text("ok")]).within(Workspace::new().user_config(config));
     let ran = scene.print::<&str>([]).stdin(Stdin::SilentPipe).run().succeeded();
     assert_eq!(ran.stream().prompt(), ["do it"]);
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
@@ -68,7 +69,7 @@ fn f162_stdin_beside_a_prompt_is_waited_for_as_long_as_the_configuration_says() 
 #[test]
 fn f164_a_prompt_that_begins_with_a_slash_is_text() {
     for prompt in ["/nope", "/help", "/", "/compact now", "!ls", "@file", "#note"] {
-        let scene = Scene::new([says("ok")]);
+        let scene = Scene::new([answer_text("ok")]);
         let ran = scene.ibeam(["-p", prompt]).run().succeeded();
         assert_eq!(ran.stream().prompt(), [prompt]);
         assert_eq!(scene.server.requests()[0].transcript(), [format!("user: {prompt}")]);
@@ -109,7 +110,7 @@ fn f166_a_missing_key_is_told_at_once() {
 
 /// A workspace whose configuration of the user is these bytes.
 fn configured(bytes: &[u8]) -> Scene {
-    let scene = Scene::new([says("ok")]);
+    let scene = Scene::new([answer_text("ok")]);
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, bytes).unwrap();
@@ -213,7 +214,7 @@ fn f167_a_file_that_is_no_file_is_refused_at_once() {
 #[test]
 fn f167_a_project_whose_files_are_no_files_holds_nobody_up() {
     for (place, exit) in [(".ibeam/config.toml", 78), ("AGENTS.md", 0), (".git", 0), (".git/HEAD", 0)] {
-        let scene = Scene::new([says("ok")]);
+        let scene = Scene::new([answer_text("ok")]);
         let path = scene.workspace.path().join(place);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -289,7 +290,7 @@ fn every_bound_is_explained() {
 
 #[test]
 fn f181_a_journal_that_is_nested_deeply_is_damaged() {
-    let scene = Scene::new([says("first")]);
+    let scene = Scene::new([answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
     let path = scene.workspace.journal(&id);
     let whole = std::fs::read(&path).unwrap();
@@ -315,13 +316,14 @@ fn f181_arguments_that_are_nested_deeply_are_refused() {
     for wire in crate::scene::WIRES {
         let deep =
             format!("{{\"path\":\"a.txt\",\"fileText\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        let scene = Scene::on(wire, [Answer::new().call_as_written("t", "write", &deep), says("sorry")]);
+        let scene =
+            Scene::on(wire, [Answer::new().call_as_written("t", "write", &deep), answer_text("sorry")]);
         let ran = scene.print(["--force"]).run().succeeded();
         assert_eq!(scene.workspace.read("a.txt"), None);
         assert_eq!(ran.stream().last()["result"], "sorry");
-        let told = scene.server.requests()[1].transcript();
-        assert!(told.iter().any(|line| line.starts_with("result ")), "{told:?}");
-        check_kept(&scene, &ran);
+        let reported = scene.server.requests()[1].transcript();
+        assert!(reported.iter().any(|line| line.starts_with("result ")), "{reported:?}");
+        check_journaled(&scene, &ran);
     }
 }
 
@@ -330,9 +332,9 @@ fn f181_arguments_that_are_nested_deeply_are_refused() {
 fn f181_arguments_that_are_nested_just_deeply_enough_can_be_resumed() {
     for depth in [10, 50, 100] {
         let deep = format!("{{\"pattern\":\"x\",\"deep\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
-        let scene = Scene::new([Answer::new().call_as_written("t", "grep", &deep), says("first")]);
+        let scene = Scene::new([Answer::new().call_as_written("t", "grep", &deep), answer_text("first")]);
         let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-        let scene = scene.then([says("second")]);
+        let scene = scene.then([answer_text("second")]);
         let ran = scene.print([format!("--resume={id}")]).run();
         assert_eq!(ran.code, Some(0), "nested {depth} deep: {ran}");
     }
@@ -344,7 +346,8 @@ fn f181_arguments_that_are_nested_just_deeply_enough_can_be_resumed() {
 #[test]
 fn f180_whatever_others_print_is_not_in_the_stream() {
     for format in ["stream-json", "json"] {
-        let scene = Scene::new([shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"), says("ok")]);
+        let scene =
+            Scene::new([shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"), answer_text("ok")]);
         let Some(library) = preload(&scene) else { return };
         let run = scene.print(["--force", "--output-format", format]).env("LD_PRELOAD", library);
         let ran = run.env("SPOIL_STDOUT", "1").run().succeeded();
@@ -360,7 +363,7 @@ fn f180_whatever_others_print_is_not_in_the_stream() {
 
 #[test]
 fn f180_fd_1_is_stderr_for_everybody_but_the_stream() {
-    let scene = Scene::new([says("one ").stall()]);
+    let scene = Scene::new([answer_text("one ").stall()]);
     let running = scene.print::<&str>([]).start();
     running.wait_for_stdout("one ");
     let at = |fd: u32| std::fs::read_link(format!("/proc/{}/fd/{fd}", running.pid())).unwrap();
@@ -369,11 +372,11 @@ fn f180_fd_1_is_stderr_for_everybody_but_the_stream() {
 
 #[test]
 fn f169_a_session_of_another_project_is_told() {
-    let scene = Scene::new([says("one")]);
+    let scene = Scene::new([answer_text("one")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
-    let scene = scene.then([says("never")]);
+    let scene = scene.then([answer_text("never")]);
     let ran = scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run();
     failed(&ran, 66);
     assert!(ran.stderr.contains(scene.workspace.path().to_str().unwrap()), "{ran}");
@@ -385,7 +388,7 @@ fn f169_a_session_of_another_project_is_told() {
 /// A chat that was only created belongs to whoever uses it first.
 #[test]
 fn f169_a_chat_that_nothing_was_said_in_is_of_no_project() {
-    let scene = Scene::new([says("one")]);
+    let scene = Scene::new([answer_text("one")]);
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
@@ -448,7 +451,7 @@ const ODD_KEY: &str = "sk-odd+/key?>~0123456789abcdefghijklmnopqrstuvwxyz==";
 /// Everybody on the machine may read the command line of a process.
 #[test]
 fn a_key_on_the_command_line_is_hidden_from_others() {
-    let scene = Scene::new([says("hello").stall()]);
+    let scene = Scene::new([answer_text("hello").stall()]);
     let token = "Authorization: Bearer of-a-token-0123456789";
     let flags = ["-p", "keep me", "-H", token, "--api-key=another-key-0123456789"];
     let running = scene.keyless(flags).start();
@@ -475,7 +478,8 @@ fn the_key_is_nowhere() {
     {
         // A new key may have come: one that is refused is tried once more.
         let refused = Answer::error(401, "authentication_error", &format!("the key {echo} is not valid"));
-        let last = if failing { vec![refused.clone(), refused] } else { vec![says("Nothing to see.")] };
+        let last =
+            if failing { vec![refused.clone(), refused] } else { vec![answer_text("Nothing to see.")] };
         let found = calls("c", "read", &json!({ "path": "notes.txt" }));
         let searched = calls("d", "grep", &json!({ "pattern": "and" }));
         let background = calls("b", "shell", &json!({ "command": look, "isBackground": true }));
@@ -515,7 +519,7 @@ fn the_environment_of_a_run_is_private() {
     let somebody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let dump =
         "cat /proc/[0-9]*/environ /proc/$PPID/environ >all; env >own; tr '\\0' '\\n' </proc/$$/environ >>own";
-    let scene = Scene::new([shell(dump), says("one ").stall()]);
+    let scene = Scene::new([shell(dump), answer_text("one ").stall()]);
     open_to_all(&scene);
     let running = scene.print(["--force", "--allow", "Read(/proc/**)"]).through(somebody).start();
     running.wait_for_stdout("one ");
@@ -546,7 +550,7 @@ fn an_ordinary_user_can_do_everything() {
             &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
         ),
         shell("cat made.txt /proc/self/oom_score_adj"),
-        says("done"),
+        answer_text("done"),
     ]);
     open_to_all(&scene);
     let run = scene.print(["--force", "--allow", "Read(/proc/**)"]);
@@ -560,7 +564,7 @@ fn an_ordinary_user_can_do_everything() {
 fn the_bounds_of_commands_are_those_of_the_configuration() {
     let config = "[timeouts]\ntool = \"300ms\"\ntool_longest = \"600ms\"\n";
     let long = json!({ "command": "sleep 60", "timeout": 50_000 });
-    let scene = Scene::new([shell("sleep 60"), calls("b", "shell", &long), says("done")]);
+    let scene = Scene::new([shell("sleep 60"), calls("b", "shell", &long), answer_text("done")]);
     let scene = scene.within(Workspace::new().user_config(config));
     let ran = scene.print(["--force"]).run().succeeded();
     assert!(ran.elapsed < Duration::from_secs(12), "{ran}");

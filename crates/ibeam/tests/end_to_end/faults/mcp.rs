@@ -5,23 +5,23 @@ use ibeam_testkit::{LivenessPipe, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::mcp::{call, offered, results, servers, table, workspace};
-use crate::scene::{Scene, says};
+use crate::scene::{Scene, answer_text};
 
 /// More than a run without servers takes, less than what a flood would.
 const MEMORY: u64 = 200 << 20;
 
 #[track_caller]
-fn check_failed(scene: &Scene, ran: &ProgramOutput, said: &str) {
+fn check_failed(scene: &Scene, ran: &ProgramOutput, message: &str) {
     assert_eq!(servers(scene, ran), json!([{ "name": "test", "status": "failed" }]), "{ran}");
     let warnings = ran.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{ran}");
-    assert!(warnings[0].contains("`test`") && warnings[0].contains(said), "{said}: {ran}");
+    assert!(warnings[0].contains("`test`") && warnings[0].contains(message), "{message}: {ran}");
 }
 
 #[test]
 fn f172_a_server_that_is_missing_is_told_and_the_run_goes_on() {
     let workspace = Workspace::new().user_config("[mcp_servers.test]\ncommand = \"/nowhere/server\"\n");
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "`/nowhere/server` cannot be started");
 }
@@ -29,7 +29,7 @@ fn f172_a_server_that_is_missing_is_told_and_the_run_goes_on() {
 #[test]
 fn f172_a_server_that_ends_at_once_is_told_with_its_last_words() {
     let Some(workspace) = workspace(&["exit=3"]) else { return };
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "it ended (exit status: 3); its stderr ends with: [1mno licence found");
 }
@@ -37,7 +37,7 @@ fn f172_a_server_that_ends_at_once_is_told_with_its_last_words() {
 #[test]
 fn f172_a_server_of_an_unknown_revision_is_told_and_not_used() {
     let Some(workspace) = workspace(&["version=1999-01-01"]) else { return };
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "revision `1999-01-01`");
     assert_eq!(offered(&scene), Vec::<String>::new());
@@ -45,14 +45,14 @@ fn f172_a_server_of_an_unknown_revision_is_told_and_not_used() {
 
 #[test]
 fn f172_a_server_that_lists_no_tools_within_reason_is_told_in_a_line() {
-    for (how, said) in [
+    for (how, message) in [
         ("long_list", "its list of tools is longer than 1024 kB"),
         ("refuse", "it answered with error -32000: not today not today"),
     ] {
         let Some(workspace) = workspace(&[how]) else { return };
-        let scene = Scene::new([says("done")]).within(workspace);
+        let scene = Scene::new([answer_text("done")]).within(workspace);
         let ran = scene.print::<&str>([]).run().succeeded();
-        check_failed(&scene, &ran, said);
+        check_failed(&scene, &ran, message);
         assert!(ran.stderr.len() < 1000, "{ran}");
     }
 }
@@ -74,7 +74,7 @@ fn f173_a_server_that_hangs_in_initialize_is_killed_at_its_bound() {
     let config = format!("{table}\n[timeouts]\nmcp_start = \"5s\"\n");
     let workspace = workspace(&[]).unwrap().user_config(&config);
     let mut lifeline = LivenessPipe::new(&workspace, "line");
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "it was not ready within 5 s and was killed");
     assert_eq!(ran.stream().last()["result"], "done");
@@ -94,16 +94,17 @@ fn f173_the_bound_is_10_s_unless_somebody_sets_it() {
 fn f174_a_crash_during_a_call_is_an_error_and_the_server_is_started_again_once() {
     let Some(workspace) = workspace(&["starts=starts"]) else { return };
     let echo = || call("echo", json!({ "text": "alive" }));
-    let answers = [call("crash", json!({})), echo(), call("crash", json!({})), echo(), echo(), says("done")];
+    let answers =
+        [call("crash", json!({})), echo(), call("crash", json!({})), echo(), echo(), answer_text("done")];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     let results = results(&ran);
     let arms: Vec<&str> = results.iter().map(|(arm, _)| arm.as_str()).collect();
     assert_eq!(arms, ["error", "success", "error", "error", "error"], "{ran}");
-    let said = |at: usize| results[at].1["errorMessage"].as_str().unwrap();
-    assert!(said(0).contains("failed during the call") && said(0).contains("exit status: 7"), "{ran}");
-    assert!(said(0).ends_with("its stderr ends with: [31mthe disk is on fire"), "{ran}");
-    assert!(said(3).contains("failed twice in this run"), "{ran}");
+    let message = |at: usize| results[at].1["errorMessage"].as_str().unwrap();
+    assert!(message(0).contains("failed during the call") && message(0).contains("exit status: 7"), "{ran}");
+    assert!(message(0).ends_with("its stderr ends with: [31mthe disk is on fire"), "{ran}");
+    assert!(message(3).contains("failed twice in this run"), "{ran}");
     assert_eq!(scene.workspace.read("starts").as_deref(), Some("started\nstarted\n"));
     assert_eq!(ran.stream().last()["ibeam"]["failed_tool_calls"], 4);
 }
@@ -112,7 +113,7 @@ fn f174_a_crash_during_a_call_is_an_error_and_the_server_is_started_again_once()
 fn f174_a_crash_ends_every_call_that_was_waiting() {
     let Some(workspace) = workspace(&["all_read"]) else { return };
     let together = call("silence", json!({})).call("toolu_crash", "mcp_test_crash", &json!({}));
-    let answers = [together, call("echo", json!({ "text": "alive" })), says("done")];
+    let answers = [together, call("echo", json!({ "text": "alive" })), answer_text("done")];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     let arms: Vec<String> = results(&ran).into_iter().map(|(arm, _)| arm).collect();
@@ -122,7 +123,7 @@ fn f174_a_crash_ends_every_call_that_was_waiting() {
 #[test]
 fn f175_a_flood_on_stdout_is_no_mcp_server() {
     let Some(workspace) = workspace(&["flood_stdout"]) else { return };
-    let scene = Scene::new([says("done")]).within(workspace);
+    let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     check_failed(&scene, &ran, "it writes lines that are not MCP messages: `y`");
 }
@@ -130,7 +131,7 @@ fn f175_a_flood_on_stdout_is_no_mcp_server() {
 #[test]
 fn f175_a_flood_on_stderr_is_read_and_not_kept() {
     let Some(workspace) = workspace(&["flood_stderr"]) else { return };
-    let answers = [call("await_file", json!({ "name": "go" })), says("done")];
+    let answers = [call("await_file", json!({ "name": "go" })), answer_text("done")];
     let scene = Scene::new(answers).within(workspace);
     let running = scene.print(["--force"]).start();
     // 64 MB have been read before the server answered the first time.
@@ -145,19 +146,20 @@ fn f175_a_flood_on_stderr_is_read_and_not_kept() {
 #[test]
 fn f175_a_line_beyond_the_cap_is_an_error_of_its_call() {
     let Some(workspace) = workspace(&[]) else { return };
-    let answers = [call("long_line", json!({})), call("echo", json!({ "text": "alive" })), says("done")];
+    let answers =
+        [call("long_line", json!({})), call("echo", json!({ "text": "alive" })), answer_text("done")];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     let results = results(&ran);
-    let said = results[0].1["errorMessage"].as_str().unwrap();
-    assert!(said.contains("a line of more than 16 MB"), "{ran}");
+    let message = results[0].1["errorMessage"].as_str().unwrap();
+    assert!(message.contains("a line of more than 16 MB"), "{ran}");
     assert_eq!(results[1].0, "success", "{ran}");
 }
 
 #[test]
 fn f178_the_first_request_waits_for_a_slow_server() {
     let Some(workspace) = workspace(&["slow_list=2"]) else { return };
-    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), answer_text("done")]).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     assert_eq!(offered(&scene).len(), 9, "{ran}");
     assert_eq!(results(&ran)[0].0, "success", "{ran}");
@@ -167,7 +169,7 @@ fn f178_the_first_request_waits_for_a_slow_server() {
 fn nothing_of_a_deaf_server_outlives_its_run() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
     let mut lifeline = LivenessPipe::new(&workspace, "line");
-    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), answer_text("done")]).within(workspace);
     scene.print(["--force"]).run().succeeded();
     lifeline.wait_until_held();
     lifeline.wait_until_gone();
@@ -177,7 +179,7 @@ fn nothing_of_a_deaf_server_outlives_its_run() {
 fn nothing_of_a_deaf_server_outlives_a_signal() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
     let mut lifeline = LivenessPipe::new(&workspace, "line");
-    let scene = Scene::new([call("silence", json!({})), says("done")]).within(workspace);
+    let scene = Scene::new([call("silence", json!({})), answer_text("done")]).within(workspace);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     running.wait_for_stdout("\"subtype\":\"started\"");

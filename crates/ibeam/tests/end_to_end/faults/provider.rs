@@ -19,7 +19,7 @@ mod tls;
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, WIRES, check_kept, journal};
+use crate::scene::{KEY, Scene, WIRES, check_journaled, journal};
 
 /// The usual attempts, without the usual waits.
 const QUICK: &str = "[retry]\nfirst_pause = \"1ms\"\n";
@@ -45,7 +45,7 @@ fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
     let stream = ran.stream();
     let last = stream.last();
     assert_eq!((&last["type"], &last["exit_code"]), (&json!("error"), &json!(exit)), "{ran}");
-    check_kept(&scene, &ran);
+    check_journaled(&scene, &ran);
     check_ended(&journal(&scene, stream.session_id()), "failed", &ran);
     ran
 }
@@ -70,7 +70,7 @@ fn survives(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     assert!(ran.stderr_lines("error: ").is_empty() && !ran.stderr.contains(KEY), "{ran}");
     let stream = ran.stream();
     assert_eq!(stream.last()["subtype"], "success", "{ran}");
-    check_kept(scene, &ran);
+    check_journaled(scene, &ran);
     check_ended(&journal(scene, stream.session_id()), "completed", &ran);
     ran
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// What the program and the model were told of one call.
 struct Told {
@@ -49,11 +49,11 @@ impl Told {
         let (arm, payload) = result.iter().next().unwrap();
         assert_ne!(arm, "success", "{}", self.body);
         let for_model = self.for_model();
-        let told = for_model.lines().last().unwrap_or_default().to_owned();
+        let reported = for_model.lines().last().unwrap_or_default().to_owned();
         if let Some(message) = payload["errorMessage"].as_str().or(payload["error"].as_str()) {
-            assert!(told.contains(message), "{told} is not {message}");
+            assert!(reported.contains(message), "{reported} is not {message}");
         }
-        told
+        reported
     }
 
     /// The conversation as the model saw it after the call.
@@ -76,7 +76,7 @@ fn call_through(
     arguments: &Value,
     launch: impl FnOnce(Ibeam, &Workspace) -> Ibeam,
 ) -> Told {
-    let scene = Scene::new([calls("toolu_1", tool, arguments), says("done")]).within(workspace);
+    let scene = Scene::new([calls("toolu_1", tool, arguments), answer_text("done")]).within(workspace);
     let ran = launch(scene.print(["--force"]), &scene.workspace).run().succeeded();
     let body = ran.stream().completed()[0].1.clone();
     Told { scene, ran, body }
@@ -93,7 +93,7 @@ fn command(line: &str) -> Told {
 fn peak_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, Value) {
     // The second call keeps the run alive until it has been looked at.
     let gate = shell("until test -e go; do sleep 0.02; done");
-    let scene = Scene::new([calls("toolu_1", tool, arguments), gate, says("done")]).within(workspace);
+    let scene = Scene::new([calls("toolu_1", tool, arguments), gate, answer_text("done")]).within(workspace);
     let running = scene.print(["--force"]).guard(Duration::from_secs(240)).start();
     running.wait_for_stdout("until test -e go");
     let peak = running.peak_memory();

@@ -64,20 +64,20 @@ fn a_path_is_resolved_as_a_tool_would() {
 /// Every rule that was asked is there with its place.
 #[test]
 fn each_rule_is_told_with_its_place() {
-    let told = check(&["git status && rm x"], 3, "deny");
-    let parts = told["parts"].as_array().unwrap();
-    assert_eq!(parts.len(), 2, "{told}");
+    let reported = check(&["git status && rm x"], 3, "deny");
+    let parts = reported["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "{reported}");
     let finding = |part: &Value, rule: &str| {
         let findings = part["findings"].as_array().unwrap();
         findings.iter().find(|finding| finding["rule"] == rule).cloned().unwrap_or_default()
     };
     let denies = finding(&parts[1], "Shell(rm)");
-    assert_eq!((&denies["applies"], &denies["list"]), (&json!(true), &json!("deny")), "{told}");
-    assert!(denies["origin"].as_str().unwrap().ends_with(".config/ibeam/config.toml:4"), "{told}");
+    assert_eq!((&denies["applies"], &denies["list"]), (&json!(true), &json!("deny")), "{reported}");
+    assert!(denies["origin"].as_str().unwrap().ends_with(".config/ibeam/config.toml:4"), "{reported}");
     let passes = finding(&parts[0], "Shell(rm)");
-    assert_eq!(passes["applies"], json!(false), "{told}");
+    assert_eq!(passes["applies"], json!(false), "{reported}");
     let allows = finding(&parts[0], "Shell(git:status*)");
-    assert!(allows["applies"] == true && allows["origin"].as_str().unwrap().ends_with(":2"), "{told}");
+    assert!(allows["applies"] == true && allows["origin"].as_str().unwrap().ends_with(":2"), "{reported}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{RULES_ONLY, only_result};
 use crate::faults::host::{failed, is_root, open_to_all, works};
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 const PROJECT: &str = ".cursor/cli.json";
 
@@ -26,7 +26,7 @@ fn put(path: &Path, text: &str) {
 /// A run of `echo a` with these files in the form of the original: its arm, and the run.
 #[track_caller]
 fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String, ProgramOutput) {
-    let scene = Scene::new([shell("echo a"), says("done")]);
+    let scene = Scene::new([shell("echo a"), answer_text("done")]);
     let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     if let Some(user) = user {
         put(&of_user(&scene), &user.to_string());
@@ -84,7 +84,7 @@ fn our_own_file_is_the_stronger() {
         ("true", &["--force"], "rejected"),
         ("rm x", &["--force"], "rejected"),
     ] {
-        let scene = Scene::new([shell(command), says("done")]);
+        let scene = Scene::new([shell(command), answer_text("done")]);
         let scene = scene.within(Workspace::new().user_config(&config));
         put(&of_user(&scene), &theirs.to_string());
         let ran = scene.print(flags).run().succeeded();
@@ -94,7 +94,7 @@ fn our_own_file_is_the_stronger() {
 
 #[test]
 fn the_directory_of_the_users_file_can_be_chosen() {
-    let scene = Scene::new([shell("echo a"), says("done")]);
+    let scene = Scene::new([shell("echo a"), answer_text("done")]);
     let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     let (home, chosen) = (scene.workspace.home().to_owned(), scene.workspace.outside().join("chosen"));
     put(&of_user(&scene), &deny("Shell(echo)").to_string());
@@ -102,12 +102,12 @@ fn the_directory_of_the_users_file_can_be_chosen() {
     // The one of XDG comes before the one at home, and an explicit directory is the only one.
     let xdg = scene.print::<&str>([]).run().succeeded();
     assert_eq!(only_result(&xdg).0, "success", "{xdg}");
-    let scene = scene.then([shell("echo a"), says("done")]);
+    let scene = scene.then([shell("echo a"), answer_text("done")]);
     let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
     assert_eq!(only_result(&only).0, "rejected", "{only}");
     let reason = only_result(&only).1["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("--allow"), "no rule should be there: {reason}");
-    let scene = scene.then([shell("echo a"), says("done")]);
+    let scene = scene.then([shell("echo a"), answer_text("done")]);
     put(&chosen.join("cli-config.json"), &allow("Shell(echo)").to_string());
     let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
     assert_eq!(only_result(&only).0, "success", "{only}");
@@ -200,7 +200,7 @@ fn the_users_file_is_out_of_reach_wherever_it_is() {
     let path = scene.workspace.path().join("configuration/cli-config.json");
     put(&path, "{}");
     let write = crate::scene::calls("t", "write", &json!({"path": path, "fileText": "{}"}));
-    let scene = scene.then([write, says("done")]);
+    let scene = scene.then([write, answer_text("done")]);
     let directory = path.parent().unwrap().to_owned();
     let ran = scene.print(["--force"]).env("CURSOR_CONFIG_DIR", directory).run().succeeded();
     assert_eq!(only_result(&ran).0, "rejected", "{ran}");

@@ -7,7 +7,7 @@ use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 
 use super::only_result;
 use crate::faults::host::{failed, is_root, open_to_all, works};
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 /// Mounts the directory `$MANAGED` over `/etc/ibeam`, in an `/etc` that is otherwise the same.
 const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; mkdir -p /etc/ibeam; \
@@ -36,7 +36,7 @@ fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
 /// A run of one command under a managed file.
 #[track_caller]
 fn run(toml: &str, command: &str, flags: &[&str]) -> ProgramOutput {
-    let scene = Scene::new([shell(command), says("done")]);
+    let scene = Scene::new([shell(command), answer_text("done")]);
     managed(&scene, toml, scene.print(flags)).run()
 }
 
@@ -62,7 +62,8 @@ fn its_values_beat_files_and_variables() {
     if !may_manage() {
         return;
     }
-    let scene = Scene::new([says("done")]).within(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
+    let scene =
+        Scene::new([answer_text("done")]).within(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
     let ibeam = managed(&scene, "[limits]\nmax_turns = 7\n", scene.print::<&str>([]));
     let ran = ibeam.env("IBEAM_MAX_TURNS", "60").run().succeeded();
     assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
@@ -95,7 +96,7 @@ fn its_address_of_a_provider_beats_the_environment() {
     if !may_manage() {
         return;
     }
-    let (ours, other) = (Scene::new([says("managed")]), Scene::new([says("other")]));
+    let (ours, other) = (Scene::new([answer_text("managed")]), Scene::new([answer_text("other")]));
     let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", ours.server.url());
     let ran = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
     assert_eq!(ran.stream().last()["result"], "managed", "{ran}");
@@ -139,7 +140,7 @@ fn an_ordinary_user_is_ruled_too() {
         eprintln!("SKIP: only root can become an ordinary user");
         return;
     }
-    let scene = Scene::new([shell("printf a"), says("done")]);
+    let scene = Scene::new([shell("printf a"), answer_text("done")]);
     open_to_all(&scene);
     let ibeam = scene.print(["--force"]).through(ORDINARY);
     let ran = managed(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();

@@ -4,26 +4,26 @@ use ibeam_testkit::Workspace;
 use serde_json::Value;
 
 use super::{RULES_ONLY, only_result};
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 /// A project's file may narrow what is allowed, never widen it.
 #[test]
 fn a_project_cannot_allow_itself_commands() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
     let workspace = Workspace::new().user_config(RULES_ONLY);
     let scene = scene.within(workspace.file(".ibeam/config.toml", config));
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(only_result(&ran).0, "rejected", "{ran}");
     assert!(ran.stderr.contains("--trust"), "{ran}");
-    let scene = scene.then([shell("echo hello"), says("done")]);
+    let scene = scene.then([shell("echo hello"), answer_text("done")]);
     assert_eq!(only_result(&scene.print(["--trust"]).run().succeeded()).0, "success");
 }
 
 #[test]
 fn a_project_can_deny_itself_commands() {
     let config = "[permissions]\ndeny = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
     let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
@@ -36,8 +36,8 @@ fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)
     let rows = ran.json().as_array().unwrap().clone();
     let key = |row: &Value| row["key"].as_str().unwrap().to_owned();
     let rows = rows.iter().map(|row| (key(row), row["value"].to_string())).collect();
-    let said = scene.bare(["config", "explain"]).args(flags).run().succeeded().stdout;
-    (rows, said)
+    let message = scene.bare(["config", "explain"]).args(flags).run().succeeded().stdout;
+    (rows, message)
 }
 
 /// One key in the user's and the project's file, and what is in force then, untrusted and trusted.
@@ -46,13 +46,13 @@ fn check(key: &str, user: Option<&str>, project: &str, untrusted: Option<&str>, 
     let user = user.map_or_else(String::new, |value| format!("{key} = {value}\n"));
     let project = format!("{key} = {project}\n");
     for (flags, expect) in [(&[][..], untrusted), (&["--trust"][..], trusted)] {
-        let (rows, said) = explained(&user, &project, flags);
+        let (rows, message) = explained(&user, &project, flags);
         let value = rows.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str());
-        assert_eq!(value, expect, "{key} {flags:?}: {said}");
+        assert_eq!(value, expect, "{key} {flags:?}: {message}");
         // What does not count is told.
-        let ignored = said.contains(&format!("`{key}` in"));
-        let counts = said.contains(".ibeam/config.toml:1");
-        assert!(ignored != counts, "{key} {flags:?}: {said}");
+        let ignored = message.contains(&format!("`{key}` in"));
+        let counts = message.contains(".ibeam/config.toml:1");
+        assert!(ignored != counts, "{key} {flags:?}: {message}");
     }
 }
 
@@ -105,14 +105,14 @@ fn some_things_are_no_projects_to_say() {
 /// The rule of the default stands in the file of the project; the flag of the user is stronger.
 #[test]
 fn a_flag_is_stronger_than_a_file() {
-    let (rows, said) = explained("", "sandbox.mode = \"enabled\"\n", &["--sandbox", "disabled"]);
-    assert!(rows.contains(&("sandbox.mode".to_owned(), "\"disabled\"".to_owned())), "{said}");
+    let (rows, message) = explained("", "sandbox.mode = \"enabled\"\n", &["--sandbox", "disabled"]);
+    assert!(rows.contains(&("sandbox.mode".to_owned(), "\"disabled\"".to_owned())), "{message}");
 }
 
 #[test]
 fn an_untrusted_project_may_ask_for_questions() {
     let config = "[permissions]\nask = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
     let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
     let ran = scene.print(["--allow", "Shell(echo)"]).run().succeeded();
     assert_eq!((only_result(&ran).0.as_str(), ran.stderr_lines("warning: ").len()), ("rejected", 1), "{ran}");

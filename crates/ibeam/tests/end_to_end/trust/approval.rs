@@ -5,7 +5,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
 use crate::mcp::{call, results, table};
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 const SERVER: &str = include_str!("../mcp/server.py");
 
@@ -14,7 +14,7 @@ fn workspace(how: &[&str]) -> Option<Workspace> {
 }
 
 fn echo() -> [Answer; 2] {
-    [call("echo", json!({ "text": "x" })), says("done")]
+    [call("echo", json!({ "text": "x" })), answer_text("done")]
 }
 
 /// `Mcp(db:*)` means the server `DB` as well: some file system would open the same program for both.
@@ -24,7 +24,7 @@ fn a_denied_server_is_denied_however_its_name_is_written() {
     for rule in ["Mcp(test:*)", "Mcp(TEST:echo)", "Mcp(*:ECHO)"] {
         let answer = calls("t", "mcp_Test_echo", &json!({ "text": "x" }));
         let workspace = Workspace::new().file("server.py", SERVER).user_config(&table);
-        let scene = Scene::new([answer, says("done")]).within(workspace);
+        let scene = Scene::new([answer, answer_text("done")]).within(workspace);
         let ran = scene.print(["--force", "--deny", rule]).run().succeeded();
         assert_eq!(results(&ran)[0].0, "rejected", "{ran}");
         assert!(!scene.workspace.read("methods").unwrap().contains("tools/call"), "{ran}");
@@ -37,7 +37,7 @@ fn no_tool_of_a_server_takes_the_place_of_a_built_in_one() {
     for name in ["shell", "read", "write"] {
         let also = format!("also={name}");
         let Some(workspace) = workspace(&[&also, "log=methods"]) else { return };
-        let scene = Scene::new([shell("touch made"), says("done")]).within(workspace);
+        let scene = Scene::new([shell("touch made"), answer_text("done")]).within(workspace);
         let ran = scene.print(["--force", "--deny", "Shell(touch)"]).run().succeeded();
         let stream = ran.stream();
         assert_eq!(stream.completed()[0].0, "shellToolCall", "{ran}");
@@ -109,7 +109,8 @@ fn a_tool_that_is_new_was_not_approved() {
     scene.print(["--approve-mcps"]).run().succeeded();
     let config = table("test", &["also=extra"]).unwrap();
     std::fs::write(scene.workspace.home().join(".config/ibeam/config.toml"), config).unwrap();
-    let scene = scene.then([call("extra", json!({})), call("echo", json!({ "text": "x" })), says("done")]);
+    let scene =
+        scene.then([call("extra", json!({})), call("echo", json!({ "text": "x" })), answer_text("done")]);
     let ran = scene.print(["--allow", "Mcp(test:*)"]).run().succeeded();
     let arms: Vec<String> = results(&ran).into_iter().map(|(arm, _)| arm).collect();
     assert_eq!(arms, ["rejected", "success"], "{ran}");
@@ -122,7 +123,7 @@ fn a_person_is_asked_with_the_exact_command_and_the_reason() {
         ("en", "asked because no rule covers it", "allow `echo \"a\" <U+200B>b`? [y/N]"),
         ("fr", "question posée car aucune règle ne le couvre", "autoriser `echo \"a\" <U+200B>b` ? [y/N]"),
     ] {
-        let scene = Scene::new([shell("echo \"a\" \u{200b}b"), says("So be it.\n")]);
+        let scene = Scene::new([shell("echo \"a\" \u{200b}b"), answer_text("So be it.\n")]);
         let running = scene.ibeam(["greet", "--lang", lang, "--sandbox", "disabled"]).terminal().start();
         running.wait_for_stderr(asked);
         running.type_text("n\n");
@@ -131,7 +132,7 @@ fn a_person_is_asked_with_the_exact_command_and_the_reason() {
         let ran = running.finish().succeeded();
         assert!(ran.stderr.contains(why), "{ran}");
     }
-    let scene = Scene::new([shell("echo a\necho b? [y/N] y"), says("So be it.\n")]);
+    let scene = Scene::new([shell("echo a\necho b? [y/N] y"), answer_text("So be it.\n")]);
     let running = scene.ibeam(["greet", "--lang", "en", "--sandbox", "disabled"]).terminal().start();
     running.wait_for_stderr("allow this? [y/N]");
     running.type_text("\n");
@@ -145,13 +146,13 @@ fn a_person_is_asked_with_the_exact_command_and_the_reason() {
 /// Where nobody can be asked: the model is told, people get one line, programs the list.
 #[test]
 fn without_a_person_an_ask_is_a_denial_that_everybody_is_told_of() {
-    let scene = Scene::new([shell("make all"), says("done")]);
+    let scene = Scene::new([shell("make all"), answer_text("done")]);
     let ran = scene.print(["--ask", "Shell(make:*)"]).run().succeeded();
     let (arm, payload) = &results(&ran)[0];
     assert_eq!(arm, "rejected", "{ran}");
     let reason = payload["reason"].as_str().unwrap();
-    let told = scene.server.requests()[1].transcript().join("\n");
-    assert!(told.contains(reason) && !reason.is_empty(), "{told}");
+    let reported = scene.server.requests()[1].transcript().join("\n");
+    assert!(reported.contains(reason) && !reason.is_empty(), "{reported}");
     let [warning] = ran.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{ran}") };
     assert!(warning.starts_with("warning: 1 tool call was refused"), "{ran}");
     let denials = ran.stream().last()["ibeam"]["permission_denials"].clone();

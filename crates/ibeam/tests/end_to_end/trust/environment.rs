@@ -7,7 +7,7 @@ use std::process::Command;
 use ibeam_testkit::Workspace;
 
 use crate::mcp::table;
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 /// Programs of the names that anything of ours starts, each of which leaves a trace.
 fn planted(scene: &Scene) -> std::path::PathBuf {
@@ -46,7 +46,7 @@ fn no_program_of_ours_is_found_in_the_workspace() {
     fs::write(hooked, hooks).unwrap();
     let mut scene = scene;
     for path in paths(&scene) {
-        scene = scene.then([says("done")]);
+        scene = scene.then([answer_text("done")]);
         let ran = scene.print::<&str>([]).env("PATH", &path).run().succeeded();
         assert_eq!(ran.stderr, "", "the hook has run: {ran}");
         scene.bare(["doctor"]).env("PATH", &path).run().succeeded();
@@ -59,7 +59,7 @@ fn the_shell_itself_is_not_found_in_the_workspace() {
     let mut scene = Scene::new([]);
     let trace = planted(&scene);
     for path in paths(&scene) {
-        scene = scene.then([shell("echo forty-two"), says("done")]);
+        scene = scene.then([shell("echo forty-two"), answer_text("done")]);
         let ran = scene.print(["--allow", "Shell(echo)"]).env("PATH", &path).run().succeeded();
         assert!(ran.stdout.contains("\"stdout\":\"forty-two\\n\""), "{ran}");
         assert_eq!(fs::read_to_string(&trace).ok(), None, "{path}");
@@ -69,7 +69,7 @@ fn the_shell_itself_is_not_found_in_the_workspace() {
 #[test]
 fn a_server_is_not_found_in_the_workspace() {
     let config = "[mcp_servers.test]\ncommand = \"tool-of-a-test\"\n";
-    let scene = Scene::new([says("done")]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([answer_text("done")]).within(Workspace::new().user_config(config));
     let root = scene.workspace.path().canonicalize().unwrap();
     let trace = scene.workspace.outside().join("trace");
     let path = root.join("tool-of-a-test");
@@ -83,7 +83,7 @@ fn a_server_is_not_found_in_the_workspace() {
 /// `.env`, settings of editors, and variables that tools of others would read.
 #[test]
 fn files_of_the_repository_set_no_variable_of_ours() {
-    let scene = Scene::new([says("done")]);
+    let scene = Scene::new([answer_text("done")]);
     let root = scene.workspace.path().canonicalize().unwrap();
     let env = format!(
         "HOME={0}\nXDG_CONFIG_HOME={0}/.evil\nCURSOR_CONFIG_DIR={0}/.evil\nIBEAM_MODEL=openrouter/evil\n\
@@ -110,7 +110,7 @@ fn files_of_the_repository_set_no_variable_of_ours() {
 /// The state of git is read from its files: no configuration of it is obeyed, for git is not started.
 #[test]
 fn no_configuration_of_git_is_obeyed() {
-    let scene = Scene::new([says("done")]);
+    let scene = Scene::new([answer_text("done")]);
     let (root, trace) = (scene.workspace.path(), scene.workspace.outside().join("trace"));
     let git = |args: &[&str]| Command::new("git").args(args).current_dir(root).output();
     let Ok(made) = git(&["init", "-q", "-b", "trunk"]) else {
@@ -147,7 +147,7 @@ fn a_planted_git_file_reads_nothing_elsewhere() {
     let mut scene = scene;
     for target in [secret.display().to_string(), "/proc/self".to_owned(), "../secret".to_owned()] {
         fs::write(scene.workspace.path().join(".git"), format!("gitdir: {target}\n")).unwrap();
-        scene = scene.then([says("done")]);
+        scene = scene.then([answer_text("done")]);
         scene.print::<&str>([]).run().succeeded();
         let body = scene.server.requests()[0].body.to_string();
         assert!(!body.contains("SECRET") && !body.contains("detached"), "{body}");
@@ -163,7 +163,7 @@ fn a_project_switches_no_server_of_the_user_on() {
         r#"{"mcpServers": {"other": {"command": "touch", "args": ["other-started"], "disabled": true}}}"#;
     let on = "[mcp_servers.test]\nenabled = true\n[mcp_servers.other]\nenabled = true\n";
     let workspace = Workspace::new().user_config(&off).file(".ibeam/config.toml", on);
-    let scene = Scene::new([says("done")]).within(workspace.file("../home/.cursor/mcp.json", cursor));
+    let scene = Scene::new([answer_text("done")]).within(workspace.file("../home/.cursor/mcp.json", cursor));
     let ran = scene.print::<&str>([]).run().succeeded();
     let statuses = ran.stream().init()["mcp_servers"].clone();
     let statuses: Vec<&str> =
@@ -183,7 +183,7 @@ fn no_command_plants_configuration_of_ours() {
         for made in [false, true] {
             let command =
                 format!("mkdir -p .config/ibeam; echo '{text}' > {path}; mv {path} {path}.new; true");
-            let scene = Scene::new([shell(&command), says("done")]);
+            let scene = Scene::new([shell(&command), answer_text("done")]);
             let home = scene.workspace.path().canonicalize().unwrap();
             if made {
                 fs::create_dir_all(home.join(".config/ibeam")).unwrap();

@@ -2,7 +2,7 @@
 
 use ibeam_testkit::{ProgramOutput, Workspace};
 
-use crate::scene::{Scene, WIRES, says};
+use crate::scene::{Scene, WIRES, answer_text};
 
 const RULE: &str = "Always write tests\u{200b} first.\u{e0049}";
 const SHOWN: &str = "Always write tests<U+200B> first.<U+E0049>";
@@ -12,7 +12,7 @@ fn scene() -> Scene {
         .file("AGENTS.md", RULE)
         .file(".cursor/rules/style.mdc", "---\nalwaysApply: true\n---\nUse tabs.\n")
         .file(".cursor/rules/tests.mdc", "---\ndescription: how to test\n---\nHidden text.\n");
-    Scene::new([says("done")]).within(workspace)
+    Scene::new([answer_text("done")]).within(workspace)
 }
 
 fn prompt(ran: &ProgramOutput) -> Vec<String> {
@@ -26,15 +26,15 @@ fn instructions_of_a_stranger_are_content_beside_the_prompt() {
         let ran = scene.print::<&str>([]).run().succeeded();
         assert_eq!(prompt(&ran), ["do it"], "the prompt is the user's alone");
         let requests = scene.server.requests();
-        let told = requests[0].transcript();
-        let whole = told.join("\n");
-        assert!(told[0].starts_with("user: The repository in the workspace has instructions"), "{whole}");
+        let reported = requests[0].transcript();
+        let whole = reported.join("\n");
+        assert!(reported[0].starts_with("user: The repository in the workspace has instructions"), "{whole}");
         assert!(
             whole.contains(SHOWN) && whole.contains("Use tabs.") && whole.contains("not words of the user"),
             "{whole}"
         );
         assert!(whole.contains("tests.mdc: how to test") && !whole.contains("Hidden text"), "{whole}");
-        assert!(told.last().unwrap().ends_with("do it"), "{whole}");
+        assert!(reported.last().unwrap().ends_with("do it"), "{whole}");
         let body = &requests[0].body;
         let system = if body["system"].is_null() {
             body["messages"][0].to_string()
@@ -65,12 +65,12 @@ fn content_is_told_once_however_long_the_session() {
     let first = scene.print::<&str>([]).run().succeeded();
     let journal = crate::scene::journal(&scene, first.stream().session_id());
     assert!(!serde_json::to_string(&journal).unwrap().contains("Always write tests"));
-    let scene = scene.then([says("more")]);
+    let scene = scene.then([answer_text("more")]);
     scene.print(["--continue"]).run().succeeded();
-    let told = scene.server.requests()[0].transcript().join("\n");
-    assert_eq!(told.matches("begin of repository content").count(), 1, "{told}");
-    assert_eq!(told.matches("do it").count(), 2, "{told}");
-    assert!(told.find("Always").unwrap() < told.find("do it").unwrap(), "{told}");
+    let reported = scene.server.requests()[0].transcript().join("\n");
+    assert_eq!(reported.matches("begin of repository content").count(), 1, "{reported}");
+    assert_eq!(reported.matches("do it").count(), 2, "{reported}");
+    assert!(reported.find("Always").unwrap() < reported.find("do it").unwrap(), "{reported}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_link_out_of_the_repository_is_no_instruction() {
         let workspace =
             Workspace::new().file("../secret.md", "SECRET-CANARY").file(".env", "KEY=SECRET-CANARY");
         std::os::unix::fs::symlink(target, workspace.path().join("AGENTS.md")).unwrap();
-        let scene = Scene::new([says("done")]).within(workspace);
+        let scene = Scene::new([answer_text("done")]).within(workspace);
         scene.print(["--trust"]).env("ODD", "SECRET-CANARY").run().succeeded();
         assert!(!scene.server.requests()[0].body.to_string().contains("SECRET"), "{target}");
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::raw::{block, chunk, end, start};
 use super::{QUICK, configured, fails, fails_on_both, survives, survives_on_both};
-use crate::scene::{Scene, WIRES, calls, journal, says};
+use crate::scene::{Scene, WIRES, answer_text, calls, journal};
 
 #[test]
 fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
@@ -14,10 +14,10 @@ fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
         let arguments = r#"{"path": "made.txt", "fileText": "hal"#;
         Answer::new().text("I write. ").call_as_written("t", "write", arguments).stop(StopReason::MaxTokens)
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), says("done")]) {
+    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
         assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
-        let told = scene.server.requests()[1].transcript().join("\n");
-        assert!(told.contains("cut off by the output limit"), "{told}");
+        let reported = scene.server.requests()[1].transcript().join("\n");
+        assert!(reported.contains("cut off by the output limit"), "{reported}");
     }
 }
 
@@ -28,17 +28,17 @@ fn f048_a_whole_call_of_a_cut_answer_is_not_executed_either() {
         let whole = calls("t", "write", &json!({ "path": "made.txt", "fileText": "whole" }));
         whole.stop(StopReason::MaxTokens)
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), says("done")]) {
+    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
         assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
-        let told = scene.server.requests()[1].transcript().join("\n");
-        assert!(told.contains("not executed"), "{told}");
+        let reported = scene.server.requests()[1].transcript().join("\n");
+        assert!(reported.contains("not executed"), "{reported}");
     }
 }
 
 #[test]
 fn f049_no_arguments_are_enough_only_where_none_are_required() {
     for (tool, key) in [("ls", "success"), ("read", "error")] {
-        let answers = || vec![Answer::new().call_as_written("t", tool, ""), says("done")];
+        let answers = || vec![Answer::new().call_as_written("t", tool, ""), answer_text("done")];
         for (_, ran) in survives_on_both(QUICK, answers) {
             let stream = ran.stream();
             let (_, body) = stream.completed()[0];
@@ -49,7 +49,9 @@ fn f049_no_arguments_are_enough_only_where_none_are_required() {
 
 #[test]
 fn f050_an_unknown_tool_is_named_to_the_model() {
-    for (scene, ran) in survives_on_both(QUICK, || vec![calls("t", "teleport", &json!({})), says("done")]) {
+    for (scene, ran) in
+        survives_on_both(QUICK, || vec![calls("t", "teleport", &json!({})), answer_text("done")])
+    {
         let result = &scene.server.requests()[1].transcript()[2];
         assert!(result.contains("teleport") && !result.contains("update_todos"), "{result}; {ran}");
     }
@@ -61,14 +63,14 @@ fn f051_of_two_calls_with_one_id_only_the_first_is_executed() {
         let write = |name: &str| json!({ "path": name, "fileText": "x" });
         Answer::new().call("same", "write", &write("first")).call("same", "write", &write("second"))
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![twice(), says("done")]) {
+    for (scene, ran) in survives_on_both(QUICK, || vec![twice(), answer_text("done")]) {
         assert!(scene.workspace.read("first").is_some() && scene.workspace.read("second").is_none(), "{ran}");
         let stream = ran.stream();
         let results: Vec<bool> =
             stream.completed().iter().map(|(_, body)| body["result"].get("success").is_some()).collect();
         assert_eq!(results, [true, false], "{ran}");
-        let told = scene.server.requests()[1].body.to_string();
-        assert!(told.contains("has the id `same` too"), "{told}");
+        let reported = scene.server.requests()[1].body.to_string();
+        assert!(reported.contains("has the id `same` too"), "{reported}");
     }
 }
 
@@ -80,7 +82,8 @@ fn f052_a_call_without_an_id_gets_one_that_stays() {
     let openai = chunk(&json!({ "tool_calls": [{ "index": 0, "function": function }] }), None)
         + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene = Scene::on(wire, [Answer::status(200, body), says("done")]).within(configured(QUICK));
+        let scene =
+            Scene::on(wire, [Answer::status(200, body), answer_text("done")]).within(configured(QUICK));
         let ran = survives(&scene, scene.print::<&str>([]));
         let stream = ran.stream();
         let id = stream.events[2]["call_id"].as_str().unwrap();
@@ -95,7 +98,7 @@ fn f052_a_call_without_an_id_gets_one_that_stays() {
             .collect();
         assert_eq!(kept, [id, id], "{ran}");
         // The next run sends the same conversation again.
-        let scene = scene.then([says("again")]);
+        let scene = scene.then([answer_text("again")]);
         scene.print(["--continue"]).run().succeeded();
         assert!(scene.server.requests()[0].body["messages"].to_string().contains(id), "{ran}");
     }
@@ -112,7 +115,7 @@ fn f053_256_calls_of_one_answer_are_answered_in_their_order() {
         let workspace = (0..256).fold(configured(QUICK), |workspace, number| {
             workspace.file(&format!("f{number}"), format!("content {number}\n"))
         });
-        let scene = Scene::on(wire, [many(), says("done")]).within(workspace);
+        let scene = Scene::on(wire, [many(), answer_text("done")]).within(workspace);
         let ran = survives(&scene, scene.print::<&str>([]));
         assert_eq!(ran.stream().completed().len(), 256);
         let transcript = scene.server.requests()[1].transcript();
@@ -138,8 +141,8 @@ fn f054_the_same_call_for_ever_is_ended() {
     let scene = Scene::new(again());
     let ran = scene.print::<&str>([]).run();
     assert_eq!(scene.server.requests().len(), 10, "{ran}");
-    let told = scene.server.requests()[5].transcript().join("\n");
-    assert!(told.contains("5 times with the same arguments"), "{told}");
+    let reported = scene.server.requests()[5].transcript().join("\n");
+    assert!(reported.contains("5 times with the same arguments"), "{reported}");
 }
 
 /// Nobody has seen the results of the first when the last is made.
@@ -150,7 +153,7 @@ fn f054_the_same_call_ten_times_in_one_answer_is_no_loop() {
             answer.call(&format!("t{number}"), "ls", &json!({ "path": "." }))
         })
     };
-    for (_, ran) in survives_on_both(QUICK, || vec![ten(), says("done")]) {
+    for (_, ran) in survives_on_both(QUICK, || vec![ten(), answer_text("done")]) {
         assert_eq!(ran.stream().completed().len(), 10, "{ran}");
         assert!(ran.stderr_lines("warning: ").is_empty(), "{ran}");
     }
@@ -172,7 +175,8 @@ fn f049_arguments_that_are_no_json_in_three_answers_in_a_row_end_the_run() {
         assert_eq!(ran.stream().completed().len(), 3, "{ran}");
         assert_eq!(ran.stream().last()["ibeam"]["turns"], 3, "{ran}");
     }
-    let answers = || vec![broken(1), broken(2), calls("t3", "ls", &json!({ "path": "." })), says("done")];
+    let answers =
+        || vec![broken(1), broken(2), calls("t3", "ls", &json!({ "path": "." })), answer_text("done")];
     survives_on_both(QUICK, answers);
 }
 
@@ -198,15 +202,15 @@ fn f056_a_model_that_says_nothing_twice_is_a_failure() {
 
 #[test]
 fn f056_a_model_that_says_nothing_once_is_asked_again() {
-    for (_, ran) in survives_on_both(QUICK, || vec![Answer::new(), says("here")]) {
+    for (_, ran) in survives_on_both(QUICK, || vec![Answer::new(), answer_text("here")]) {
         assert_eq!(ran.stream().last()["result"], "here", "{ran}");
     }
 }
 
 #[test]
 fn f058_an_answer_that_the_service_paused_is_sent_back_and_completed() {
-    let paused = || says("one ").stop(StopReason::Paused);
-    for (scene, ran) in survives_on_both(QUICK, || vec![paused(), paused(), says("two")]) {
+    let paused = || answer_text("one ").stop(StopReason::Paused);
+    for (scene, ran) in survives_on_both(QUICK, || vec![paused(), paused(), answer_text("two")]) {
         assert_eq!(ran.stream().last()["result"], "one one two", "{ran}");
         assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
         let sent = scene.server.requests()[1].transcript();
@@ -216,7 +220,7 @@ fn f058_an_answer_that_the_service_paused_is_sent_back_and_completed() {
 
 #[test]
 fn f058_an_answer_that_the_service_pauses_for_ever_is_no_success() {
-    let ran = fails_on_both(30, QUICK, || vec![says("x").stop(StopReason::Paused); 20]);
+    let ran = fails_on_both(30, QUICK, || vec![answer_text("x").stop(StopReason::Paused); 20]);
     assert_eq!(ran.stream().last()["result"], "x".repeat(10), "{ran}");
 }
 
@@ -225,7 +229,7 @@ fn f058_an_answer_that_the_service_pauses_for_ever_is_no_success() {
 fn f058_an_answer_that_the_service_gave_up_is_asked_for_again_or_continued() {
     for word in ["error", "insufficient_system_resource", "network_error", "abort"] {
         let given_up = |answer: Answer| answer.stop(StopReason::Unknown(word.to_owned()));
-        let answers = [given_up(Answer::new()), given_up(says("half ")), says("whole")];
+        let answers = [given_up(Answer::new()), given_up(answer_text("half ")), answer_text("whole")];
         let scene = Scene::on(Wire::OpenAi, answers).within(configured(QUICK));
         let ran = survives(&scene, scene.print::<&str>([]));
         assert_eq!(ran.stream().last()["result"], "half whole", "{word}: {ran}");
@@ -235,7 +239,7 @@ fn f058_an_answer_that_the_service_gave_up_is_asked_for_again_or_continued() {
 
 #[test]
 fn what_a_model_that_declines_says_is_told_on_stderr() {
-    let declines = || says("I cannot help\nwith \u{1b}[31mthat.").stop(StopReason::Refusal);
+    let declines = || answer_text("I cannot help\nwith \u{1b}[31mthat.").stop(StopReason::Refusal);
     let ran = fails_on_both(32, QUICK, || vec![declines()]);
     let errors = ran.stderr_lines("error: ");
     assert!(errors[0].contains("I cannot help with") && errors[0].ends_with("that"), "{ran}");
@@ -245,7 +249,7 @@ fn what_a_model_that_declines_says_is_told_on_stderr() {
 
 #[test]
 fn f058_an_unknown_reason_to_stop_ends_the_turn_with_a_warning() {
-    let odd = || says("all done").stop(StopReason::Unknown("cosmic_ray".to_owned()));
+    let odd = || answer_text("all done").stop(StopReason::Unknown("cosmic_ray".to_owned()));
     for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
         assert_eq!(ran.stream().last()["result"], "all done", "{ran}");
         let warnings = ran.stderr_lines("warning: ");
@@ -256,8 +260,9 @@ fn f058_an_unknown_reason_to_stop_ends_the_turn_with_a_warning() {
 /// Words of a server that end up on the terminal are words, and short.
 #[test]
 fn f058_a_reason_to_stop_cannot_speak_to_the_terminal() {
-    let odd =
-        || says("x").stop(StopReason::Unknown(format!("\u{1b}[31m{}\nerror: forged", "y".repeat(9999))));
+    let odd = || {
+        answer_text("x").stop(StopReason::Unknown(format!("\u{1b}[31m{}\nerror: forged", "y".repeat(9999))))
+    };
     for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
         assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.len() < 1000, "{ran}");
     }
@@ -289,7 +294,8 @@ fn f061_usage_that_cannot_be_is_left_out() {
 #[test]
 fn f061_usage_beyond_every_model_is_left_out() {
     let usage = Usage { input: 1_000_000_000, output: 1_000_000_000, cache_read: 0, cache_write: 0 };
-    let answers = || vec![calls("t", "ls", &json!({ "path": "." })).usage(usage), says("done").usage(usage)];
+    let answers =
+        || vec![calls("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
     for (_, ran) in survives_on_both(QUICK, answers) {
         assert!(ran.stream().last().get("usage").is_none_or(Value::is_null), "{ran}");
     }

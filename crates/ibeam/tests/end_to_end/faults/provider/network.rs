@@ -69,9 +69,9 @@ enum Says {
 }
 
 /// A name server on an address of its own; gives the address, and the number of questions so far.
-fn name_server(says: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>)> {
+fn name_server(answer_text: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>)> {
     let [high, low] = u16::try_from(std::process::id() % 60_000).unwrap().to_be_bytes();
-    let address = Ipv4Addr::new(127, 53 + u8::try_from(says.number()).unwrap(), high, low.max(1));
+    let address = Ipv4Addr::new(127, 53 + u8::try_from(answer_text.number()).unwrap(), high, low.max(1));
     let socket = UdpSocket::bind((address, 53))?;
     let questions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&questions);
@@ -80,7 +80,7 @@ fn name_server(says: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>)> {
         let mut packet = [0; 1500];
         while let Ok((length, from)) = socket.recv_from(&mut packet) {
             count.fetch_add(1, Ordering::SeqCst);
-            let Says::Code(code) = says else { continue };
+            let Says::Code(code) = answer_text else { continue };
             // A response, recursion available, with the code and the question as it came.
             packet[2] = 0x81;
             packet[3] = 0x80 | code;
@@ -100,7 +100,7 @@ impl Says {
 }
 
 /// A run whose name server says this; `None`, with the reason on stderr, where that cannot be brought about.
-fn with_names(says: Says) -> Option<(ProgramOutput, usize)> {
+fn with_names(answer_text: Says) -> Option<(ProgramOutput, usize)> {
     let can_mount = || {
         let mount = ["-m", "/bin/sh", "-c", "mount --bind /etc/hostname /etc/resolv.conf"];
         Command::new("unshare").args(mount).output().is_ok_and(|output| output.status.success())
@@ -109,14 +109,14 @@ fn with_names(says: Says) -> Option<(ProgramOutput, usize)> {
         eprintln!("SKIP: another resolver needs a mount of one's own over /etc/resolv.conf");
         return None;
     }
-    let (address, questions) = match name_server(says) {
+    let (address, questions) = match name_server(answer_text) {
         Ok(server) => server,
         Err(error) => {
             eprintln!("SKIP: a name server needs port 53: {error}");
             return None;
         }
     };
-    let bound = match says {
+    let bound = match answer_text {
         Says::Code(_) => "10s",
         Says::Nothing => "500ms",
     };

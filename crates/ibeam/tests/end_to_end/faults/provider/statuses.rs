@@ -6,7 +6,7 @@ use ibeam_testkit::Answer;
 use serde_json::json;
 
 use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
-use crate::scene::{KEY, Scene, WIRES, model, says};
+use crate::scene::{KEY, Scene, WIRES, answer_text, model};
 
 /// More answers than any run may ask for.
 fn always(answer: &Answer) -> Vec<Answer> {
@@ -19,7 +19,7 @@ fn refused_key() -> Answer {
 
 #[test]
 fn f002_a_key_that_is_refused_once_is_tried_once_more() {
-    for (_, ran) in survives_on_both(QUICK, || vec![refused_key(), says("ok")]) {
+    for (_, ran) in survives_on_both(QUICK, || vec![refused_key(), answer_text("ok")]) {
         assert_eq!(retries(&ran), 1, "{ran}");
     }
 }
@@ -36,7 +36,7 @@ fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
 #[test]
 fn f002_a_stored_key_is_read_again_and_never_overwritten() {
     let slow_refusal = || refused_key().late(Duration::from_secs(2));
-    let scene = Scene::new([slow_refusal(), says("ok")]).within(configured(QUICK));
+    let scene = Scene::new([slow_refusal(), answer_text("ok")]).within(configured(QUICK));
     let login = |key: &str| {
         scene.bare(["login", "anthropic", "--api-key", key]).run().succeeded();
         std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap()
@@ -74,8 +74,8 @@ fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
         "YWI6a2V5LTAxMjM0NTY3ODlhYmNkZWY",
     ];
     for form in [KEY].into_iter().chain(forms) {
-        let said = format!("the header `{form}==` is not valid");
-        let answer = Answer::error(400, "invalid_request_error", &said).header("request-id", form);
+        let message = format!("the header `{form}==` is not valid");
+        let answer = Answer::error(400, "invalid_request_error", &message).header("request-id", form);
         let ran = fails(22, || {
             let scene = Scene::new([answer.clone()]).within(configured(QUICK));
             let ibeam = scene.print::<&str>([]);
@@ -114,7 +114,7 @@ fn f006_a_request_that_is_too_large_is_a_context_failure() {
 #[test]
 fn f008_a_provider_that_names_a_pause_is_given_it() {
     let slow_down = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "2");
-    let scene = Scene::new([slow_down, says("ok")]).within(configured(QUICK));
+    let scene = Scene::new([slow_down, answer_text("ok")]).within(configured(QUICK));
     let ran = survives(&scene, scene.print::<&str>([]));
     assert!(ran.elapsed >= Duration::from_secs(2), "{ran}");
     assert_eq!((retries(&ran), ran.stderr_lines("warning: ").len()), (1, 1), "{ran}");
@@ -124,7 +124,7 @@ fn f008_a_provider_that_names_a_pause_is_given_it() {
 fn f010_without_a_named_pause_each_is_at_least_the_first() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nfirst_pause = \"100ms\"\n";
-    let answers = || vec![limited.clone(), limited.clone(), limited.clone(), says("ok")];
+    let answers = || vec![limited.clone(), limited.clone(), limited.clone(), answer_text("ok")];
     for (_, ran) in survives_on_both(config, answers) {
         assert!(ran.elapsed >= Duration::from_millis(300), "{ran}");
         assert_eq!(retries(&ran), 3, "{ran}");
@@ -162,7 +162,7 @@ fn f011_a_long_wait_is_told_instead_of_waited() {
 fn f012_a_pause_that_no_limit_asks_for_is_ignored() {
     for value in ["Wed, 21 Oct 2099 07:28:00 GMT", "-5", "2\u{b2}", "soon", "1e9", "999999999", ""] {
         let limited = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", value);
-        let scene = Scene::new([limited, says("ok")]).within(configured(QUICK));
+        let scene = Scene::new([limited, answer_text("ok")]).within(configured(QUICK));
         let ran = survives(&scene, scene.print::<&str>([]));
         assert_eq!(retries(&ran), 1, "{value}: {ran}");
     }
@@ -172,13 +172,13 @@ fn f012_a_pause_that_no_limit_asks_for_is_ignored() {
 fn f012_a_date_in_the_past_is_no_pause() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let limited = limited.header("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT");
-    survives_on_both(QUICK, || vec![limited.clone(), says("ok")]);
+    survives_on_both(QUICK, || vec![limited.clone(), answer_text("ok")]);
 }
 
 #[test]
 fn f013_a_provider_that_fails_once_is_asked_again() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    for (_, ran) in survives_on_both(QUICK, || vec![broken.clone(), says("ok")]) {
+    for (_, ran) in survives_on_both(QUICK, || vec![broken.clone(), answer_text("ok")]) {
         assert_eq!(retries(&ran), 1, "{ran}");
     }
 }
@@ -197,14 +197,14 @@ fn f014_a_provider_that_always_fails_is_told_with_its_status_and_the_request() {
 #[test]
 fn f016_an_overloaded_provider_is_asked_again() {
     let busy = Answer::error(529, "overloaded_error", "Overloaded");
-    for (_, ran) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), says("ok")]) {
+    for (_, ran) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), answer_text("ok")]) {
         assert_eq!(retries(&ran), 2, "{ran}");
     }
 }
 
 #[test]
 fn f043_a_redirect_to_another_host_is_not_followed() {
-    let elsewhere = Scene::new([says("never")]);
+    let elsewhere = Scene::new([answer_text("never")]);
     let to = format!("{}/v1/messages", elsewhere.server.url().replace("127.0.0.1", "localhost"));
     let redirect = Answer::status(307, "").header("location", &to);
     let ran = fails_on_both(26, QUICK, || always(&redirect));
@@ -218,6 +218,8 @@ fn f062_a_provider_whose_clock_is_ten_years_off_is_believed_all_the_same() {
     for date in ["Sat, 21 Nov 2036 04:00:00 GMT", "Mon, 21 Nov 2016 04:00:00 GMT", "yesterday"] {
         let limited = Answer::error(429, "rate_limit_error", "slow").header("date", date);
         let dated = |answer: Answer| answer.header("date", date);
-        survives_on_both(QUICK, || vec![limited.clone().header("retry-after", date), dated(says("ok"))]);
+        survives_on_both(QUICK, || {
+            vec![limited.clone().header("retry-after", date), dated(answer_text("ok"))]
+        });
     }
 }

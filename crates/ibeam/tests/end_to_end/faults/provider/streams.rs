@@ -11,7 +11,7 @@ use super::raw::{
     text_delta,
 };
 use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
-use crate::scene::{Scene, calls, journal, says};
+use crate::scene::{Scene, answer_text, calls, journal};
 
 /// Short waits and few attempts.
 const IMPATIENT: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[timeouts]\nidle = \"700ms\"\n\
@@ -54,7 +54,7 @@ fn f024_a_server_that_never_answers_is_given_up() {
 #[test]
 fn f024_a_server_that_answers_the_second_time_is_heard() {
     let config = "[timeouts]\nfirst_byte = \"3s\"\n";
-    survives_on_both(config, || vec![Answer::silence(), says("ok")]);
+    survives_on_both(config, || vec![Answer::silence(), answer_text("ok")]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn f027_pings_without_content_are_no_answer() {
 fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
     let halves = [start(), chunk(&json!({ "role": "assistant", "content": "" }), None)];
     for (wire, half) in [Wire::Anthropic, Wire::OpenAi].into_iter().zip(halves) {
-        let scene = Scene::on(wire, [bytes(half), says("ok")]).within(configured(QUICK));
+        let scene = Scene::on(wire, [bytes(half), answer_text("ok")]).within(configured(QUICK));
         let ran = survives(&scene, scene.print::<&str>([]));
         assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
     }
@@ -115,8 +115,8 @@ fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
 fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
     let reported = Answer::new().text("half ").text("an ").text("ans").raw(event(&error)).cut();
-    for broken in [says("half an ans").cut(), says("half an ans").stall(), reported] {
-        for (scene, ran) in survives_on_both(IMPATIENT, || vec![broken.clone(), says("wer")]) {
+    for broken in [answer_text("half an ans").cut(), answer_text("half an ans").stall(), reported] {
+        for (scene, ran) in survives_on_both(IMPATIENT, || vec![broken.clone(), answer_text("wer")]) {
             let (stream, requests) = (ran.stream(), scene.server.requests());
             assert_eq!(stream.last()["result"], "half an answer", "{ran}");
             assert_eq!(stream.last()["ibeam"]["continuations"], 1, "{ran}");
@@ -130,7 +130,7 @@ fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
             let warnings = ran.stderr_lines("warning: ");
             assert!(warnings.len() == 1 && warnings[0].contains("continue its answer"), "{ran}");
             // The next run sends the same conversation.
-            let again = scene.then([says("again")]);
+            let again = scene.then([answer_text("again")]);
             again.print(["--continue"]).run().succeeded();
             let sent = again.server.requests()[0].transcript();
             assert_eq!(sent[1], "assistant: half an ans", "{sent:?}");
@@ -142,8 +142,13 @@ fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
 /// The rest of the answer may be a call.
 #[test]
 fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
-    let answers =
-        || vec![says("I look. ").cut(), calls("t", "ls", &json!({ "path": "." })), says("Nothing there.")];
+    let answers = || {
+        vec![
+            answer_text("I look. ").cut(),
+            calls("t", "ls", &json!({ "path": "." })),
+            answer_text("Nothing there."),
+        ]
+    };
     for (scene, ran) in survives_on_both(QUICK, answers) {
         assert_eq!(ran.stream().last()["result"], "I look. Nothing there.", "{ran}");
         assert_eq!(ran.stream().completed().len(), 1, "{ran}");
@@ -154,7 +159,8 @@ fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
 /// What a call that had begun would have been is not known.
 #[test]
 fn f030_a_stream_that_ends_in_a_call_after_text_is_not_continued() {
-    let cut = || says("I write. ").call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
+    let cut =
+        || answer_text("I write. ").call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
     let ran = fails_on_both(25, QUICK, || vec![cut(); 4]);
     assert_eq!(ran.stream().deltas().concat(), "I write. ", "{ran}");
 }
@@ -174,7 +180,7 @@ fn f030_a_stream_that_ends_after_its_text_again_is_no_success() {
     let twice = vec!["half an ans", "half an ans"];
     assert_eq!((ran.stream().deltas(), retries(&ran)), (twice, 0), "{ran}");
     assert_eq!(ran.stream().last()["ibeam"]["continuations"], 1, "{ran}");
-    fails_on_both(25, QUICK, || vec![says("half an ans").cut(); 4]);
+    fails_on_both(25, QUICK, || vec![answer_text("half an ans").cut(); 4]);
 }
 
 #[test]
@@ -250,7 +256,7 @@ fn f035_half_a_surrogate_pair_is_replaced_in_text() {
 fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
     let call = call_answer("write", &json!({ "path": "made.txt", "fileText": "HALF" }));
     let scene =
-        Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), says("done")]).within(configured(QUICK));
+        Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")]).within(configured(QUICK));
     let ran = survives(&scene, scene.print::<&str>([]));
     assert_eq!(scene.workspace.read("made.txt"), None);
     let (key, body) =
@@ -351,7 +357,7 @@ fn f037_a_slow_reader_holds_the_stream_back() {
 fn f039_an_event_that_is_no_json_is_asked_about_once() {
     let ran = fails_on_both(25, QUICK, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
     assert_eq!(retries(&ran), 1, "{ran}");
-    survives_on_both(QUICK, || vec![Answer::new().raw("data: {oops\n\n"), says("ok")]);
+    survives_on_both(QUICK, || vec![Answer::new().raw("data: {oops\n\n"), answer_text("ok")]);
 }
 
 /// Deltas of arguments that come twice make no JSON, so nobody executes them; the run goes on.
@@ -369,7 +375,7 @@ fn f044_a_call_whose_deltas_come_twice_is_not_executed() {
     };
     let openai = piece(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene = Scene::on(wire, [bytes(body), says("done")]).within(configured(QUICK));
+        let scene = Scene::on(wire, [bytes(body), answer_text("done")]).within(configured(QUICK));
         let ran = survives(&scene, scene.print::<&str>([]));
         assert_eq!(ran.stream().outline()[2..4], ["started write", "completed write"], "{ran}");
         assert_eq!(ran.stream().completed().len(), 1, "{ran}");
@@ -387,7 +393,7 @@ fn f044_a_call_that_comes_twice_is_executed_once() {
             chunk(&json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] }), None)
         };
         let body = call(0) + &call(1) + &chunk(&json!({}), Some("tool_calls")) + "data: [DONE]\n\n";
-        let scene = Scene::on(Wire::OpenAi, [bytes(body), says("done")]).within(configured(QUICK));
+        let scene = Scene::on(Wire::OpenAi, [bytes(body), answer_text("done")]).within(configured(QUICK));
         let ran = survives(&scene, scene.print(["--force"]));
         assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{ran}");
         assert_eq!(ran.stream().completed().len(), 1, "{ran}");
@@ -397,7 +403,7 @@ fn f044_a_call_that_comes_twice_is_executed_once() {
 #[test]
 fn f044_an_answer_whose_every_event_comes_twice_is_asked_for_again() {
     let twice: String = text_answer("ok").split_inclusive("\n\n").flat_map(|event| [event, event]).collect();
-    let scene = Scene::new([bytes(twice), says("ok")]).within(configured(QUICK));
+    let scene = Scene::new([bytes(twice), answer_text("ok")]).within(configured(QUICK));
     let ran = survives(&scene, scene.print::<&str>([]));
     assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
 }

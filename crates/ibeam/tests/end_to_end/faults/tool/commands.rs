@@ -4,7 +4,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::json;
 
 use super::command;
-use crate::scene::{Scene, says, shell};
+use crate::scene::{Scene, answer_text, shell};
 
 /// Every character but line ends that steers a terminal.
 fn steers(c: char) -> bool {
@@ -14,13 +14,13 @@ fn steers(c: char) -> bool {
 #[test]
 fn f075_escapes_reach_programs_as_data_and_never_a_terminal() {
     let line = "printf '\\033]52;c;ZXZpbA==\\a\\033[31mred\\r'";
-    let told = command(line);
-    assert_eq!(told.arm("success")["stdout"], "\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[31mred\r");
-    assert!(told.ran.stdout.contains("\\u001b]52;c;"), "{}", told.ran);
-    assert!(!told.ran.stdout.contains(steers), "{}", told.ran);
+    let reported = command(line);
+    assert_eq!(reported.arm("success")["stdout"], "\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[31mred\r");
+    assert!(reported.ran.stdout.contains("\\u001b]52;c;"), "{}", reported.ran);
+    assert!(!reported.ran.stdout.contains(steers), "{}", reported.ran);
 
     for verbose in [&["--output-format", "text"][..], &["--output-format", "text", "--verbose"]] {
-        let echo = says("the file says \u{1b}]0;title\u{7}\u{9b}31m");
+        let echo = answer_text("the file says \u{1b}]0;title\u{7}\u{9b}31m");
         let escape = shell("echo \u{1b}[2J; exit 3");
         let scene = Scene::new([shell(line), escape, echo]);
         let ran = scene.print(["--force"]).args(verbose).run().succeeded();
@@ -30,25 +30,28 @@ fn f075_escapes_reach_programs_as_data_and_never_a_terminal() {
 
 #[test]
 fn f076_a_command_that_reads_finds_the_end() {
-    let told = command("cat; read x || echo \"read $?\"; wc -c; sort -; echo done");
-    assert_eq!(told.arm("success")["stdout"], "read 1\n0\ndone\n");
+    let reported = command("cat; read x || echo \"read $?\"; wc -c; sort -; echo done");
+    assert_eq!(reported.arm("success")["stdout"], "read 1\n0\ndone\n");
 }
 
 #[test]
 fn f077_a_command_that_wants_a_terminal_fails_at_once() {
-    let told = command("tty; (exec </dev/tty) 2>&1; ps -o tpgid= -p $$ 2>/dev/null | tr -d ' '");
-    let said = told.arm("success")["stdout"].as_str().unwrap();
-    assert!(said.contains("not a tty") && said.contains("/dev/tty: No such device or address"), "{said}");
+    let reported = command("tty; (exec </dev/tty) 2>&1; ps -o tpgid= -p $$ 2>/dev/null | tr -d ' '");
+    let message = reported.arm("success")["stdout"].as_str().unwrap();
+    assert!(
+        message.contains("not a tty") && message.contains("/dev/tty: No such device or address"),
+        "{message}"
+    );
 
-    let told = command(
+    let reported = command(
         "git init -q . && git -c user.name=a -c user.email=b commit --allow-empty; echo \"commit $?\"; \
          git -c user.name=a -c user.email=b commit -q --allow-empty -m one && git log --format=%s",
     );
-    let success = told.arm("success");
+    let success = reported.arm("success");
     assert_eq!(success["stdout"], "commit 1\none\n", "{success}");
 
-    let told = command("echo \"$PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $DEBIAN_FRONTEND $TERM\"");
-    assert_eq!(told.arm("success")["stdout"], "cat cat 0 noninteractive dumb\n");
+    let reported = command("echo \"$PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $DEBIAN_FRONTEND $TERM\"");
+    assert_eq!(reported.arm("success")["stdout"], "cat cat 0 noninteractive dumb\n");
 }
 
 #[test]
@@ -60,7 +63,7 @@ fn f084_what_cannot_run_is_told_by_its_code_and_the_run_goes_on() {
         call("toolu_2", "./noexec"),
         call("toolu_3", "chmod +x bad; ./bad"),
         call("toolu_4", "/"),
-        says("done"),
+        answer_text("done"),
     ];
     let scene = Scene::new(answers).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();

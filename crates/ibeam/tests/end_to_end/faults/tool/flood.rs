@@ -31,11 +31,11 @@ fn check(usual: u64, line: impl Fn(u64) -> String, stream: &str) {
     let bytes = flood_bytes(usual);
     let (small, _) = peak(&line(100_000));
     let started = Instant::now();
-    let (large, told) = peak(&line(bytes));
+    let (large, reported) = peak(&line(bytes));
     let (seconds, more) = (started.elapsed().as_secs_f64(), large.saturating_sub(small) >> 10);
     eprintln!("{bytes} bytes of {stream} in {seconds:.1} s; {more} kB more memory than for 100,000 bytes");
     assert!(large < small + MORE, "{} MB more", (large - small) >> 20);
-    let text = told[stream].as_str().unwrap();
+    let text = reported[stream].as_str().unwrap();
     assert!(text.len() < 64 << 10, "{} bytes told", text.len());
     let gap = format!("… {} bytes left out …\n", left_out(text));
     // The note stands on a line of its own, for which a line end may have been added.
@@ -63,8 +63,8 @@ fn f072_a_flood_of_stderr_does_not_wait_for_stdout() {
 #[test]
 fn f073_bytes_that_are_no_text_are_marked_and_counted() {
     // One mark for each byte, so that what is told can be counted.
-    let told = command("head -c 1048576 /dev/zero | tr '\\0' '\\377'; printf 'a\\0b' >&2");
-    let success = told.arm("success");
+    let reported = command("head -c 1048576 /dev/zero | tr '\\0' '\\377'; printf 'a\\0b' >&2");
+    let success = reported.arm("success");
     let text = success["stdout"].as_str().unwrap();
     let marks = text.matches('\u{fffd}').count() as u64;
     assert_eq!(marks + left_out(text), 1 << 20);
@@ -76,7 +76,7 @@ fn f073_bytes_that_are_no_text_are_marked_and_counted() {
 
 #[test]
 fn f074_a_character_in_two_writes_stays_whole() {
-    let told = command("printf '\\342'; sleep 0.05; printf '\\200\\224'");
-    assert_eq!(told.arm("success")["stdout"], "\u{2014}");
-    assert_eq!(told.arm("success")["interleavedOutput"], "\u{2014}");
+    let reported = command("printf '\\342'; sleep 0.05; printf '\\200\\224'");
+    assert_eq!(reported.arm("success")["stdout"], "\u{2014}");
+    assert_eq!(reported.arm("success")["interleavedOutput"], "\u{2014}");
 }

@@ -4,7 +4,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
 use super::{after_mounts, may_mount};
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 #[test]
 fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
@@ -13,7 +13,7 @@ fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
         .call("toolu_1", "shell", &json!({ "command": "rm -rf \"$PWD\"" }))
         .call("toolu_2", "read", &json!({ "path": "f" }))
         .call("toolu_3", "shell", &json!({ "command": "pwd" }));
-    let scene = Scene::new([removes, says("never asked for")]).within(workspace);
+    let scene = Scene::new([removes, answer_text("never asked for")]).within(workspace);
     let ran = scene.print(["--force", "--sandbox", "disabled"]).run();
     assert_eq!(ran.code, Some(66), "{ran}");
     let stream = ran.stream();
@@ -30,7 +30,7 @@ fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
 #[test]
 fn f087_a_removed_workspace_is_no_success_even_without_another_call() {
     // The model is asked no more: what it would say could not be about this workspace.
-    let scene = Scene::new([shell("rm -rf \"$PWD\""), says("done")]);
+    let scene = Scene::new([shell("rm -rf \"$PWD\""), answer_text("done")]);
     let ran = scene.print(["--force", "--sandbox", "disabled", "--output-format", "json"]).run();
     assert_eq!(ran.code, Some(66), "{ran}");
     assert!(!ran.stdout.contains("success"), "{ran}");
@@ -45,7 +45,7 @@ fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
     let script = "cd .. && mv project moved && mkdir -p other/etc && ln -s other project\n";
     let swap = shell("sh ./swap");
     let workspace = Workspace::new().file("etc/f", "mine\n").file("swap", script);
-    let scene = Scene::new([swap, write, read, list, says("done")]).within(workspace);
+    let scene = Scene::new([swap, write, read, list, answer_text("done")]).within(workspace);
     let ran = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
     let moved = scene.workspace.outside().join("moved");
     assert_eq!(std::fs::read_to_string(moved.join("etc/new")).unwrap(), "x");
@@ -104,7 +104,7 @@ fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
         calls("toolu_2", "edit", &json!({ "path": "small", "oldText": "x", "newText": "y".repeat(100_000) })),
         calls("toolu_3", "write", &json!({ "path": "new", "fileText": "n".repeat(100_000) })),
         shell("ls -A; wc -c < f; tr -d o < f | wc -c; cat small"),
-        says("done"),
+        answer_text("done"),
     ]);
     let script = format!(
         "mount -t tmpfs -o size=64k none \"$KEPT/project\"; cd \"$PWD\"; printf {old} > f; echo x > small"

@@ -19,8 +19,8 @@ fn read(workspace: Workspace, path: &str) -> Told {
 
 #[track_caller]
 fn refused(workspace: Workspace, path: &str, expect: &str) {
-    let told = read(workspace, path);
-    let error = told.error();
+    let reported = read(workspace, path);
+    let error = reported.error();
     assert!(error.contains(expect), "{error}");
 }
 
@@ -44,13 +44,13 @@ fn f090_devices_and_sockets_are_refused_by_their_type() {
 
 #[test]
 fn f091_files_of_proc_are_read_within_bounds() {
-    let told = read(Workspace::new(), "/proc/self/status");
-    let content = told.arm("success")["content"].as_str().unwrap();
+    let reported = read(Workspace::new(), "/proc/self/status");
+    let content = reported.arm("success")["content"].as_str().unwrap();
     assert!(content.starts_with("Name:") && content.contains("VmRSS:"), "{content}");
     refused(Workspace::new(), "/proc/self/pagemap", "is a binary file");
     // It waits for messages of the kernel; whatever this user may see of it, nobody waits.
-    let told = read(Workspace::new(), "/proc/kmsg");
-    assert!(told.ran.elapsed.as_secs() < 20, "{}", told.ran);
+    let reported = read(Workspace::new(), "/proc/kmsg");
+    assert!(reported.ran.elapsed.as_secs() < 20, "{}", reported.ran);
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn f093_one_endless_line_is_cut_where_it_says() {
 
 #[test]
 fn f094_an_empty_file_is_a_success() {
-    let told = read(Workspace::new().file("empty", ""), "empty");
-    let success = told.arm("success");
+    let reported = read(Workspace::new().file("empty", ""), "empty");
+    let success = reported.arm("success");
     assert_eq!((&success["isEmpty"], &success["content"]), (&json!(true), &json!("")));
 }
 
@@ -112,8 +112,8 @@ fn f096_what_cannot_be_read_says_why_in_one_line() {
         ("a", "(ELOOP)"),
         ("f/x", "(ENOTDIR)"),
     ] {
-        let told = call_through(workspace(), "read", &json!({ "path": path }), as_nobody);
-        let error = told.error();
+        let reported = call_through(workspace(), "read", &json!({ "path": path }), as_nobody);
+        let error = reported.error();
         assert!(error.contains(expect), "{path}: {error}");
     }
 }
@@ -135,10 +135,10 @@ fn f097_a_file_that_is_being_rewritten_is_read_as_one_of_its_states() {
             }
         }
     });
-    let told = read(workspace, "f");
+    let reported = read(workspace, "f");
     done.store(true, Ordering::Relaxed);
     writer.join().unwrap();
-    let success: &Value = told.arm("success");
+    let success: &Value = reported.arm("success");
     let content = success["content"].as_str().unwrap();
     assert!("line\n".repeat(4000).starts_with(content), "{content}");
 }

@@ -8,29 +8,29 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use serde_json::{Value, json};
 
 use super::{MORE, as_nobody, call, call_through, peak_of};
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 #[test]
 fn f108_names_of_any_kind_come_and_go_as_they_are() {
     let long = "n".repeat(255);
     for name in ["new\nline.x", "quote\"'.x", "esc\u{1b}[31m.x", "tab\t\\.x", long.as_str()] {
-        let told = call(Workspace::new(), "write", &json!({ "path": name, "fileText": name }));
-        told.arm("success");
-        assert_eq!(told.scene.workspace.read(name).as_deref(), Some(name));
-        let told = call(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
-        assert_eq!(told.arm("success")["files"], json!([name]), "{}", told.ran);
-        let told = call(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
+        let reported = call(Workspace::new(), "write", &json!({ "path": name, "fileText": name }));
+        reported.arm("success");
+        assert_eq!(reported.scene.workspace.read(name).as_deref(), Some(name));
+        let reported = call(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
+        assert_eq!(reported.arm("success")["files"], json!([name]), "{}", reported.ran);
+        let reported = call(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
         assert_eq!(
-            told.arm("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
+            reported.arm("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
             name,
             "{}",
-            told.ran
+            reported.ran
         );
     }
     // For people, nothing steers the terminal and a line stays a line.
     let name = "a\nerror: b\u{1b}[31m\u{202e}c";
     let write = calls("toolu_1", "write", &json!({ "path": name, "fileText": "x" }));
-    let scene = Scene::new([write, says("done")]);
+    let scene = Scene::new([write, answer_text("done")]);
     let ran = scene.print(["--force", "--output-format", "text", "--verbose"]).run().succeeded();
     assert!(ran.stdout.contains("error: b") && ran.stdout.lines().count() == 3, "{ran:?}");
     assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
@@ -40,13 +40,13 @@ fn f108_names_of_any_kind_come_and_go_as_they_are() {
 fn f108_a_deep_directory_is_read_and_walked() {
     let deep = format!("{}f.txt", "d/".repeat(400));
     let arguments = json!({ "path": deep, "fileText": "needle\n" });
-    let told = call(Workspace::new(), "write", &arguments);
-    told.arm("success");
-    let scene = told.scene.then([
+    let reported = call(Workspace::new(), "write", &arguments);
+    reported.arm("success");
+    let scene = reported.scene.then([
         calls("toolu_1", "grep", &json!({ "pattern": "needle" })),
         calls("toolu_2", "read", &json!({ "path": deep })),
         calls("toolu_3", "ls", &json!({ "path": "." })),
-        says("done"),
+        answer_text("done"),
     ]);
     let ran = scene.print(["--force"]).run().succeeded();
     let stream = ran.stream();
@@ -102,35 +102,35 @@ fn f109_circles_are_not_followed_and_locked_trees_are_counted() {
         std::fs::set_permissions(workspace.path().join("locked"), PermissionsExt::from_mode(0o000)).unwrap();
         workspace
     };
-    let told = call_through(workspace(), "grep", &json!({ "pattern": "hay" }), as_nobody);
-    let found = told.arm("success").to_string();
+    let reported = call_through(workspace(), "grep", &json!({ "pattern": "hay" }), as_nobody);
+    let found = reported.arm("success").to_string();
     assert_eq!(found.matches("f.x").count(), 1, "{found}");
     assert!(
-        told.for_model().contains("(2 paths could not be read and were skipped)"),
+        reported.for_model().contains("(2 paths could not be read and were skipped)"),
         "{}",
-        told.for_model()
+        reported.for_model()
     );
 
-    let told = call_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
-    assert_eq!(told.arm("success")["totalFiles"], 2, "{}", told.ran);
-    assert!(told.for_model().contains("(1 paths could not be read"), "{}", told.for_model());
+    let reported = call_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
+    assert_eq!(reported.arm("success")["totalFiles"], 2, "{}", reported.ran);
+    assert!(reported.for_model().contains("(1 paths could not be read"), "{}", reported.for_model());
 }
 
 #[test]
 fn f110_a_pattern_that_explodes_elsewhere_is_linear() {
     let text = format!("{}!\n", "a".repeat(100_000));
     let arguments = json!({ "pattern": "(a+)+$" });
-    let told = call(Workspace::new().file("f", text), "grep", &arguments);
-    told.arm("success");
-    assert!(told.ran.elapsed < Duration::from_secs(20), "{:?}", told.ran.elapsed);
+    let reported = call(Workspace::new().file("f", text), "grep", &arguments);
+    reported.arm("success");
+    assert!(reported.ran.elapsed < Duration::from_secs(20), "{:?}", reported.ran.elapsed);
 }
 
 /// A run in this repository starts, reads and ends as in any other directory.
 #[track_caller]
 fn starts_in(workspace: Workspace) {
-    let told = call(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
-    assert_eq!(told.arm("success")["content"], "x\n");
-    assert!(told.ran.elapsed < Duration::from_secs(20), "{:?}", told.ran.elapsed);
+    let reported = call(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
+    assert_eq!(reported.arm("success")["content"], "x\n");
+    assert!(reported.ran.elapsed < Duration::from_secs(20), "{:?}", reported.ran.elapsed);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn f112_a_start_does_not_depend_on_git() {
     starts_in(workspace);
     let workspace = Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n");
     std::fs::set_permissions(workspace.path().join(".git"), PermissionsExt::from_mode(0o000)).unwrap();
-    let told = call_through(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }), as_nobody);
-    let content: &Value = &told.arm("success")["content"];
+    let reported = call_through(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }), as_nobody);
+    let content: &Value = &reported.arm("success")["content"];
     assert_eq!(content, "x\n");
 }

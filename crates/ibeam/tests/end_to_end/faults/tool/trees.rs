@@ -10,7 +10,7 @@ use ibeam_testkit::{Answer, Ibeam, LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
 use super::{as_nobody, call, call_through};
-use crate::scene::{Scene, calls, says, shell};
+use crate::scene::{Scene, answer_text, calls, shell};
 
 /// How the program is started: as whoever runs the test, and as nobody.
 const LAUNCHES: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobody];
@@ -40,7 +40,7 @@ fn daemon(lifeline: &LivenessPipe) -> String {
 fn f068_a_daemon_is_gone_when_its_call_has_ended() {
     for launch in LAUNCHES {
         let gate = shell("until test -e go; do sleep 0.01; done");
-        let (scene, mut lifeline) = scene(|line| vec![shell(&daemon(line)), gate, says("done")]);
+        let (scene, mut lifeline) = scene(|line| vec![shell(&daemon(line)), gate, answer_text("done")]);
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
         lifeline.wait_until_held();
         running.wait_for_stdout("until test -e go");
@@ -55,11 +55,11 @@ fn f068_a_daemon_is_gone_when_its_call_has_ended() {
 fn f079_a_command_that_kills_its_group_is_told_as_killed() {
     for launch in LAUNCHES {
         let arguments = json!({"command": "echo before; kill -9 0"});
-        let told = call_through(Workspace::new(), "shell", &arguments, launch);
-        let failure = told.arm("failure");
+        let reported = call_through(Workspace::new(), "shell", &arguments, launch);
+        let failure = reported.arm("failure");
         assert_eq!((&failure["exitCode"], &failure["signal"]), (&json!(137), &json!("SIGKILL")), "{failure}");
         assert_eq!(failure["stdout"], "before\n");
-        assert!(told.for_model().contains("(ended by SIGKILL)"));
+        assert!(reported.for_model().contains("(ended by SIGKILL)"));
     }
 }
 
@@ -71,8 +71,8 @@ fn f079_a_command_that_kills_all_it_can_see_hurts_only_itself() {
     }
     // A broken namespace must fail the test, not end every process of the machine.
     let command = "[ \"$(cat /proc/1/comm)\" = ibeam-init ] || exit 9; kill -9 -1; sleep 60";
-    let told = call(Workspace::new(), "shell", &json!({ "command": command }));
-    assert_eq!(told.arm("failure")["signal"], "SIGKILL");
+    let reported = call(Workspace::new(), "shell", &json!({ "command": command }));
+    assert_eq!(reported.arm("failure")["signal"], "SIGKILL");
 }
 
 /// Whether something bounds the processes of whoever runs the test: for root that is a cgroup only.
@@ -96,7 +96,10 @@ fn f081_forks_without_end_end_with_their_call() {
         let bomb = |line: &LivenessPipe| {
             let hold = line.command().replace("sleep 60", "bomb() { bomb | bomb & }; bomb; sleep 60");
             let command = format!("exec 2>/dev/null; {hold}");
-            vec![calls("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })), says("done")]
+            vec![
+                calls("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })),
+                answer_text("done"),
+            ]
         };
         // A small bound: the bomb is to reach it, not to slow everybody down.
         let (scene, mut lifeline) = scene_with("[limits]\nprocesses = 256\n", bomb);
@@ -140,10 +143,10 @@ fn f082_when_memory_runs_out_the_command_goes_and_not_the_agent() {
         let arguments = json!({"command": "cat /proc/self/oom_score_adj"});
         // Kept from the model without a word of the user, as all of /proc/self.
         let allow = ["--allow", "Read(/proc/self/oom_score_adj)"];
-        let told = call_through(Workspace::new(), "shell", &arguments, |ibeam, workspace| {
+        let reported = call_through(Workspace::new(), "shell", &arguments, |ibeam, workspace| {
             launch(ibeam.args(allow), workspace)
         });
-        assert_eq!(told.arm("success")["stdout"], "1000\n");
+        assert_eq!(reported.arm("success")["stdout"], "1000\n");
     }
     let Some(memory) = LittleMemory::new(400 << 20) else {
         eprintln!("SKIP: a memory cgroup cannot be made here");
@@ -152,13 +155,14 @@ fn f082_when_memory_runs_out_the_command_goes_and_not_the_agent() {
     let join = format!("echo $$ > {}", memory.0.join("cgroup.procs").display());
     // It keeps the last line of its input, and this one does not end.
     let arguments = json!({"command": "tail /dev/zero; echo \"ended with $?\""});
-    let told = call_through(Workspace::new(), "shell", &arguments, |ibeam, _| ibeam.after(&join));
-    assert!(told.for_model().contains("ended with 137"), "{}", told.for_model());
+    let reported = call_through(Workspace::new(), "shell", &arguments, |ibeam, _| ibeam.after(&join));
+    assert!(reported.for_model().contains("ended with 137"), "{}", reported.for_model());
 }
 
 /// Starts a run whose command has left a daemon and goes on, and waits until it is so.
 fn with_daemon(launch: fn(Ibeam, &Workspace) -> Ibeam, ends: impl FnOnce(ibeam_testkit::RunningProgram)) {
-    let commands = |line: &LivenessPipe| vec![shell(&format!("{}; sleep 60", daemon(line))), says("never")];
+    let commands =
+        |line: &LivenessPipe| vec![shell(&format!("{}; sleep 60", daemon(line))), answer_text("never")];
     let (scene, mut lifeline) = scene(commands);
     let running = launch(scene.print(["--force"]), &scene.workspace).start();
     lifeline.wait_until_held();
@@ -195,7 +199,7 @@ fn f153_an_agent_that_is_killed_leaves_no_background_command() {
         };
         let gate = shell("sleep 60");
         let (scene, mut lifeline) =
-            scene(|line| vec![calls("toolu_1", "shell", &background(line)), gate, says("never")]);
+            scene(|line| vec![calls("toolu_1", "shell", &background(line)), gate, answer_text("never")]);
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
         lifeline.wait_until_held();
         running.wait_for_stdout("sleep 60\"");

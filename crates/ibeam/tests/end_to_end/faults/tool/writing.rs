@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
 use super::{Told, after_mounts, as_nobody, call, call_through, may_mount};
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, answer_text, calls};
 
 fn replace(path: &str, old: &str, new: &str) -> Value {
     json!({ "path": path, "oldText": old, "newText": new })
@@ -20,18 +20,18 @@ fn text(path: &str, text: &str) -> Value {
 /// Edits the one file and holds its bytes.
 #[track_caller]
 fn edited(before: &[u8], old: &str, new: &str, after: &[u8]) {
-    let told = call(Workspace::new().file("f", before), "edit", &replace("f", old, new));
-    told.arm("success");
-    assert_eq!(std::fs::read(told.scene.workspace.path().join("f")).unwrap(), after);
+    let reported = call(Workspace::new().file("f", before), "edit", &replace("f", old, new));
+    reported.arm("success");
+    assert_eq!(std::fs::read(reported.scene.workspace.path().join("f")).unwrap(), after);
 }
 
 /// The same where the file stays as it is.
 #[track_caller]
 fn not_edited(before: &[u8], old: &str, new: &str, expect: &str) {
-    let told = call(Workspace::new().file("f", before), "edit", &replace("f", old, new));
-    let error = told.error();
+    let reported = call(Workspace::new().file("f", before), "edit", &replace("f", old, new));
+    let error = reported.error();
     assert!(error.contains(expect), "{error}");
-    assert_eq!(std::fs::read(told.scene.workspace.path().join("f")).unwrap(), before);
+    assert_eq!(std::fs::read(reported.scene.workspace.path().join("f")).unwrap(), before);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn f103_a_killed_writer_leaves_the_old_file_or_the_new() {
             let id = format!("toolu_{round}_{number}");
             Answer::new().call(&id, "write", &text("f", &states[number % 2]))
         });
-        scene = scene.then(writes.chain([says("done").stall()]));
+        scene = scene.then(writes.chain([answer_text("done").stall()]));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("\"started\"");
         // Not to wait for something, but to come at another instant in each round.
@@ -86,7 +86,7 @@ fn f103_a_killed_writer_leaves_the_old_file_or_the_new() {
     }
     // What a kill leaves just before a rename; whoever writes there next removes it.
     std::fs::write(scene.workspace.path().join(".ibeam-0123456789abcdef.tmp"), "half").unwrap();
-    let scene = scene.then([calls("toolu_last", "write", &text("f", &states[1])), says("done")]);
+    let scene = scene.then([calls("toolu_last", "write", &text("f", &states[1])), answer_text("done")]);
     scene.print(["--force", "--continue"]).run().succeeded();
     assert_eq!(scene.workspace.read("f").as_deref(), Some(states[1].as_str()));
     let names: Vec<_> =
@@ -106,21 +106,21 @@ fn f104_a_write_keeps_what_belongs_to_the_file() {
         std::fs::hard_link(path("hard"), path("other")).unwrap();
         workspace
     };
-    let told = call(workspace(), "write", &text("link", "new"));
-    told.arm("success");
-    let path = |told: &Told, name: &str| told.scene.workspace.path().join(name);
-    assert_eq!(std::fs::read_to_string(path(&told, "real")).unwrap(), "new");
-    assert_eq!(path(&told, "real").metadata().unwrap().mode() & 0o7777, 0o4750);
-    assert!(path(&told, "link").symlink_metadata().unwrap().is_symlink());
+    let reported = call(workspace(), "write", &text("link", "new"));
+    reported.arm("success");
+    let path = |reported: &Told, name: &str| reported.scene.workspace.path().join(name);
+    assert_eq!(std::fs::read_to_string(path(&reported, "real")).unwrap(), "new");
+    assert_eq!(path(&reported, "real").metadata().unwrap().mode() & 0o7777, 0o4750);
+    assert!(path(&reported, "link").symlink_metadata().unwrap().is_symlink());
 
-    let told = call(workspace(), "write", &text("out", "new"));
-    assert!(told.error().contains("outside the workspace"), "{}", told.error());
-    assert_eq!(std::fs::read_to_string(told.scene.workspace.outside().join("secret")).unwrap(), "mine");
+    let reported = call(workspace(), "write", &text("out", "new"));
+    assert!(reported.error().contains("outside the workspace"), "{}", reported.error());
+    assert_eq!(std::fs::read_to_string(reported.scene.workspace.outside().join("secret")).unwrap(), "mine");
 
     // A hard link is broken, as docs/tools.md says.
-    let told = call(workspace(), "write", &text("hard", "new"));
-    assert_eq!(told.scene.workspace.read("hard").as_deref(), Some("new"));
-    assert_eq!(told.scene.workspace.read("other").as_deref(), Some("old"));
+    let reported = call(workspace(), "write", &text("hard", "new"));
+    assert_eq!(reported.scene.workspace.read("hard").as_deref(), Some("new"));
+    assert_eq!(reported.scene.workspace.read("other").as_deref(), Some("old"));
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn f104_the_owner_stays() {
     }
     let workspace = Workspace::new().file("f", "old");
     std::os::unix::fs::chown(workspace.path().join("f"), Some(1234), Some(2345)).unwrap();
-    let told = call(workspace, "write", &text("f", "new"));
-    let file = told.scene.workspace.path().join("f").metadata().unwrap();
+    let reported = call(workspace, "write", &text("f", "new"));
+    let file = reported.scene.workspace.path().join("f").metadata().unwrap();
     assert_eq!(
-        (told.scene.workspace.read("f").as_deref(), file.uid(), file.gid()),
+        (reported.scene.workspace.read("f").as_deref(), file.uid(), file.gid()),
         (Some("new"), 1234, 2345)
     );
 }
@@ -147,8 +147,8 @@ fn f104_extended_attributes_stay() {
         eprintln!("SKIP: the file system has no user attributes ({errno})");
         return;
     }
-    let told = call(workspace, "write", &text("f", "new"));
-    assert_eq!(told.scene.workspace.read("f").as_deref(), Some("new"));
+    let reported = call(workspace, "write", &text("f", "new"));
+    assert_eq!(reported.scene.workspace.read("f").as_deref(), Some("new"));
     let mut value = [0; 16];
     let length = rustix::fs::getxattr(&path, "user.note", &mut value).unwrap();
     assert_eq!(&value[..length], b"kept");
@@ -167,9 +167,9 @@ fn f105_what_is_read_only_is_refused_and_the_run_goes_on() {
         workspace
     };
     for path in ["f", "d/new", "d/sub/new"] {
-        let told = call_through(workspace(), "write", &text(path, "new"), as_nobody);
-        assert!(told.error().contains("not permitted by the system (EACCES)"), "{}", told.error());
-        assert_eq!(told.scene.workspace.read("f").as_deref(), Some("old"));
+        let reported = call_through(workspace(), "write", &text(path, "new"), as_nobody);
+        assert!(reported.error().contains("not permitted by the system (EACCES)"), "{}", reported.error());
+        assert_eq!(reported.scene.workspace.read("f").as_deref(), Some("old"));
     }
     if !may_mount() {
         return;
@@ -177,25 +177,29 @@ fn f105_what_is_read_only_is_refused_and_the_run_goes_on() {
     let read_only = "mount --bind \"$KEPT/project\" \"$KEPT/project\"; \
                      mount -o remount,ro,bind \"$KEPT/project\"";
     for path in ["f", "new"] {
-        let told = call_through(
+        let reported = call_through(
             Workspace::new().file("f", "old"),
             "write",
             &text(path, "new"),
             |ibeam, workspace| after_mounts(ibeam, workspace, read_only),
         );
-        assert!(told.error().contains("(EROFS)"), "{}", told.error());
-        assert_eq!(told.scene.workspace.read("f").as_deref(), Some("old"));
+        assert!(reported.error().contains("(EROFS)"), "{}", reported.error());
+        assert_eq!(reported.scene.workspace.read("f").as_deref(), Some("old"));
     }
 }
 
 #[test]
 fn f107_a_name_that_some_systems_take_for_another_is_told() {
-    let told = call(Workspace::new().file("Foo", "1"), "write", &text("foo", "2"));
-    assert!(told.for_model().contains("`Foo` exists and differs only in case"), "{}", told.for_model());
-    assert_eq!(told.scene.workspace.read("Foo").as_deref(), Some("1"));
+    let reported = call(Workspace::new().file("Foo", "1"), "write", &text("foo", "2"));
+    assert!(
+        reported.for_model().contains("`Foo` exists and differs only in case"),
+        "{}",
+        reported.for_model()
+    );
+    assert_eq!(reported.scene.workspace.read("Foo").as_deref(), Some("1"));
 
-    let told = call(Workspace::new().file("caf\u{e9}", "1"), "write", &text("cafe\u{301}", "2"));
-    assert!(told.for_model().contains("(Unicode NFC and NFD)"), "{}", told.for_model());
-    assert_eq!(told.scene.workspace.read("caf\u{e9}").as_deref(), Some("1"));
-    assert_eq!(told.scene.workspace.read("cafe\u{301}").as_deref(), Some("2"));
+    let reported = call(Workspace::new().file("caf\u{e9}", "1"), "write", &text("cafe\u{301}", "2"));
+    assert!(reported.for_model().contains("(Unicode NFC and NFD)"), "{}", reported.for_model());
+    assert_eq!(reported.scene.workspace.read("caf\u{e9}").as_deref(), Some("1"));
+    assert_eq!(reported.scene.workspace.read("cafe\u{301}").as_deref(), Some("2"));
 }
