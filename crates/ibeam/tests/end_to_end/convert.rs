@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, calls};
 
 /// The four that are not ours, and how the last line of each begins for a run that ended well.
-const THEIRS: [(&str, &str); 4] = [
+const OTHER_DIALECTS: [(&str, &str); 4] = [
     ("claude", r#"{"type":"result","#),
     ("codex", r#"{"type":"turn.completed","#),
     ("gemini", r#"{"type":"result","#),
@@ -33,7 +33,7 @@ fn codex() -> String {
 
 /// A real run of ours that writes, reads, runs a command, fails at one call, and answers.
 #[track_caller]
-fn ours() -> ProgramOutput {
+fn recorded_run() -> ProgramOutput {
     let scene = Scene::new([
         Answer::new().text("Writing.\n").call(
             "t1",
@@ -68,7 +68,7 @@ fn outline(stream: &str) -> (String, Vec<(String, Vec<String>)>) {
 }
 
 /// Returns the calls as a dialect tells them. Codex reads by commands, so its reads come back as commands.
-fn told_by(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
+fn calls_in_dialect(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
     let reported = |(tool, arms): &(String, Vec<String>)| match (dialect, tool.as_str()) {
         ("codex", "readToolCall") => {
             let arm = if arms == &["success"] { "success" } else { "failure" };
@@ -81,7 +81,7 @@ fn told_by(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(String, Vec<S
 
 #[test]
 fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
-    let ran = ours();
+    let ran = recorded_run();
     let (message, calls) = outline(&ran.stdout);
     let called: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(
@@ -89,11 +89,11 @@ fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
         ["writeToolCall", "readToolCall", "shellToolCall", "readToolCall", "editToolCall"],
         "{ran}"
     );
-    for (dialect, end) in THEIRS {
-        let theirs = convert(&["--from", "cursor", "--to", dialect], &ran.stdout).succeeded();
-        assert!(theirs.stdout.lines().last().unwrap().starts_with(end), "{theirs}");
-        let back = convert(&["--from", dialect], &theirs.stdout).succeeded();
-        assert_eq!(outline(&back.stdout), (message.clone(), told_by(dialect, &calls)), "{dialect}");
+    for (dialect, end) in OTHER_DIALECTS {
+        let converted = convert(&["--from", "cursor", "--to", dialect], &ran.stdout).succeeded();
+        assert!(converted.stdout.lines().last().unwrap().starts_with(end), "{converted}");
+        let back = convert(&["--from", dialect], &converted.stdout).succeeded();
+        assert_eq!(outline(&back.stdout), (message.clone(), calls_in_dialect(dialect, &calls)), "{dialect}");
         // What a run of ours promises and `init` no longer says is not asked of it, but the contract is.
         let checked =
             Scene::new([]).bare(["check"]).stdin(Stdin::Piped(back.stdout.into_bytes())).run().succeeded();
@@ -106,7 +106,7 @@ fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
 
 #[test]
 fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
-    let ran = ours();
+    let ran = recorded_run();
     let same = convert(&["--from", "cursor", "--fail-on", "loss"], &ran.stdout).succeeded();
     assert_eq!((same.stdout, same.stderr.as_str()), (ran.stdout, ""));
     // Blank lines, other line ends and keys that nobody knows too.

@@ -18,6 +18,6 @@ mod sweep;
 mod tally;
 
 /// Whether nothing is left out for the sake of time: `cargo xtask kill-sweep`.
-fn is_whole() -> bool {
+fn is_complete_sweep() -> bool {
     std::env::var_os("IBEAM_KILL_SWEEP").is_some_and(|much| much == "whole")
 }

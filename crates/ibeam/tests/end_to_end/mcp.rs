@@ -248,8 +248,8 @@ fn a_server_has_no_key_but_its_own_variables() {
 #[test]
 fn a_server_of_the_project_starts_only_with_leave() {
     let Some(cursor) = cursor_file(&["starts=starts"]) else { return };
-    let Some(ours) = table("test", &["starts=starts"]) else { return };
-    for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &ours)] {
+    let Some(user_table) = table("test", &["starts=starts"]) else { return };
+    for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &user_table)] {
         let workspace = || Workspace::new().file("server.py", SERVER).file(path, content);
         let answers = || [call("echo", json!({ "text": "x" })), answer_text("done")];
         let scene = Scene::new(answers()).within(workspace());
@@ -271,8 +271,8 @@ fn a_server_of_the_project_starts_only_with_leave() {
 /// No project gets at a user's server, nor at the token that the user gave it.
 #[test]
 fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
-    let Some(theirs) = table("test", &["starts=theirs"]) else { return };
-    let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", theirs);
+    let Some(project_table) = table("test", &["starts=theirs"]) else { return };
+    let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", project_table);
     let scene = Scene::new([answer_text("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");

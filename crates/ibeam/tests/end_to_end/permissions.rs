@@ -370,7 +370,7 @@ fn people_learn_why_git_fails_where_its_objects_are_hidden() {
     }
     let ran = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
     let warnings = ran.stderr_lines("warning: ");
-    let is_told = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
-    assert_eq!(warnings.iter().filter(|line| is_told(line)).count(), 1, "{ran}");
+    let is_recorded = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
+    assert_eq!(warnings.iter().filter(|line| is_recorded(line)).count(), 1, "{ran}");
     assert_ne!(only_result(&ran).1["stdout"], json!("first\n"), "{ran}");
 }

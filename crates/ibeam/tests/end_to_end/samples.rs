@@ -28,16 +28,16 @@ fn reproduce(sample: &str, wire: Wire) {
 
     let prompt = published[1]["message"]["content"][0]["text"].as_str().unwrap();
     let ran = scene.keyless(["-p", "--output-format", "stream-json", prompt]).run().succeeded();
-    let ours = ran.stream();
+    let own = ran.stream();
     scene.server.assert_played();
 
     let directory = scene.workspace.path().to_str().unwrap();
     let last = published.len() - 1;
     published[last]["result"] = deltas(&published).concat().into();
-    assert_eq!(ours.events.len(), published.len(), "{ran}");
-    for (ours, published) in ours.events.iter().zip(&published) {
+    assert_eq!(own.events.len(), published.len(), "{ran}");
+    for (own, published) in own.events.iter().zip(&published) {
         let published = published.to_string().replace(SAMPLE_DIRECTORY, directory);
-        hold(ours, &serde_json::from_str(&published).unwrap(), "");
+        hold(own, &serde_json::from_str(&published).unwrap(), "");
     }
     let summary = scene.workspace.read("summary.txt").unwrap();
     assert_eq!((summary.lines().count(), summary.len()), (19, 942));
@@ -46,30 +46,30 @@ fn reproduce(sample: &str, wire: Wire) {
 
 /// Holds our value against the published one: the same, in the same order, with nothing left out.
 #[track_caller]
-fn hold(ours: &Value, published: &Value, at: &str) {
-    match (ours, published) {
-        (Value::Object(ours), Value::Object(published)) => {
-            let known: Vec<&String> = ours.keys().filter(|key| published.contains_key(*key)).collect();
+fn hold(own: &Value, published: &Value, at: &str) {
+    match (own, published) {
+        (Value::Object(own), Value::Object(published)) => {
+            let known: Vec<&String> = own.keys().filter(|key| published.contains_key(*key)).collect();
             assert_eq!(known, published.keys().collect::<Vec<_>>(), "keys at {at}");
             for (key, value) in published {
-                hold(&ours[key], value, &format!("{at}/{key}"));
+                hold(&own[key], value, &format!("{at}/{key}"));
             }
         }
-        (Value::Array(ours), Value::Array(published)) => {
-            assert_eq!(ours.len(), published.len(), "length at {at}");
-            for (ours, published) in ours.iter().zip(published) {
-                hold(ours, published, &format!("{at}/0"));
+        (Value::Array(own), Value::Array(published)) => {
+            assert_eq!(own.len(), published.len(), "length at {at}");
+            for (own, published) in own.iter().zip(published) {
+                hold(own, published, &format!("{at}/0"));
             }
         }
         (Value::String(_), Value::String(_)) if at == "/session_id" || at == "/request_id" => {}
-        (Value::Number(ours), Value::Number(_)) if at.starts_with("/duration") => {
-            assert!(ours.is_u64(), "whole milliseconds at {at}: {ours}");
+        (Value::Number(own), Value::Number(_)) if at.starts_with("/duration") => {
+            assert!(own.is_u64(), "whole milliseconds at {at}: {own}");
         }
-        (Value::String(ours), Value::String(published)) => match published.strip_suffix("...") {
-            Some(beginning) => assert!(ours.starts_with(beginning), "{at}: {ours}"),
-            None => assert_eq!(ours, published, "{at}"),
+        (Value::String(own), Value::String(published)) => match published.strip_suffix("...") {
+            Some(beginning) => assert!(own.starts_with(beginning), "{at}: {own}"),
+            None => assert_eq!(own, published, "{at}"),
         },
-        _ => assert_eq!(ours, published, "{at}"),
+        _ => assert_eq!(own, published, "{at}"),
     }
 }
 

@@ -12,7 +12,7 @@ const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
 const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
 
 /// Runs next to a program that empties `path` and writes `text` into it, over and over.
-fn runs_beside_a_writer(path: &str, text: &str) {
+fn run_next_to_a_writer(path: &str, text: &str) {
     let workspace = Workspace::new();
     let path = workspace.home().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -86,12 +86,12 @@ fn rules_that_are_written_in_a_loop_are_found() {
 
 #[test]
 fn rules_that_are_being_written_hold_or_nothing_runs() {
-    runs_beside_a_writer(".config/ibeam/config.toml", RULES);
+    run_next_to_a_writer(".config/ibeam/config.toml", RULES);
 }
 
 #[test]
 fn so_do_rules_in_the_form_of_the_original() {
-    runs_beside_a_writer(".cursor/cli-config.json", CURSOR_RULES);
+    run_next_to_a_writer(".cursor/cli-config.json", CURSOR_RULES);
 }
 
 #[test]

@@ -14,11 +14,11 @@ use super::tally::Tally;
 use crate::scene::{Scene, answer_text};
 
 /// How long a process may take to notice that its run is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the journal of the killed run tells, in the words of `stream-json`.
 #[derive(Debug, Default)]
-struct Told {
+struct JournalFacts {
     words: Vec<Word>,
     started: Vec<String>,
     finished: Vec<String>,
@@ -45,20 +45,20 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     let id = session_of(&scene, scenario);
     let reported = journal(&scene, scenario, &id).unwrap_or_else(|message| {
         findings.unresumable(&message);
-        Told::default()
+        JournalFacts::default()
     });
     if id != UUID && journal(&scene, scenario, UUID).map_or(true, |reported| !reported.words.is_empty()) {
         findings.mixed("the session that was forked is not as it was");
     }
     let visible = visible(stdout);
-    if !is_told(&visible, &reported.words) {
+    if !is_recorded(&visible, &reported.words) {
         findings.lost(&format!("printed: {visible:?}; recorded: {:?}", reported.words));
     }
     changes(&scene, scenario, &reported, &mut findings);
     let scene = resume(scene, &id, &visible, &reported, &mut findings);
     // One that stays tells enough of the others.
-    let patience = if findings.tally.orphans.is_empty() { PATIENCE } else { Duration::from_millis(500) };
-    for process in surviving_processes(scene.workspace.home(), patience) {
+    let timeout = if findings.tally.orphans.is_empty() { EXIT_TIMEOUT } else { Duration::from_millis(500) };
+    for process in surviving_processes(scene.workspace.home(), timeout) {
         findings.orphan(&process);
     }
     let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
@@ -107,11 +107,11 @@ fn session_of(scene: &Scene, scenario: &Scenario) -> String {
 }
 
 /// Reads a copy, so that looking changes nothing.
-fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String> {
+fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<JournalFacts, String> {
     let journal = scene.workspace.journal(id);
     let directory = journal.parent().unwrap();
     if !directory.exists() {
-        return Ok(Told::default());
+        return Ok(JournalFacts::default());
     }
     let copy = tempfile::tempdir().unwrap();
     copy_tree(directory, &copy.path().join(id));
@@ -119,7 +119,7 @@ fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String>
     let mut take = |event: Event| events.push(serde_json::to_value(&event.kind).unwrap());
     match Session::open(copy.path(), id.parse().unwrap(), &SessionOptions::default(), &mut take) {
         Ok(_) => {}
-        Err(SessionError::Unknown { .. }) => return Ok(Told::default()),
+        Err(SessionError::Unknown { .. }) => return Ok(JournalFacts::default()),
         Err(error) => return Err(error.to_string()),
     }
     // The run before is not what is looked at.
@@ -127,7 +127,7 @@ fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String>
         true => events.iter().position(|kind| kind.get("run_finished").is_some()).map_or(0, |end| end + 1),
         false => 0,
     };
-    let mut reported = Told::default();
+    let mut reported = JournalFacts::default();
     for kind in &events[before..] {
         let (name, body) = kind.as_object().and_then(|kind| kind.iter().next()).unwrap();
         let id = || body["call"]["id"].as_str().unwrap_or_default().to_owned();
@@ -187,7 +187,7 @@ fn say(words: &mut Vec<Word>, text: &str) {
 }
 
 /// What is visible is the beginning of what is recorded.
-fn is_told(visible: &[Word], reported: &[Word]) -> bool {
+fn is_recorded(visible: &[Word], reported: &[Word]) -> bool {
     let Some((last, before)) = visible.split_last() else { return true };
     let Some((told_before, rest)) = reported.split_at_checked(before.len()) else { return false };
     before == told_before
@@ -199,7 +199,7 @@ fn is_told(visible: &[Word], reported: &[Word]) -> bool {
 
 /// Files are as they were before a call that has not started, as they should be after one that has finished, and
 /// one of both in between.
-fn changes(scene: &Scene, scenario: &Scenario, reported: &Told, findings: &mut Findings<'_>) {
+fn changes(scene: &Scene, scenario: &Scenario, reported: &JournalFacts, findings: &mut Findings<'_>) {
     for change in &scenario.changes {
         let (old, new) = (scenario.old(change.path), change.new.as_deref());
         let found = scene.workspace.read(change.path);
@@ -215,7 +215,7 @@ fn changes(scene: &Scene, scenario: &Scenario, reported: &Told, findings: &mut F
     }
 }
 
-impl Told {
+impl JournalFacts {
     fn has_started(&self, call: &str) -> bool {
         self.started.iter().any(|id| id == call)
     }
@@ -226,7 +226,13 @@ impl Told {
 }
 
 /// Goes on with the session and looks at what the model is told.
-fn resume(scene: Scene, id: &str, visible: &[Word], reported: &Told, findings: &mut Findings<'_>) -> Scene {
+fn resume(
+    scene: Scene,
+    id: &str,
+    visible: &[Word],
+    reported: &JournalFacts,
+    findings: &mut Findings<'_>,
+) -> Scene {
     let scene = scene.then([answer_text("Back.")]);
     let ran = scene.ibeam(["-p", "again", "--resume", id]).run();
     if ran.code != Some(0) {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::aftermath;
-use super::is_whole;
+use super::is_complete_sweep;
 use super::scenario;
 use super::tally::Tally;
 
 #[test]
 fn runs_killed_at_random_instants_are_gone_on_with() {
-    let count = if is_whole() { 1000_usize } else { 200 };
+    let count = if is_complete_sweep() { 1000_usize } else { 200 };
     let seed = std::env::var("IBEAM_KILL_SEED").map_or(4, |seed| seed.parse().unwrap());
     let mut random = fastrand::Rng::with_seed(seed);
     let mut tally = Tally::default();

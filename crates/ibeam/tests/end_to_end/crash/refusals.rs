@@ -42,15 +42,15 @@ fn refuse(
     let steps = whole.iter().filter(|point| is_meant(point)).count();
     assert!(steps > 0, "no such step in {whole:#?}");
     for (nth, error) in (0..steps).flat_map(|nth| errors.iter().map(move |error| (nth, *error))) {
-        let mut met = 0;
+        let mut matched = 0;
         let (scene, traced) = trace(&mut |point| {
             if !is_meant(point) {
                 return TraceAction::Pass;
             }
-            met += 1;
+            matched += 1;
             match trouble {
-                Trouble::Once if met != nth + 1 => TraceAction::Pass,
-                Trouble::FromThenOn if met <= nth => TraceAction::Pass,
+                Trouble::Once if matched != nth + 1 => TraceAction::Pass,
+                Trouble::FromThenOn if matched <= nth => TraceAction::Pass,
                 Trouble::Once | Trouble::FromThenOn => TraceAction::Fail(error),
             }
         })

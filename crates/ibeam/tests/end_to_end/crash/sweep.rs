@@ -3,7 +3,7 @@
 use ibeam_testkit::{CallKind, Disk, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
 
 use super::aftermath;
-use super::is_whole;
+use super::is_complete_sweep;
 use super::scenario::{self, Scenario};
 use super::tally::Tally;
 
@@ -170,7 +170,7 @@ fn kills(scenario: &Scenario) {
                 acts.push(TraceAction::KillAfter)
             }
             CallKind::Sync | CallKind::Remove | CallKind::Truncate | CallKind::MakeDirectory
-                if is_whole() =>
+                if is_complete_sweep() =>
             {
                 acts.push(TraceAction::KillAfter);
             }
@@ -189,7 +189,7 @@ fn power_cuts(scenario: &Scenario) {
     // Both ways to lose what was not synced, or one in turns.
     each_step(scenario, "power cut", "strict", |point| {
         let mut ways = vec![PowerLoss::All, PowerLoss::Contents];
-        if !is_whole() {
+        if !is_complete_sweep() {
             ways.swap_remove(point.nth % 2);
         }
         ways.into_iter().map(|lost| (TraceAction::KillAll, Some(lost))).collect()
@@ -218,7 +218,7 @@ fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&
     for point in &whole.points {
         for (act, lost) in deaths(point) {
             let moment = format!("{act:?} {lost:?} {point}");
-            die(&|met| if met.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment).unwrap();
+            die(&|matched| if matched.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment).unwrap();
         }
     }
     tally.report(&format!("{}, {how}", scenario.name));

@@ -15,7 +15,7 @@ const MORE: u64 = 64 << 20;
 
 /// One command with this hook before it, failing open and closed: its warning, and the reason of the refusal.
 #[track_caller]
-fn misbehaves(hook: &Value, expect: &str) {
+fn check_misbehaving(hook: &Value, expect: &str) {
     for fail_closed in [false, true] {
         let mut hook = hook.clone();
         hook["failClosed"] = json!(fail_closed);
@@ -39,8 +39,8 @@ fn misbehaves(hook: &Value, expect: &str) {
 
 #[test]
 fn f179_a_hook_that_hangs_is_ended_at_its_time() {
-    misbehaves(&json!({"command": "sleep 60", "timeout": 0.5}), "longer than 0.5 s");
-    misbehaves(
+    check_misbehaving(&json!({"command": "sleep 60", "timeout": 0.5}), "longer than 0.5 s");
+    check_misbehaving(
         &json!({"command": "trap '' TERM HUP; while :; do sleep 1; done", "timeout": 0.5}),
         "longer than",
     );
@@ -58,15 +58,15 @@ fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
 
 #[test]
 fn f179_a_hook_that_crashes_has_failed() {
-    misbehaves(&json!({"command": "kill -SEGV $$"}), "signal 11");
-    misbehaves(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");
-    misbehaves(&json!({"command": "/no/such/program"}), "exit code 127");
+    check_misbehaving(&json!({"command": "kill -SEGV $$"}), "signal 11");
+    check_misbehaving(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");
+    check_misbehaving(&json!({"command": "/no/such/program"}), "exit code 127");
 }
 
 #[test]
 fn f179_a_hook_that_says_what_is_no_answer_has_failed() {
     for message in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
-        misbehaves(&json!({"command": format!("printf '%s' '{message}'")}), "");
+        check_misbehaving(&json!({"command": format!("printf '%s' '{message}'")}), "");
     }
 }
 
@@ -80,8 +80,8 @@ fn f179_exit_2_with_broken_json_refuses() {
 
 #[test]
 fn f179_a_hook_that_floods_stdout_has_failed() {
-    misbehaves(&json!({"command": "head -c 100000000 /dev/zero"}), "100000000 bytes");
-    misbehaves(&json!({"command": "cat /dev/zero", "timeout": 1}), "longer than 1 s");
+    check_misbehaving(&json!({"command": "head -c 100000000 /dev/zero"}), "100000000 bytes");
+    check_misbehaving(&json!({"command": "cat /dev/zero", "timeout": 1}), "longer than 1 s");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) fn failed(ran: &ProgramOutput, exit: i32) {
 
 /// A run that ends well, and is kept.
 #[track_caller]
-fn goes_well(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
+fn check_success(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let ran = ibeam.run().succeeded();
     assert!(!ran.stream().deltas().is_empty(), "{ran}");
     check_journaled(scene, &ran);
@@ -109,7 +109,7 @@ fn f122_the_signal_itself_changes_nothing() {
 #[test]
 fn f122_commands_have_the_signal_as_usual() {
     let scene = Scene::new([shell("yes | head -1; echo ${PIPESTATUS[0]}"), answer_text("done")]);
-    let ran = goes_well(&scene, scene.print(["--force"]));
+    let ran = check_success(&scene, scene.print(["--force"]));
     let result = ran.stream().completed()[0].1["result"]["success"].clone();
     assert_eq!(result["stdout"], "y\n141\n", "{result}");
 }
@@ -367,7 +367,7 @@ fn f138_a_run_needs_no_more_than_64_mb() {
         Err(why) => return skip(&why),
     };
     let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-    goes_well(&scene, scene.print(["--force"]).after(&group.enter()));
+    check_success(&scene, scene.print(["--force"]).after(&group.enter()));
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
     assert_eq!((ran.code, ran.signal), (None, Some(9)), "{ran}");
     check_journaled(&scene, &ran);
     let scene = scene.then([answer_text("back")]);
-    let again = goes_well(&scene, scene.ibeam(["-p", "again", "--continue"]));
+    let again = check_success(&scene, scene.ibeam(["-p", "again", "--continue"]));
     assert_eq!(Some(again.stream().session_id()), id_of(&ran).as_deref());
 }
 
@@ -471,7 +471,7 @@ fn f139_a_monotonic_clock_that_stands_anywhere_is_as_good() {
             return skip("no time namespaces");
         }
         let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-        let ran = goes_well(&scene, scene.print(["--force"]).through(launcher));
+        let ran = check_success(&scene, scene.print(["--force"]).through(launcher));
         assert!(ran.stream().last()["duration_ms"].as_u64().unwrap() < 15_000, "{ran}");
     }
 }
@@ -684,7 +684,7 @@ fn f141_with_the_xdg_variables_no_home_is_needed() {
     for home in ["", "/", "/nonexistent"] {
         let scene = Scene::new([answer_text("ok")]);
         let before = root_entries();
-        goes_well(&scene, scene.print::<&str>([]).env("HOME", home));
+        check_success(&scene, scene.print::<&str>([]).env("HOME", home));
         assert_eq!(root_entries(), before, "{home:?}");
     }
 }
@@ -698,17 +698,10 @@ fn f141_a_home_of_somebody_else_is_not_used() {
     let scene = Scene::new([answer_text("ok")]);
     let run = scene.print::<&str>([]).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
     let run = run.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME").env("HOME", "/root");
-    opened_to_all(&scene);
+    open_to_all(&scene);
     let ran = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run();
     // Its own home is `/nonexistent` in every list of users, if it has one.
     failed(&ran, 73);
-}
-
-/// Lets another user walk to the workspace and the home.
-fn opened_to_all(scene: &Scene) {
-    for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
-    }
 }
 
 #[test]
@@ -726,7 +719,7 @@ fn f142_a_run_needs_no_temporary_directory() {
         ]
     };
     let scene = Scene::new(answers());
-    let ran = goes_well(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
+    let ran = check_success(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
     if !is_root() || !works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which /tmp could be taken away");
@@ -739,7 +732,7 @@ fn f142_a_run_needs_no_temporary_directory() {
         "mount --bind '{top}' '{top}' && mount --rbind /tmp /tmp && mount -o remount,bind,ro /tmp && ! touch /tmp/x 2>/dev/null || exit 90"
     );
     let without = scene.print(["--force"]).after(&read_only);
-    let ran = goes_well(&scene, without.through(["unshare", "--mount"]));
+    let ran = check_success(&scene, without.through(["unshare", "--mount"]));
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
 }
 
@@ -766,7 +759,7 @@ fn f143_what_we_make_is_for_its_owner_only_whatever_the_umask() {
             answer_text(&"0123456789abcdef".repeat(8 * 1024)),
         ]);
         let wide = format!("umask {umask}");
-        goes_well(&scene, scene.print(["--force"]).after(&wide));
+        check_success(&scene, scene.print(["--force"]).after(&wide));
         scene.bare(["create-chat"]).after(&wide).run().succeeded();
         let key = Stdin::Piped(b"k-1\n".to_vec());
         scene.bare(["login", "anthropic"]).after(&wide).stdin(key).run().succeeded();
@@ -820,7 +813,7 @@ fn f144_a_directory_of_somebody_else_is_not_used() {
     let planted = scene.workspace.home().join(".local/share/ibeam");
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o777)).unwrap();
-    opened_to_all(&scene);
+    open_to_all(&scene);
     let ran = scene
         .print::<&str>([])
         .through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -877,7 +870,7 @@ fn f148_a_lock_that_nobody_holds_is_none() {
         let lock = scene.workspace.journal(&id).with_file_name("lock");
         std::fs::write(&lock, content).unwrap();
         let scene = scene.then([answer_text("two")]);
-        goes_well(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
+        check_success(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
     }
 }
 
@@ -895,7 +888,7 @@ fn f149_a_torn_last_line_is_kept_aside_and_the_run_goes_on() {
         let path = scene.workspace.journal(&id);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
-        let ran = goes_well(&scene, scene.print([format!("--resume={id}")]));
+        let ran = check_success(&scene, scene.print([format!("--resume={id}")]));
         assert_eq!(ran.stream().deltas(), ["second"]);
         let kept = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let torn = kept.filter(|path| path.to_string_lossy().contains(".torn")).map(std::fs::read);

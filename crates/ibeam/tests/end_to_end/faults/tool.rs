@@ -26,14 +26,14 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, answer_text, calls, shell};
 
 /// What the program and the model were told of one call.
-struct Told {
+struct CallReport {
     scene: Scene,
     ran: ProgramOutput,
     /// What stands under the key of the completed event.
     body: Value,
 }
 
-impl Told {
+impl CallReport {
     /// What stands under this arm of the result.
     #[track_caller]
     fn arm(&self, arm: &str) -> &Value {
@@ -64,7 +64,7 @@ impl Told {
 
 /// The model makes one call with every permission, then ends.
 #[track_caller]
-fn call(workspace: Workspace, tool: &str, arguments: &Value) -> Told {
+fn call(workspace: Workspace, tool: &str, arguments: &Value) -> CallReport {
     call_through(workspace, tool, arguments, |ibeam, _| ibeam)
 }
 
@@ -75,16 +75,16 @@ fn call_through(
     tool: &str,
     arguments: &Value,
     launch: impl FnOnce(Ibeam, &Workspace) -> Ibeam,
-) -> Told {
+) -> CallReport {
     let scene = Scene::new([calls("toolu_1", tool, arguments), answer_text("done")]).within(workspace);
     let ran = launch(scene.print(["--force"]), &scene.workspace).run().succeeded();
     let body = ran.stream().completed()[0].1.clone();
-    Told { scene, ran, body }
+    CallReport { scene, ran, body }
 }
 
 /// The same with a command.
 #[track_caller]
-fn command(line: &str) -> Told {
+fn command(line: &str) -> CallReport {
     call(Workspace::new(), "shell", &json!({ "command": line }))
 }
 

@@ -77,7 +77,7 @@ fn a_project_that_is_not_trusted_only_narrows() {
 fn our_own_file_is_the_stronger() {
     let config = "[permissions]\nallow = [\"Shell(ls)\"]\ndeny = [\"Shell(rm)\"]\n";
     let config = format!("{RULES_ONLY}{config}");
-    let theirs = json!({"permissions": {"allow": ["Shell(echo)"], "deny": ["Shell(true)"]}});
+    let project_rules = json!({"permissions": {"allow": ["Shell(echo)"], "deny": ["Shell(true)"]}});
     for (command, flags, arm) in [
         ("echo a", &[][..], "rejected"),
         ("ls", &[], "success"),
@@ -86,7 +86,7 @@ fn our_own_file_is_the_stronger() {
     ] {
         let scene = Scene::new([shell(command), answer_text("done")]);
         let scene = scene.within(Workspace::new().user_config(&config));
-        put(&of_user(&scene), &theirs.to_string());
+        put(&of_user(&scene), &project_rules.to_string());
         let ran = scene.print(flags).run().succeeded();
         assert_eq!(only_result(&ran).0, arm, "{command}: {ran}");
     }

@@ -24,13 +24,14 @@ fn may_manage() -> bool {
 
 /// The binary where this is the managed file.
 fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
-    let (etc, ours) = (scene.workspace.outside().join("etc"), scene.workspace.outside().join("managed"));
-    for directory in [&etc, &ours] {
+    let (etc, managed_dir) =
+        (scene.workspace.outside().join("etc"), scene.workspace.outside().join("managed"));
+    for directory in [&etc, &managed_dir] {
         fs::create_dir_all(directory).unwrap();
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fs::write(ours.join("config.toml"), toml).unwrap();
-    ibeam.env("ETC", etc).env("MANAGED", ours).through(["unshare", "-m", "bash", "-c", MOUNT, "bash"])
+    fs::write(managed_dir.join("config.toml"), toml).unwrap();
+    ibeam.env("ETC", etc).env("MANAGED", managed_dir).through(["unshare", "-m", "bash", "-c", MOUNT, "bash"])
 }
 
 /// A run of one command under a managed file.
@@ -96,8 +97,8 @@ fn its_address_of_a_provider_beats_the_environment() {
     if !may_manage() {
         return;
     }
-    let (ours, other) = (Scene::new([answer_text("managed")]), Scene::new([answer_text("other")]));
-    let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", ours.server.url());
+    let (managed_dir, other) = (Scene::new([answer_text("managed")]), Scene::new([answer_text("other")]));
+    let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", managed_dir.server.url());
     let ran = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
     assert_eq!(ran.stream().last()["result"], "managed", "{ran}");
     assert_eq!(other.server.requests().len(), 0);

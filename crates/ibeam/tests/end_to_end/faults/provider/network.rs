@@ -63,13 +63,13 @@ fn f019_a_connection_that_never_stands_is_given_up() {
 
 /// What a name server says.
 #[derive(Clone, Copy)]
-enum Says {
+enum NameReply {
     Code(u8),
     Nothing,
 }
 
 /// A name server on an address of its own; gives the address, and the number of questions so far.
-fn name_server(answer_text: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>)> {
+fn name_server(answer_text: NameReply) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>)> {
     let [high, low] = u16::try_from(std::process::id() % 60_000).unwrap().to_be_bytes();
     let address = Ipv4Addr::new(127, 53 + u8::try_from(answer_text.number()).unwrap(), high, low.max(1));
     let socket = UdpSocket::bind((address, 53))?;
@@ -80,7 +80,7 @@ fn name_server(answer_text: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>
         let mut packet = [0; 1500];
         while let Ok((length, from)) = socket.recv_from(&mut packet) {
             count.fetch_add(1, Ordering::SeqCst);
-            let Says::Code(code) = answer_text else { continue };
+            let NameReply::Code(code) = answer_text else { continue };
             // A response, recursion available, with the code and the question as it came.
             packet[2] = 0x81;
             packet[3] = 0x80 | code;
@@ -90,7 +90,7 @@ fn name_server(answer_text: Says) -> std::io::Result<(Ipv4Addr, Arc<AtomicUsize>
     Ok((address, questions))
 }
 
-impl Says {
+impl NameReply {
     fn number(self) -> usize {
         match self {
             Self::Code(code) => code.into(),
@@ -100,7 +100,7 @@ impl Says {
 }
 
 /// A run whose name server says this; `None`, with the reason on stderr, where that cannot be brought about.
-fn with_names(answer_text: Says) -> Option<(ProgramOutput, usize)> {
+fn with_names(answer_text: NameReply) -> Option<(ProgramOutput, usize)> {
     let can_mount = || {
         let mount = ["-m", "/bin/sh", "-c", "mount --bind /etc/hostname /etc/resolv.conf"];
         Command::new("unshare").args(mount).output().is_ok_and(|output| output.status.success())
@@ -117,8 +117,8 @@ fn with_names(answer_text: Says) -> Option<(ProgramOutput, usize)> {
         }
     };
     let bound = match answer_text {
-        Says::Code(_) => "10s",
-        Says::Nothing => "500ms",
+        NameReply::Code(_) => "10s",
+        NameReply::Nothing => "500ms",
     };
     let config = format!("{QUICK}[timeouts]\nconnect = \"{bound}\"\n{PLAIN_HTTP}");
     let ran = fails(26, || {
@@ -134,7 +134,7 @@ fn with_names(answer_text: Says) -> Option<(ProgramOutput, usize)> {
 
 #[test]
 fn f022_a_name_that_does_not_exist_is_not_asked_for_again() {
-    let Some((ran, questions)) = with_names(Says::Code(3)) else { return };
+    let Some((ran, questions)) = with_names(NameReply::Code(3)) else { return };
     assert!(questions > 0 && ran.stderr.contains("no such host"), "{ran}");
     assert!(ran.stderr.contains("model.ibeam.example:8080"), "{ran}");
     assert_eq!(retries(&ran), 0, "{ran}");
@@ -142,7 +142,7 @@ fn f022_a_name_that_does_not_exist_is_not_asked_for_again() {
 
 #[test]
 fn f022_a_name_server_that_fails_is_asked_again() {
-    let Some((ran, questions)) = with_names(Says::Code(2)) else { return };
+    let Some((ran, questions)) = with_names(NameReply::Code(2)) else { return };
     assert!(questions > 0, "{ran}");
     assert_eq!(retries(&ran), 3, "{ran}");
 }
@@ -150,7 +150,7 @@ fn f022_a_name_server_that_fails_is_asked_again() {
 /// Nor is the silence of a name server waited for at the end of the program.
 #[test]
 fn f022_a_name_server_that_is_silent_is_asked_again() {
-    let Some((ran, questions)) = with_names(Says::Nothing) else { return };
+    let Some((ran, questions)) = with_names(NameReply::Nothing) else { return };
     assert!(questions > 0, "{ran}");
     assert_eq!(retries(&ran), 3, "{ran}");
     assert!(ran.elapsed < Duration::from_secs(8), "{ran}");

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ibeam_testkit::{LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
-use super::{MORE, Told, as_nobody, call_through, peak_of};
+use super::{CallReport, MORE, as_nobody, call_through, peak_of};
 
 #[track_caller]
-fn read(workspace: Workspace, path: &str) -> Told {
+fn read(workspace: Workspace, path: &str) -> CallReport {
     // What policy keeps from the model by itself is allowed here: the tool must hold on its own.
     let allowed = ["--allow", "Read(/dev/**)", "--allow", "Read(/proc/**)"];
     call_through(workspace, "read", &json!({ "path": path }), |ibeam, _| ibeam.args(allowed))

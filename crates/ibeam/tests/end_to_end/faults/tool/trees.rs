@@ -80,8 +80,8 @@ fn is_bound() -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
     }
-    let ours = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let path = ours.lines().find_map(|line| line.split_once(":pids:/")).map(|(_, path)| path);
+    let own_cgroups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = own_cgroups.lines().find_map(|line| line.split_once(":pids:/")).map(|(_, path)| path);
     let group = path.map(|path| Path::new("/sys/fs/cgroup/pids").join(path).join("test-probe"));
     group.is_some_and(|group| std::fs::create_dir(&group).and_then(|()| std::fs::remove_dir(&group)).is_ok())
 }
@@ -118,8 +118,8 @@ struct LittleMemory(PathBuf);
 impl LittleMemory {
     /// `None` where none can be made.
     fn new(bytes: u64) -> Option<Self> {
-        let ours = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = ours.lines().find_map(|line| {
+        let own_cgroups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = own_cgroups.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             rest.strip_prefix("memory:/")
         })?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
-use super::{Told, after_mounts, as_nobody, call, call_through, may_mount};
+use super::{CallReport, after_mounts, as_nobody, call, call_through, may_mount};
 use crate::scene::{Scene, answer_text, calls};
 
 fn replace(path: &str, old: &str, new: &str) -> Value {
@@ -108,7 +108,7 @@ fn f104_a_write_keeps_what_belongs_to_the_file() {
     };
     let reported = call(workspace(), "write", &text("link", "new"));
     reported.arm("success");
-    let path = |reported: &Told, name: &str| reported.scene.workspace.path().join(name);
+    let path = |reported: &CallReport, name: &str| reported.scene.workspace.path().join(name);
     assert_eq!(std::fs::read_to_string(path(&reported, "real")).unwrap(), "new");
     assert_eq!(path(&reported, "real").metadata().unwrap().mode() & 0o7777, 0o4750);
     assert!(path(&reported, "link").symlink_metadata().unwrap().is_symlink());
