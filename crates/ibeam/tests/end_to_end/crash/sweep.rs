@@ -218,7 +218,8 @@ fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&
     for point in &whole.points {
         for (act, lost) in deaths(point) {
             let moment = format!("{act:?} {lost:?} {point}");
-            die(&|matched| if matched.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment).unwrap();
+            die(&|matched| if matched.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment)
+                .unwrap();
         }
     }
     tally.report(&format!("{}, {how}", scenario.name));
