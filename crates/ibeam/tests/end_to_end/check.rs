@@ -3,24 +3,27 @@
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::json;
 
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 const ES: &str = include_str!("../samples/es.ndjson");
 const JA: &str = include_str!("../samples/ja.ndjson");
 
 fn check(args: &[&str], stdin: &str) -> ProgramOutput {
     let scene = Scene::new([]);
-    scene.bare([&["check"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
+    scene
+        .ibeam_without_model([&["check"], args].concat())
+        .stdin(Stdin::Piped(stdin.as_bytes().to_vec()))
+        .run()
 }
 
 #[test]
 fn what_a_run_printed_keeps_the_contract_in_both_formats() {
     for format in ["stream-json", "json"] {
-        let read = calls("t1", "read", &json!({ "path": "a" }));
+        let read = answer_call("t1", "read", &json!({ "path": "a" }));
         let scene = Scene::new([read, answer_text("né\u{2028}\u{9b}")]);
-        let ran = scene.print(["--output-format", format]).run().succeeded();
-        std::fs::write(scene.workspace.path().join("printed"), &ran.stdout).unwrap();
-        let checked = scene.bare(["check", "printed"]).run().succeeded();
+        let output = scene.print(["--output-format", format]).run().succeeded();
+        std::fs::write(scene.workspace.path().join("printed"), &output.stdout).unwrap();
+        let checked = scene.ibeam_without_model(["check", "printed"]).run().succeeded();
         assert!(checked.stdout.starts_with("`printed` keeps contract 1 ("), "{checked}");
         assert_eq!((checked.stdout.lines().count(), checked.stderr.as_str()), (1, ""));
     }
@@ -30,9 +33,9 @@ fn what_a_run_printed_keeps_the_contract_in_both_formats() {
 fn a_failed_run_keeps_the_contract() {
     let refused = || Answer::error(401, "authentication_error", "no");
     let scene = Scene::new([refused(), refused()]);
-    let ran = scene.print::<&str>([]).run();
-    assert_eq!(ran.code, Some(20), "{ran}");
-    check(&["-"], &ran.stdout).succeeded();
+    let output = scene.print::<&str>([]).run();
+    assert_eq!(output.code, Some(20), "{output}");
+    check(&["-"], &output.stdout).succeeded();
 }
 
 #[test]
@@ -41,10 +44,10 @@ fn the_object_of_a_failure_keeps_the_contract_with_a_run_and_without() {
     for (model, code) in [("anthropic/claude-sonnet-4-20250514", 20), ("nobody/nothing", 21)] {
         let scene = Scene::new([refused(), refused()]);
         let args = ["--output-format=json", "--error-format=json", "--error-file=failure", "--model", model];
-        let ran = scene.print(args).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran}");
-        let reported = ran.stderr.lines().last().unwrap().to_owned() + "\n";
-        let file = scene.bare(["check", "failure", "--json"]).run().succeeded().json();
+        let output = scene.print(args).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""), "{output}");
+        let reported = output.stderr.lines().last().unwrap().to_owned() + "\n";
+        let file = scene.ibeam_without_model(["check", "failure", "--json"]).run().succeeded().json();
         assert_eq!((&file["format"], &file["ours"]), (&json!("json"), &json!(true)));
         check(&[], &reported).succeeded();
         let broken = check(&[], &reported.replace("\"retryable\":false", "\"retryable\":true"));
@@ -68,20 +71,20 @@ fn a_published_sample_is_accepted_and_a_slip_in_one_is_named() {
 #[test]
 fn a_stream_that_breaks_the_contract_is_exit_65() {
     let cut: String = ES.lines().take(9).map(|line| format!("{line}\n")).collect();
-    let ran = check(&[], &cut);
-    assert_eq!(ran.code, Some(65), "{ran}");
+    let output = check(&[], &cut);
+    assert_eq!(output.code, Some(65), "{output}");
     assert_eq!(
-        ran.stdout,
+        output.stdout,
         "-:10:1: no-end: the stream ends without `result` or `error`\n\
          `-` breaks contract 1 (events: 9, errors: 1, warnings: 0)\n"
     );
-    assert_eq!(ran.stderr, "");
+    assert_eq!(output.stderr, "");
 
     for args in [["--json", "-"].as_slice(), &["--format", "json"]] {
-        let ran = check(args, &cut);
-        assert_eq!(ran.code, Some(65), "{ran}");
+        let output = check(args, &cut);
+        assert_eq!(output.code, Some(65), "{output}");
         assert_eq!(
-            ran.json(),
+            output.json(),
             json!({
                 "file": "-",
                 "contract": "1",
@@ -105,20 +108,20 @@ fn a_stream_that_breaks_the_contract_is_exit_65() {
 
 #[test]
 fn a_hundred_findings_are_told_and_all_are_counted() {
-    let ran = check(&[], &"x\n".repeat(150));
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(lines.len(), 102, "{ran}");
+    let output = check(&[], &"x\n".repeat(150));
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 102, "{output}");
     assert_eq!(lines[0], "-:1:1: not-json: not JSON: expected value");
     assert_eq!(lines[100], "further findings, not shown: 51");
-    assert!(lines[101].contains("errors: 151"), "{ran}");
+    assert!(lines[101].contains("errors: 151"), "{output}");
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_exit_66() {
     let scene = Scene::new([]);
     for path in ["none", "."] {
-        let ran = scene.bare(["check", path]).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
-        assert!(ran.stderr.starts_with(&format!("error: cannot read `{path}`")), "{ran}");
+        let output = scene.ibeam_without_model(["check", path]).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(66), ""), "{output}");
+        assert!(output.stderr.starts_with(&format!("error: cannot read `{path}`")), "{output}");
     }
 }

@@ -5,7 +5,7 @@ use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::dialect::{SDK, claude, events, prompt, request};
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 const LINES: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
 const MODEL: &str = "claude-sonnet-4-20250514";
@@ -29,15 +29,15 @@ fn tokens(input: u64, cache_read: u64, output: u64) -> Value {
 
 #[test]
 fn the_model_is_an_id_wherever_it_is_named() {
-    let scene = Scene::new([calls("t1", "read", &json!({ "path": "a.txt" })), answer_text("Done.")]);
-    let ran =
+    let scene = Scene::new([answer_call("t1", "read", &json!({ "path": "a.txt" })), answer_text("Done.")]);
+    let output =
         claude(&scene, &[&LINES[..], &["--include-partial-messages", "do it"]].concat()).run().succeeded();
-    let lines = events(&ran);
+    let lines = events(&output);
     let pointers = ["/model", "/message/model", "/event/message/model"];
     let models: Vec<&str> =
         lines.iter().flat_map(|line| pointers.iter().filter_map(|at| line.pointer(at)?.as_str())).collect();
     // The head, a call, the start of a streamed text, the text.
-    assert_eq!(models, [MODEL; 4], "{ran}");
+    assert_eq!(models, [MODEL; 4], "{output}");
 }
 
 #[test]
@@ -81,22 +81,22 @@ fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
     let scene =
         Scene::new([with_usage(answer_text("One."), 100, 10), with_usage(answer_text("Two."), 200, 20)]);
     let stdin = prompt("first") + &prompt("second");
-    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
-    let lines = events(&ran);
-    let [first, second] = results(&lines)[..] else { panic!("{ran}") };
+    let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&output);
+    let [first, second] = results(&lines)[..] else { panic!("{output}") };
     assert_eq!((&first["usage"], &second["usage"]), (&tokens(100, 3, 10), &tokens(200, 3, 20)));
     let used = |end: &Value| {
         let used = &end["modelUsage"][MODEL];
         ["inputTokens", "outputTokens", "cacheReadInputTokens"].map(|key| used[key].as_u64().unwrap())
     };
-    assert_eq!((used(first), used(second)), ([100, 10, 3], [300, 30, 6]), "{ran}");
+    assert_eq!((used(first), used(second)), ([100, 10, 3], [300, 30, 6]), "{output}");
     let cost = |end: &Value| end["total_cost_usd"].as_f64().unwrap();
     // 3 and 15 dollars for a million, 0.3 for what is read from the cache.
-    assert!((cost(first) - 0.000_450_9).abs() < 2e-6, "{ran}");
-    assert!((cost(second) - cost(first) - 0.000_900_9).abs() < 2e-6, "{ran}");
+    assert!((cost(first) - 0.000_450_9).abs() < 2e-6, "{output}");
+    assert!((cost(second) - cost(first) - 0.000_900_9).abs() < 2e-6, "{output}");
     for end in [first, second] {
         let used = &end["modelUsage"][MODEL];
-        assert_eq!(end["modelUsage"].as_object().unwrap().len(), 1, "{ran}");
+        assert_eq!(end["modelUsage"].as_object().unwrap().len(), 1, "{output}");
         assert_eq!(used["costUSD"], end["total_cost_usd"]);
         assert!(used["contextWindow"].as_u64() > Some(0) && used["maxOutputTokens"].as_u64() > Some(0));
     }
@@ -104,24 +104,24 @@ fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
 
 #[test]
 fn a_failed_turn_tells_what_it_took() {
-    let scene = Scene::new([with_usage(calls("t1", "read", &json!({ "path": "a.txt" })), 100, 10)]);
+    let scene = Scene::new([with_usage(answer_call("t1", "read", &json!({ "path": "a.txt" })), 100, 10)]);
     let args = [&LINES[..], &["--max-turns", "1", "do it"]].concat();
-    let ran: ProgramOutput = claude(&scene, &args).run();
-    let lines = events(&ran);
+    let output: ProgramOutput = claude(&scene, &args).run();
+    let lines = events(&output);
     let end = lines.last().unwrap();
-    assert_eq!((&end["is_error"], &end["usage"]), (&json!(true), &tokens(100, 3, 10)), "{ran}");
-    assert_eq!(end["modelUsage"][MODEL]["inputTokens"], 100, "{ran}");
+    assert_eq!((&end["is_error"], &end["usage"]), (&json!(true), &tokens(100, 3, 10)), "{output}");
+    assert_eq!(end["modelUsage"][MODEL]["inputTokens"], 100, "{output}");
 }
 
 #[test]
 fn an_empty_argument_is_none() {
     let scene = Scene::new([answer_text("One.")]);
     let args = [&SDK[..], &["--replay-user-messages", ""]].concat();
-    let ran = claude(&scene, &args).stdin(Stdin::Piped(prompt("first").into())).run().succeeded();
-    assert_eq!(results(&events(&ran))[0]["result"], "One.");
+    let output = claude(&scene, &args).stdin(Stdin::Piped(prompt("first").into())).run().succeeded();
+    assert_eq!(results(&events(&output))[0]["result"], "One.");
     let scene = Scene::new([answer_text("Two.")]);
-    let ran = claude(&scene, &["-p", ""]).stdin(Stdin::Piped(b"from stdin".to_vec())).run().succeeded();
-    assert_eq!(ran.stdout, "Two.\n");
+    let output = claude(&scene, &["-p", ""]).stdin(Stdin::Piped(b"from stdin".to_vec())).run().succeeded();
+    assert_eq!(output.stdout, "Two.\n");
 }
 
 #[test]
@@ -129,10 +129,14 @@ fn a_failure_before_a_run_says_where_and_of_which_session() {
     let scene = Scene::new([]);
     let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
     let fails = |more: &[&str]| {
-        let program = scene.bare(["--dialect=claude"]).args(LINES).args(["--model", "sonnet"]).args(more);
-        let ran = program.args(["x"]).run();
-        assert_eq!(ran.code, Some(20), "{ran}");
-        events(&ran)
+        let program = scene
+            .ibeam_without_model(["--dialect=claude"])
+            .args(LINES)
+            .args(["--model", "sonnet"])
+            .args(more);
+        let output = program.args(["x"]).run();
+        assert_eq!(output.code, Some(20), "{output}");
+        events(&output)
     };
     let lines = fails(&["--session-id", id, "--permission-mode", "plan"]);
     let here = scene.workspace.path().canonicalize().unwrap();
@@ -173,7 +177,7 @@ fn tools_of_calc() -> Value {
 
 #[test]
 fn a_server_of_the_host_is_reached_through_its_messages() {
-    let call = calls("t1", "mcp_calc_add", &json!({ "a": 1 }));
+    let call = answer_call("t1", "mcp_calc_add", &json!({ "a": 1 }));
     let scene = Scene::new([call, answer_text("It is three.")]);
     let servers = r#"{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}"#;
     let flags = ["--mcp-config", servers, "--allowedTools", "mcp__calc__add"];
@@ -222,11 +226,11 @@ fn a_server_of_the_host_that_does_not_answer_is_told_of() {
     running.type_text(&format!("{}\n", json!({ "type": "control_response", "response": refused })));
     running.wait_for_stdout("\"type\":\"result\"");
     running.signal(Signal::Term);
-    let ran = running.finish();
-    let lines = events(&ran);
+    let output = running.finish();
+    let lines = events(&output);
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
-    assert_eq!(init["mcp_servers"], json!([{ "name": "calc", "status": "failed" }]), "{ran}");
-    assert!(ran.stderr.contains("calc") && ran.stderr.contains("no such server"), "{ran}");
+    assert_eq!(init["mcp_servers"], json!([{ "name": "calc", "status": "failed" }]), "{output}");
+    assert!(output.stderr.contains("calc") && output.stderr.contains("no such server"), "{output}");
 }
 
 #[test]
@@ -242,21 +246,21 @@ fn another_model_holds_for_the_prompts_behind_its_request() {
         other("r3", &json!(null)),
         prompt("third"),
     ];
-    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
-    let lines = events(&ran);
+    let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
+    let lines = events(&output);
     let sent: Vec<Value> = scene.server.requests().iter().map(|sent| sent.body["model"].clone()).collect();
-    assert_eq!(sent, [MODEL, "claude-haiku-4-5", MODEL], "{ran}");
+    assert_eq!(sent, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
     let heads: Vec<&Value> = lines.iter().filter_map(|line| line.get("model")).collect();
-    assert_eq!(heads, [MODEL, "claude-haiku-4-5", MODEL], "{ran}");
+    assert_eq!(heads, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
     let answers = answers(&lines);
     let of = |id: &str| answers.iter().find(|(answered, _)| *answered == id).unwrap().1;
     let models: Vec<&Value> = of("r0")["response"]["models"].as_array().unwrap().iter().collect();
-    assert_eq!((&models[0]["value"], &models[1]["value"]), (&json!("default"), &json!(MODEL)), "{ran}");
+    assert_eq!((&models[0]["value"], &models[1]["value"]), (&json!("default"), &json!(MODEL)), "{output}");
     assert_eq!(of("r1")["response"], json!({ "model": "claude-haiku-4-5" }));
     assert_eq!(of("r2")["subtype"], "error");
     assert_eq!(of("r3")["response"], json!({ "model": MODEL }));
     let used = results(&lines)[2]["modelUsage"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(used, ["claude-haiku-4-5", MODEL], "{ran}");
+    assert_eq!(used, ["claude-haiku-4-5", MODEL], "{output}");
 }
 
 #[test]
@@ -277,11 +281,11 @@ fn a_minimal_start_leaves_out_instructions_and_servers() {
         let workspace = Workspace::new()
             .file("AGENTS.md", "Speak Latin.")
             .file(".cursor/mcp.json", r#"{"mcpServers":{"calc":{"command":"calc"}}}"#);
-        let scene = Scene::new([answer_text("Hello.")]).within(workspace);
-        let ran = claude(&scene, &[&LINES[..], flags, &["hi"]].concat()).run().succeeded();
-        let servers = events(&ran)[0]["mcp_servers"].to_string();
+        let scene = Scene::new([answer_text("Hello.")]).with_workspace(workspace);
+        let output = claude(&scene, &[&LINES[..], flags, &["hi"]].concat()).run().succeeded();
+        let servers = events(&output)[0]["mcp_servers"].to_string();
         let sent = scene.server.requests()[0].body.to_string();
-        assert_eq!((sent.contains("Speak Latin."), servers.contains("calc")), (expect, expect), "{ran}");
+        assert_eq!((sent.contains("Speak Latin."), servers.contains("calc")), (expect, expect), "{output}");
     }
 }
 
@@ -289,19 +293,19 @@ fn a_minimal_start_leaves_out_instructions_and_servers() {
 fn the_login_status_is_the_one_of_the_keys() {
     let scene = Scene::new([]);
     let status = |key: Option<&str>| {
-        let program = scene.bare(["--dialect", "claude", "auth", "status"]);
+        let program = scene.ibeam_without_model(["--dialect", "claude", "auth", "status"]);
         match key {
             Some(key) => program.env("ANTHROPIC_API_KEY", key).run(),
             None => program.run(),
         }
     };
-    let parsed = |ran: &ProgramOutput| serde_json::from_str::<Value>(&ran.stdout).unwrap();
-    let ran = status(Some("key"));
-    assert_eq!((ran.code, parsed(&ran)["loggedIn"].as_bool()), (Some(0), Some(true)), "{ran}");
-    assert_eq!(parsed(&ran)["apiKeySource"], "ANTHROPIC_API_KEY");
-    let ran = status(None);
-    let is_usable = parsed(&ran)["loggedIn"].as_bool().unwrap();
-    let method = parsed(&ran)["authMethod"].clone();
+    let parsed = |output: &ProgramOutput| serde_json::from_str::<Value>(&output.stdout).unwrap();
+    let output = status(Some("key"));
+    assert_eq!((output.code, parsed(&output)["loggedIn"].as_bool()), (Some(0), Some(true)), "{output}");
+    assert_eq!(parsed(&output)["apiKeySource"], "ANTHROPIC_API_KEY");
+    let output = status(None);
+    let is_usable = parsed(&output)["loggedIn"].as_bool().unwrap();
+    let method = parsed(&output)["authMethod"].clone();
     // The embedded model needs no key.
-    assert_eq!((ran.code, method), (Some(i32::from(!is_usable)), json!("none")), "{ran}");
+    assert_eq!((output.code, method), (Some(i32::from(!is_usable)), json!("none")), "{output}");
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::claude::{answers, response};
 use crate::dialect::{SDK, claude, events, prompt, request};
 use crate::hooks::{hooked, write_hooks};
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 const ACCEPT_EDITS: [&str; 2] = ["--permission-mode", "acceptEdits"];
 
 fn write(text: &str) -> Answer {
-    calls("t1", "write", &json!({ "path": "a.txt", "fileText": text }))
+    answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": text }))
 }
 
 /// The hook `hook_0` for one event.
@@ -65,34 +65,34 @@ fn a_hook_of_the_host_refuses_a_call() {
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
     answer(&running, 0, &decision("deny", "not this file"));
-    let ran = end(running);
-    let lines = events(&ran);
-    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{ran}");
-    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{ran}") };
-    assert_eq!((&asked["callback_id"], &asked["tool_use_id"]), (&json!("hook_0"), &json!("t1")), "{ran}");
+    let output = end(running);
+    let lines = events(&output);
+    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{output}");
+    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{output}") };
+    assert_eq!((&asked["callback_id"], &asked["tool_use_id"]), (&json!("hook_0"), &json!("t1")), "{output}");
     let input = &asked["input"];
     let directory = scene.workspace.path().canonicalize().unwrap();
     assert_eq!(input["hook_event_name"], "PreToolUse");
     assert_eq!(input["tool_name"], "Write");
     let expect = json!({ "file_path": directory.join("a.txt"), "content": "x" });
-    assert_eq!(input["tool_input"], expect, "{ran}");
+    assert_eq!(input["tool_input"], expect, "{output}");
     assert_eq!(input["cwd"], json!(directory));
     assert_eq!(input["permission_mode"], "acceptEdits");
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(input["session_id"], init["session_id"]);
     assert_eq!(scene.workspace.read("a.txt"), None);
-    assert!(second_request(&scene).contains("not this file"), "{ran}");
+    assert!(second_request(&scene).contains("not this file"), "{output}");
 }
 
 #[test]
 fn a_hook_of_the_host_hears_of_every_tool_that_does_the_same() {
-    let scene = Scene::new([calls("t1", "delete", &json!({ "path": "a.txt" })), answer_text("Done.")]);
+    let scene = Scene::new([answer_call("t1", "delete", &json!({ "path": "a.txt" })), answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
     let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
     answer(&running, 0, &json!({ "decision": "block", "reason": "keep it" }));
-    let ran = end(running);
-    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("x"), "{ran}");
-    assert!(second_request(&scene).contains("keep it"), "{ran}");
+    let output = end(running);
+    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("x"), "{output}");
+    assert!(second_request(&scene).contains("keep it"), "{output}");
 }
 
 #[test]
@@ -112,20 +112,23 @@ fn another_input_of_a_hook_is_what_runs() {
     let context = json!({ "hookEventName": "PostToolUse", "additionalContext": "of no use" });
     answer(&running, 2, &json!({ "hookSpecificOutput": context }));
     answer(&running, 3, &json!({}));
-    let ran = end(running);
-    let lines = events(&ran);
+    let output = end(running);
+    let lines = events(&output);
     let asked = asked(&lines, "hook_callback");
     let seen: Vec<&Value> = asked.iter().map(|request| &request["input"]["hook_event_name"]).collect();
     // What a hook changed is not put to it again.
-    assert_eq!(seen, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"], "{ran}");
+    assert_eq!(seen, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"], "{output}");
     assert_eq!(asked[0]["input"]["prompt"], "do it");
     assert_eq!((scene.workspace.read("a.txt"), scene.workspace.read("b.txt").as_deref()), (None, Some("y")));
     let reported = &asked[2]["input"];
-    assert_eq!(reported["tool_input"]["content"], "y", "{ran}");
-    assert!(reported["tool_response"].to_string().contains("b.txt"), "{ran}");
+    assert_eq!(reported["tool_input"]["content"], "y", "{output}");
+    assert!(reported["tool_response"].to_string().contains("b.txt"), "{output}");
     let first = scene.server.requests()[0].transcript().join("\n");
     assert!(first.contains("it is Monday"), "{first}");
-    assert!(ran.stderr.contains("`additionalContext`") && ran.stderr.contains("PostToolUse"), "{ran}");
+    assert!(
+        output.stderr.contains("`additionalContext`") && output.stderr.contains("PostToolUse"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -145,31 +148,31 @@ fn inputs_come_back_in_the_forms_in_which_they_went_out() {
     let listed = json!({ "todos": [{ "id": "1", "content": "see", "status": "completed" }] });
     answer(&running, 1, &with(&listed));
     answer(&running, 2, &with(&json!({ "command": "echo two > c.txt" })));
-    let ran = end(running);
-    let lines = events(&ran);
+    let output = end(running);
+    let lines = events(&output);
     let reported: Vec<&Value> =
         asked(&lines, "hook_callback").iter().map(|request| &request["input"]).collect();
     let names: Vec<&Value> = reported.iter().map(|input| &input["tool_name"]).collect();
-    assert_eq!(names, ["Edit", "TodoWrite", "Bash"], "{ran}");
+    assert_eq!(names, ["Edit", "TodoWrite", "Bash"], "{output}");
     assert_eq!(reported[0]["tool_input"]["old_string"], "x");
     assert_eq!(reported[1]["tool_input"]["todos"][0]["status"], "in_progress");
     let command = &reported[2]["tool_input"];
     assert_eq!((&command["command"], &command["timeout"]), (&json!("echo one > c.txt"), &json!(60_000)));
-    assert!(command.get("toolCallId").is_none(), "{ran}");
-    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("z z"), "{ran}");
-    assert_eq!(scene.workspace.read("c.txt").as_deref(), Some("two\n"), "{ran}");
-    assert!(second_request(&scene).contains("see"), "{ran}");
+    assert!(command.get("toolCallId").is_none(), "{output}");
+    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("z z"), "{output}");
+    assert_eq!(scene.workspace.read("c.txt").as_deref(), Some("two\n"), "{output}");
+    assert!(second_request(&scene).contains("see"), "{output}");
 }
 
 #[test]
 fn a_hook_that_does_not_answer_in_time_refuses() {
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     let hooks = json!({ "PreToolUse": [{ "hookCallbackIds": ["hook_0"], "timeout": 0.5 }] });
-    let ran = end(start(&scene, &[], &hooks));
-    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
-    assert!(second_request(&scene).contains("no answer within 0.5 s"), "{ran}");
+    let output = end(start(&scene, &[], &hooks));
+    assert_eq!(scene.workspace.read("a.txt"), None, "{output}");
+    assert!(second_request(&scene).contains("no answer within 0.5 s"), "{output}");
     let given_up = |line: &Value| line["type"] == "control_cancel_request" && line["request_id"] == "hook-0";
-    assert!(events(&ran).iter().any(given_up), "{ran}");
+    assert!(events(&output).iter().any(given_up), "{output}");
 }
 
 #[test]
@@ -177,9 +180,9 @@ fn a_hook_whose_answer_is_not_understood_refuses() {
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PreToolUse", "*"));
     answer(&running, 0, &decision("perhaps", "why"));
-    let ran = end(running);
-    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
-    assert!(second_request(&scene).contains("perhaps"), "{ran}");
+    let output = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{output}");
+    assert!(second_request(&scene).contains("perhaps"), "{output}");
 }
 
 #[test]
@@ -190,12 +193,12 @@ fn a_question_of_a_hook_is_put_to_the_host() {
         answer(&running, 0, &decision("ask", "is it right?"));
         running.wait_for_stdout("\"request_id\":\"ask-t1\"");
         running.type_text(&response("ask-t1", &json!({ "behavior": behavior, "message": "no" })));
-        let ran = end(running);
+        let output = end(running);
         let expect = (behavior == "allow").then_some("x");
-        assert_eq!(scene.workspace.read("a.txt").as_deref(), expect, "{ran}");
-        let lines = events(&ran);
+        assert_eq!(scene.workspace.read("a.txt").as_deref(), expect, "{output}");
+        let lines = events(&output);
         let reason = asked(&lines, "can_use_tool")[0]["decision_reason"].to_string();
-        assert!(reason.contains("is it right?"), "{ran}");
+        assert!(reason.contains("is it right?"), "{output}");
     }
 }
 
@@ -204,8 +207,8 @@ fn leave_of_a_hook_lifts_no_rule() {
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &["--disallowedTools", "Write(a.txt)"], &only("PreToolUse", "Write"));
     answer(&running, 0, &decision("allow", "go on"));
-    let ran = end(running);
-    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+    let output = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{output}");
 }
 
 #[test]
@@ -214,15 +217,15 @@ fn hooks_of_the_user_come_before_those_of_the_host() {
         [write("x"), answer_text("Done.")],
         &json!({ "preToolUse": [{ "command": "exit 2", "matcher": "Write" }] }),
     );
-    let ran = end(start(&scene, &[], &only("PreToolUse", "Write")));
-    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
-    assert!(asked(&events(&ran), "hook_callback").is_empty(), "{ran}");
+    let output = end(start(&scene, &[], &only("PreToolUse", "Write")));
+    assert_eq!(scene.workspace.read("a.txt"), None, "{output}");
+    assert!(asked(&events(&output), "hook_callback").is_empty(), "{output}");
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     write_hooks(&scene.workspace, &json!({ "preToolUse": [{ "command": "true", "matcher": "Write" }] }));
     let running = start(&scene, &[], &only("PreToolUse", "Write"));
     answer(&running, 0, &decision("deny", "not this file"));
-    let ran = end(running);
-    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+    let output = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{output}");
 }
 
 #[test]
@@ -230,11 +233,11 @@ fn a_hook_of_the_host_refuses_a_prompt() {
     let scene = Scene::new([answer_text("Done.")]);
     let running = start(&scene, &[], &only("UserPromptSubmit", ""));
     answer(&running, 0, &json!({ "decision": "block", "reason": "no such prompts" }));
-    let ran = end(running);
-    assert!(scene.server.requests().is_empty(), "{ran}");
-    let lines = events(&ran);
+    let output = end(running);
+    assert!(scene.server.requests().is_empty(), "{output}");
+    let lines = events(&output);
     let result = lines.iter().find(|line| line["type"] == "result").unwrap();
-    assert!(result["is_error"] == true && result.to_string().contains("no such prompts"), "{ran}");
+    assert!(result["is_error"] == true && result.to_string().contains("no such prompts"), "{output}");
 }
 
 #[test]
@@ -248,12 +251,12 @@ fn hooks_of_the_host_hear_of_failures_of_what_ran() {
     });
     let running = start(&scene, &[], &hooks);
     answer(&running, 0, &json!({}));
-    let ran = end(running);
-    let lines = events(&ran);
-    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{ran}") };
+    let output = end(running);
+    let lines = events(&output);
+    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{output}") };
     assert_eq!((&asked["callback_id"], &asked["input"]["tool_name"]), (&json!("hook_1"), &json!("Read")));
     let input = &asked["input"];
-    assert!(input["error"].to_string().contains("missing.txt") && input["duration_ms"].is_u64(), "{ran}");
+    assert!(input["error"].to_string().contains("missing.txt") && input["duration_ms"].is_u64(), "{output}");
 }
 
 #[test]
@@ -261,10 +264,10 @@ fn a_hook_of_the_host_ends_the_run() {
     let scene = Scene::new([write("x"), answer_text("Done.")]);
     let running = start(&scene, &[], &only("PostToolUse", ""));
     answer(&running, 0, &json!({ "continue": false, "stopReason": "enough" }));
-    let ran = end(running);
-    let lines = events(&ran);
+    let output = end(running);
+    let lines = events(&output);
     let result = lines.iter().find(|line| line["type"] == "result").unwrap();
-    assert_eq!((&result["is_error"], scene.server.requests().len()), (&json!(true), 1), "{ran}");
+    assert_eq!((&result["is_error"], scene.server.requests().len()), (&json!(true), 1), "{output}");
 }
 
 #[test]
@@ -272,8 +275,8 @@ fn hooks_that_are_never_called_are_left_out_with_a_warning() {
     let scene = Scene::new([answer_text("Hello.")]);
     let hooks = json!({ "SessionStart": [{ "hookCallbackIds": ["hook_0"] }] });
     let stdin = request("r1", &json!({ "subtype": "initialize", "hooks": hooks })) + &prompt("hi");
-    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
-    let lines = events(&ran);
-    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{ran}");
-    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("hooks SessionStart"), "{ran}");
+    let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&output);
+    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{output}");
+    assert!(output.stderr.contains("warning: ") && output.stderr.contains("hooks SessionStart"), "{output}");
 }

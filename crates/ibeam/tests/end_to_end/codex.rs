@@ -3,20 +3,22 @@
 use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns the program under the dialect, with the model of the scene.
 fn codex(scene: &Scene, json: bool, args: &[&str]) -> ibeam_testkit::Ibeam {
     let json: &[&str] = if json { &["--json"] } else { &[] };
-    let program = scene.bare(["--dialect", "codex", "exec", "--skip-git-repo-check"]).args(json);
+    let program =
+        scene.ibeam_without_model(["--dialect", "codex", "exec", "--skip-git-repo-check"]).args(json);
     program.args(args).env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key")
 }
 
 #[track_caller]
-fn events(ran: &ProgramOutput) -> Vec<Value> {
-    ran.stdout
+fn events(output: &ProgramOutput) -> Vec<Value> {
+    output
+        .stdout
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {output}")))
         .collect()
 }
 
@@ -30,22 +32,22 @@ fn codex_writes_its_last_message_to_a_file() {
         let last = scene.workspace.outside().join("last.txt");
         std::fs::write(&last, "of an earlier run, and longer").unwrap();
         let flags = ["-o", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
-        let ran = codex(&scene, json, &flags).run().succeeded();
-        assert_eq!(std::fs::read_to_string(&last).unwrap(), "All done.", "{ran}");
-        assert_eq!(!json, ran.stdout == "All done.\n", "{ran}");
+        let output = codex(&scene, json, &flags).run().succeeded();
+        assert_eq!(std::fs::read_to_string(&last).unwrap(), "All done.", "{output}");
+        assert_eq!(!json, output.stdout == "All done.\n", "{output}");
     }
 }
 
 #[test]
 fn codex_leaves_the_file_of_its_last_message_when_a_run_fails() {
-    let failing = [calls("t1", "read", &json!({ "path": "a.txt" })), Answer::error(400, "bad", "no")];
+    let failing = [answer_call("t1", "read", &json!({ "path": "a.txt" })), Answer::error(400, "bad", "no")];
     let scene = Scene::new(failing);
     let last = scene.workspace.outside().join("last.txt");
     std::fs::write(&last, "of an earlier run").unwrap();
     let flags =
         ["--output-last-message", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
-    let ran = codex(&scene, true, &flags).run();
-    assert_eq!(ran.code, Some(22), "{ran}");
+    let output = codex(&scene, true, &flags).run();
+    assert_eq!(output.code, Some(22), "{output}");
     assert_eq!(std::fs::read_to_string(&last).unwrap(), "of an earlier run");
 }
 
@@ -57,10 +59,10 @@ fn codex_ends_well_where_its_last_message_cannot_be_written() {
     for path in [fifo.to_str().unwrap(), "/nowhere/last.txt"] {
         let scene = Scene::new([answer_text("Fine.")]);
         let flags = ["-o", path, "--model", "claude-sonnet-4-20250514", "do it"];
-        let ran = codex(&scene, false, &flags).run().succeeded();
-        assert_eq!(ran.stdout, "Fine.\n", "{ran}");
-        let warned = ran.stderr_lines("warning: cannot write the last message to ");
-        assert_eq!(warned.len(), 1, "{ran}");
+        let output = codex(&scene, false, &flags).run().succeeded();
+        assert_eq!(output.stdout, "Fine.\n", "{output}");
+        let warned = output.stderr_lines("warning: cannot write the last message to ");
+        assert_eq!(warned.len(), 1, "{output}");
     }
 }
 
@@ -68,12 +70,12 @@ fn codex_ends_well_where_its_last_message_cannot_be_written() {
 fn codex_tells_people_its_session_id_where_stdout_is_the_answer() {
     let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
-    let ran = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
-    let id = ran.stderr_lines("session id: ").remove(0).replace("session id: ", "");
-    let scene = scene.then([answer_text("Two.")]);
-    let ran = codex(&scene, true, &[&flags[..], &["resume", &id, "second"]].concat()).run().succeeded();
-    assert_eq!(events(&ran)[0]["thread_id"], id.as_str());
-    assert!(ran.stderr_lines("session id: ").is_empty(), "{ran}");
+    let output = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
+    let id = output.stderr_lines("session id: ").remove(0).replace("session id: ", "");
+    let scene = scene.with_answers([answer_text("Two.")]);
+    let output = codex(&scene, true, &[&flags[..], &["resume", &id, "second"]].concat()).run().succeeded();
+    assert_eq!(events(&output)[0]["thread_id"], id.as_str());
+    assert!(output.stderr_lines("session id: ").is_empty(), "{output}");
 }
 
 #[test]
@@ -81,60 +83,60 @@ fn a_session_that_other_programs_would_not_find_is_not_begun() {
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     for name in [id, "a-name"] {
         let scene = Scene::new([]);
-        let ran = codex(&scene, true, &["resume", name, "go on"]).run();
+        let output = codex(&scene, true, &["resume", name, "go on"]).run();
         let words = format!("no rollout found for thread id {name}");
-        assert_eq!((ran.code, ran.stderr.contains(&words)), (Some(66), true), "{ran}");
-        assert_eq!(events(&ran).last().unwrap()["error"]["message"], words, "{ran}");
+        assert_eq!((output.code, output.stderr.contains(&words)), (Some(66), true), "{output}");
+        assert_eq!(events(&output).last().unwrap()["error"]["message"], words, "{output}");
     }
     let scene = Scene::new([]);
-    let ran = scene.bare(["--dialect", "claude", "-p", "--resume", id, "go on"]).run();
+    let output = scene.ibeam_without_model(["--dialect", "claude", "-p", "--resume", id, "go on"]).run();
     let words = format!("No conversation found with session ID: {id}");
-    assert_eq!((ran.code, ran.stderr.contains(&words)), (Some(66), true), "{ran}");
+    assert_eq!((output.code, output.stderr.contains(&words)), (Some(66), true), "{output}");
 }
 
 #[test]
 fn codex_tells_whether_a_key_is_there() {
     let scene = Scene::new([]);
-    let status = || scene.bare(["--dialect", "codex", "login", "status"]);
-    let ran = status().run();
-    assert_eq!((ran.code, ran.stderr.trim()), (Some(1), "Not logged in"), "{ran}");
-    let ran = status().env("OPENAI_API_KEY", "key").run().succeeded();
-    assert!(ran.stderr.starts_with("Logged in using an API key") && ran.stdout.is_empty(), "{ran}");
+    let status = || scene.ibeam_without_model(["--dialect", "codex", "login", "status"]);
+    let output = status().run();
+    assert_eq!((output.code, output.stderr.trim()), (Some(1), "Not logged in"), "{output}");
+    let output = status().env("OPENAI_API_KEY", "key").run().succeeded();
+    assert!(output.stderr.starts_with("Logged in using an API key") && output.stdout.is_empty(), "{output}");
 }
 
 #[test]
 fn codex_looks_up_by_commands_and_names_changed_files_whole() {
     let scene = Scene::new([
-        calls("t1", "read", &json!({ "path": "a.txt" })),
-        calls("t2", "grep", &json!({ "pattern": "needle" })),
-        calls("t3", "write", &json!({ "path": "b.txt", "fileText": "x" })),
+        answer_call("t1", "read", &json!({ "path": "a.txt" })),
+        answer_call("t2", "grep", &json!({ "pattern": "needle" })),
+        answer_call("t3", "write", &json!({ "path": "b.txt", "fileText": "x" })),
         answer_text("Done."),
     ]);
     std::fs::write(scene.workspace.path().join("a.txt"), "one\nneedle\n").unwrap();
     let flags = ["--sandbox", "workspace-write", "--model", "claude-sonnet-4-20250514", "do it"];
-    let ran = codex(&scene, true, &flags).run().succeeded();
-    let lines = events(&ran);
+    let output = codex(&scene, true, &flags).run().succeeded();
+    let lines = events(&output);
     let items = |kind: &str| -> Vec<&Value> {
         let is_kind = |line: &&Value| line["type"] == "item.completed" && line["item"]["type"] == kind;
         lines.iter().filter(is_kind).map(|line| &line["item"]).collect()
     };
     let commands = items("command_execution");
-    assert_eq!(commands.len(), 2, "{ran}");
+    assert_eq!(commands.len(), 2, "{output}");
     assert_eq!((&commands[0]["command"], &commands[0]["exit_code"]), (&json!("cat a.txt"), &json!(0)));
-    assert_eq!(commands[0]["aggregated_output"], "one\nneedle\n", "{ran}");
-    assert!(commands[1]["aggregated_output"].as_str().unwrap().contains("needle"), "{ran}");
+    assert_eq!(commands[0]["aggregated_output"], "one\nneedle\n", "{output}");
+    assert!(commands[1]["aggregated_output"].as_str().unwrap().contains("needle"), "{output}");
     let path = items("file_change")[0]["changes"][0]["path"].as_str().unwrap().to_owned();
     assert!(path.starts_with('/') && path.ends_with("/b.txt"), "{path}");
-    assert!(items("mcp_tool_call").is_empty(), "{ran}");
+    assert!(items("mcp_tool_call").is_empty(), "{output}");
 }
 
 #[test]
 fn codex_keeps_no_session_where_none_is_wanted() {
     let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
-    let ran = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();
-    let id = events(&ran)[0]["thread_id"].as_str().unwrap().to_owned();
-    let ran = codex(&scene, true, &[&flags[..], &["resume", &id, "go on"]].concat()).run();
-    assert_eq!(ran.code, Some(66), "{ran}");
+    let output = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();
+    let id = events(&output)[0]["thread_id"].as_str().unwrap().to_owned();
+    let output = codex(&scene, true, &[&flags[..], &["resume", &id, "go on"]].concat()).run();
+    assert_eq!(output.code, Some(66), "{output}");
     assert_eq!(scene.server.requests().len(), 1);
 }

@@ -31,10 +31,10 @@ fn a_broken_configuration_stops_no_command_that_needs_none() {
         let path = scene.workspace.home().join(broken);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "= [").unwrap();
-        assert_eq!(scene.bare(["status"]).run().code, Some(78), "{broken}");
+        assert_eq!(scene.ibeam_without_model(["status"]).run().code, Some(78), "{broken}");
         for (args, expect) in OFFLINE {
-            let ran = scene.bare(*args).env("IBEAM_TIMEOUT", "soon").run().succeeded();
-            assert!(ran.stdout.contains(expect), "{broken}, {args:?}: {ran}");
+            let output = scene.ibeam_without_model(*args).env("IBEAM_TIMEOUT", "soon").run().succeeded();
+            assert!(output.stdout.contains(expect), "{broken}, {args:?}: {output}");
         }
     }
 }
@@ -46,24 +46,24 @@ fn a_command_that_needs_no_configuration_takes_one_that_is_whole() {
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "lang = \"fr\"\n").unwrap();
-    let ran = scene.bare(["check", "es.ndjson"]).run().succeeded();
-    assert!(ran.stdout.contains("respecte le contrat"), "{ran}");
+    let output = scene.ibeam_without_model(["check", "es.ndjson"]).run().succeeded();
+    assert!(output.stdout.contains("respecte le contrat"), "{output}");
     for args in [["errors", "--lang", "xx"], ["errors", "--timeout", "soon"], ["errors", "--contract", "9"]] {
-        assert_eq!(scene.bare(args).run().code, Some(2), "{args:?}");
+        assert_eq!(scene.ibeam_without_model(args).run().code, Some(2), "{args:?}");
     }
 }
 
 #[test]
 fn version_is_the_version_alone() {
     for flag in ["--version", "-v", "-V"] {
-        let ran = Scene::new([]).bare([flag]).run().succeeded();
-        assert_eq!(ran.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
+        let output = Scene::new([]).ibeam_without_model([flag]).run().succeeded();
+        assert_eq!(output.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
     }
 }
 
 #[test]
 fn help_reads_well_and_names_every_command() {
-    let ran = Scene::new([]).bare(["--help"]).run().succeeded();
+    let output = Scene::new([]).ibeam_without_model(["--help"]).run().succeeded();
     for word in [
         "Usage",
         "login",
@@ -82,15 +82,15 @@ fn help_reads_well_and_names_every_command() {
         "--resume",
         "--force",
     ] {
-        assert!(ran.stdout.contains(word), "{word}; {ran}");
+        assert!(output.stdout.contains(word), "{word}; {output}");
     }
-    assert!(!ran.stdout.contains('\u{1b}'), "{ran}");
+    assert!(!output.stdout.contains('\u{1b}'), "{output}");
 }
 
 #[test]
 fn help_is_a_command_too() {
     let scene = Scene::new([answer_text("I can.")]);
-    let message = |args: &[&str]| scene.bare(args).run().succeeded().stdout;
+    let message = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
     for command in [&[][..], &["check"], &["trust", "show"], &["login"]] {
         let (before, behind) = ([&["help"], command].concat(), [command, &["--help"]].concat());
         assert_eq!(message(&before), message(&behind), "{command:?}");
@@ -99,8 +99,12 @@ fn help_is_a_command_too() {
             message(&[&["--lang", "fr"], &behind[..]].concat())
         );
     }
-    let ran = scene.bare(["help", "nobody"]).run();
-    assert_eq!((ran.code, ran.stderr.contains("nobody"), ran.stdout.as_str()), (Some(2), true, ""), "{ran}");
+    let output = scene.ibeam_without_model(["help", "nobody"]).run();
+    assert_eq!(
+        (output.code, output.stderr.contains("nobody"), output.stdout.as_str()),
+        (Some(2), true, ""),
+        "{output}"
+    );
     scene.ibeam(["-p", "help"]).run().succeeded();
     scene.server.assert_played();
 }
@@ -108,45 +112,57 @@ fn help_is_a_command_too() {
 #[test]
 fn a_key_that_was_stored_is_used_and_forgotten() {
     let scene = Scene::new([answer_text("hi")]);
-    let login = scene.bare(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run().succeeded();
+    let login = scene
+        .ibeam_without_model(["login"])
+        .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()))
+        .run()
+        .succeeded();
     assert!(!login.stdout.contains(KEY) && !login.stderr.contains(KEY), "{login}");
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-    let status = scene.bare(["status", "--format", "json"]).run().succeeded().json();
+    let status = scene.ibeam_without_model(["status", "--format", "json"]).run().succeeded().json();
     assert_eq!(status["isAuthenticated"], true);
     assert_eq!(status["providers"][0]["provider"], "anthropic");
     assert!(!status.to_string().contains(KEY));
 
-    let stream = scene.keyless(["-p", "x"]).run().succeeded().stream();
+    let stream = scene.ibeam_without_key(["-p", "x"]).run().succeeded().stream();
     assert_eq!(stream.init()["apiKeySource"], "login");
     assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
 
-    assert_eq!(scene.bare(["logout"]).run().succeeded().stdout, "deleted 1 stored key\n");
-    assert_eq!(scene.bare(["logout"]).run().succeeded().stdout, "there was no stored key to delete\n");
-    assert_eq!(scene.keyless(["-p", "x"]).run().code, Some(20));
-    assert_eq!(scene.bare(["whoami", "--format", "json"]).run().succeeded().json()["isAuthenticated"], false);
+    assert_eq!(scene.ibeam_without_model(["logout"]).run().succeeded().stdout, "deleted 1 stored key\n");
+    assert_eq!(
+        scene.ibeam_without_model(["logout"]).run().succeeded().stdout,
+        "there was no stored key to delete\n"
+    );
+    assert_eq!(scene.ibeam_without_key(["-p", "x"]).run().code, Some(20));
+    assert_eq!(
+        scene.ibeam_without_model(["whoami", "--format", "json"]).run().succeeded().json()["isAuthenticated"],
+        false
+    );
 }
 
 #[test]
 fn a_provider_without_keys_is_told_so_by_login() {
     let scene = Scene::new([]);
-    let ran = scene.bare(["login", "ollama"]).stdin(Stdin::Closed).run();
-    assert_eq!((ran.code, ran.stderr.contains("`ollama` needs no key")), (Some(2), true), "{ran}");
-    scene.bare(["login", "ollama", "--api-key", KEY]).run().succeeded();
+    let output = scene.ibeam_without_model(["login", "ollama"]).stdin(Stdin::Closed).run();
+    assert_eq!((output.code, output.stderr.contains("`ollama` needs no key")), (Some(2), true), "{output}");
+    scene.ibeam_without_model(["login", "ollama", "--api-key", KEY]).run().succeeded();
 }
 
 #[test]
 fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
     let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     for (typed, near) in [("openia", Some("openai")), ("worksop", Some("workshop")), ("nope", None)] {
-        let login = scene.bare(["login", typed]).stdin(Stdin::Closed).run();
+        let login = scene.ibeam_without_model(["login", typed]).stdin(Stdin::Closed).run();
         let model = format!("{typed}/gpt-x");
         let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
         let run = keys
             .iter()
-            .fold(scene.bare(["-p", "x", "--model", &model]), |run, (name, key)| run.env(name, key));
+            .fold(scene.ibeam_without_model(["-p", "x", "--model", &model]), |run, (name, key)| {
+                run.env(name, key)
+            });
         let run = run.run();
         assert_eq!((login.code, run.code), (Some(21), Some(21)), "{login} {run}");
         match near {
@@ -163,9 +179,10 @@ fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
 fn the_providers_are_listed_with_where_their_keys_come_from() {
     let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\nkey_variable = \"WORKSHOP_KEY\"\n\
                   [providers.attic]\nbase_url = \"http://127.0.0.1:9\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
-    scene.bare(["login", "groq", "--api-key", KEY]).run().succeeded();
-    let ran = scene.bare(["models", "--providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    scene.ibeam_without_model(["login", "groq", "--api-key", KEY]).run().succeeded();
+    let output =
+        scene.ibeam_without_model(["models", "--providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
     for line in [
         "anthropic - Anthropic: key from $ANTHROPIC_API_KEY",
         "openai - OpenAI: no key; set `OPENAI_API_KEY`, or run `ibeam login openai`",
@@ -173,63 +190,70 @@ fn the_providers_are_listed_with_where_their_keys_come_from() {
         "workshop - from your configuration: no key; set `WORKSHOP_KEY`, or run `ibeam login workshop`",
         "attic - from your configuration: needs no key",
     ] {
-        assert!(ran.stdout.lines().any(|printed| printed == line), "{line}\n{ran}");
+        assert!(output.stdout.lines().any(|printed| printed == line), "{line}\n{output}");
     }
     let stored =
         |line: &str| line.starts_with("groq - Groq: key from ") && line.ends_with("/credentials.toml");
-    assert!(ran.stdout.lines().any(stored) && !ran.stdout.contains(KEY), "{ran}");
-    let nope = scene.bare(["login", "nope"]).stdin(Stdin::Closed).run();
+    assert!(output.stdout.lines().any(stored) && !output.stdout.contains(KEY), "{output}");
+    let nope = scene.ibeam_without_model(["login", "nope"]).stdin(Stdin::Closed).run();
     assert!(nope.stderr.contains("`ibeam models --providers`"), "{nope}");
 }
 
 #[test]
 fn a_key_is_not_stored_for_a_provider_that_is_none() {
     let scene = Scene::new([]);
-    let ran = scene.bare(["login", "nobody"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run();
-    assert_ne!(ran.code, Some(0), "{ran}");
+    let output = scene
+        .ibeam_without_model(["login", "nobody"])
+        .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()))
+        .run();
+    assert_ne!(output.code, Some(0), "{output}");
     assert!(!scene.workspace.home().join(".config/ibeam/credentials.toml").exists());
 }
 
 #[test]
 fn models_are_listed_as_ids_and_labels() {
     let scene = Scene::new([]);
-    let ran = scene.ibeam(["models"]).run().succeeded();
+    let output = scene.ibeam(["models"]).run().succeeded();
     assert!(
-        ran.stdout.contains("\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n"),
-        "{ran}"
+        output.stdout.contains("\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n"),
+        "{output}"
     );
-    assert!(ran.stdout.contains("\nopenrouter/scripted-1 - Scripted One\n"), "{ran}");
-    assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, ran.stdout);
+    assert!(output.stdout.contains("\nopenrouter/scripted-1 - Scripted One\n"), "{output}");
+    assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, output.stdout);
 }
 
 /// Clients of the original refuse a model that is not listed.
 #[test]
 fn aliases_are_listed_with_what_they_mean() {
     let config = "[models.aliases]\ncomposer-1 = \"anthropic/claude-sonnet-4-20250514\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
-    let ran = scene.bare(["models"]).run().succeeded();
-    assert!(ran.stdout.contains("\ncomposer-1 - anthropic/claude-sonnet-4-20250514\n"), "{ran}");
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    let output = scene.ibeam_without_model(["models"]).run().succeeded();
+    assert!(output.stdout.contains("\ncomposer-1 - anthropic/claude-sonnet-4-20250514\n"), "{output}");
 }
 
 #[test]
 fn create_chat_prints_one_uuid() {
-    let ran = Scene::new([]).bare(["create-chat"]).run().succeeded();
-    let id = ran.stdout.strip_suffix('\n').unwrap();
+    let output = Scene::new([]).ibeam_without_model(["create-chat"]).run().succeeded();
+    let id = output.stdout.strip_suffix('\n').unwrap();
     assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
 }
 
 #[test]
 fn config_explain_tells_who_set_each_value() {
     let config = "[limits]\nmax_turns = 7\n[models.aliases]\nquick = \"anthropic/claude-haiku\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
-    let ran = scene.bare(["config", "explain", "--model", "quick"]).env("IBEAM_LANG", "fr").run().succeeded();
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    let output = scene
+        .ibeam_without_model(["config", "explain", "--model", "quick"])
+        .env("IBEAM_LANG", "fr")
+        .run()
+        .succeeded();
     assert!(
-        ran.stdout.contains("config.toml:2")
-            && ran.stdout.contains("$IBEAM_LANG")
-            && ran.stdout.contains("--model"),
-        "{ran}"
+        output.stdout.contains("config.toml:2")
+            && output.stdout.contains("$IBEAM_LANG")
+            && output.stdout.contains("--model"),
+        "{output}"
     );
-    let stream = scene.then([answer_text("hi")]);
+    let stream = scene.with_answers([answer_text("hi")]);
     let stream = stream.print::<&str>([]).run().succeeded().stream();
     assert_eq!(stream.init()["ibeam"]["limits"]["max_turns"], 7);
 }
@@ -240,8 +264,8 @@ fn config_explain_tells_who_set_each_value() {
 fn an_alias_names_a_model() {
     let config = "[models.aliases]\nquick = \"anthropic/claude-sonnet-4-20250514\"\nauto = \"quick\"\n";
     for name in ["quick", "auto"] {
-        let scene = Scene::new([answer_text("hi")]).within(Workspace::new().user_config(config));
-        let run = scene.bare(["-p", "x", "--model", name]);
+        let scene = Scene::new([answer_text("hi")]).with_workspace(Workspace::new().user_config(config));
+        let run = scene.ibeam_without_model(["-p", "x", "--model", name]);
         let stream = run
             .env("ANTHROPIC_BASE_URL", scene.server.url())
             .env("ANTHROPIC_API_KEY", KEY)
@@ -256,8 +280,10 @@ fn an_alias_names_a_model() {
 #[test]
 fn the_first_provider_with_a_key_is_the_default() {
     let scene = Scene::new([answer_text("hi")]);
-    let run =
-        scene.bare(["-p", "x"]).env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY);
+    let run = scene
+        .ibeam_without_model(["-p", "x"])
+        .env("ANTHROPIC_BASE_URL", scene.server.url())
+        .env("ANTHROPIC_API_KEY", KEY);
     run.run().succeeded();
     let model = scene.server.requests()[0].body["model"].clone();
     assert!(model.as_str().is_some_and(|model| model.starts_with("claude")), "{model}");
@@ -266,17 +292,17 @@ fn the_first_provider_with_a_key_is_the_default() {
 #[test]
 fn completions_and_about_and_doctor_answer() {
     let scene = Scene::new([]);
-    assert!(scene.bare(["completions", "bash"]).run().succeeded().stdout.contains("_ibeam"));
-    let about = scene.bare(["about", "--format", "json"]).run().succeeded().json();
+    assert!(scene.ibeam_without_model(["completions", "bash"]).run().succeeded().stdout.contains("_ibeam"));
+    let about = scene.ibeam_without_model(["about", "--format", "json"]).run().succeeded().json();
     assert!(about.to_string().contains(env!("CARGO_PKG_VERSION")), "{about}");
-    let doctor = scene.bare(["doctor"]).run();
+    let doctor = scene.ibeam_without_model(["doctor"]).run();
     assert!(doctor.stdout.contains("ibeam setup") || doctor.stdout.contains("ibeam login"), "{doctor}");
 }
 
 #[test]
 fn a_reader_of_a_command_that_is_gone_is_an_io_failure() {
-    let ran = Scene::new([]).bare(["completions", "bash"]).stdout_gone().run();
-    assert_eq!(ran.code, Some(74), "{ran}");
+    let output = Scene::new([]).ibeam_without_model(["completions", "bash"]).stdout_gone().run();
+    assert_eq!(output.code, Some(74), "{output}");
 }
 
 /// As with `head`, which takes what it wants and leaves.
@@ -299,12 +325,12 @@ fn a_command_whose_reader_leaves_prints_no_error() {
     ];
     let offline = OFFLINE.iter().map(|(args, _)| *args).filter(|args| args[0] != "shim");
     for args in offline.chain(own) {
-        let ran = scene.ibeam(args).stdout_gone().run();
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(74), ""), "{args:?}: {ran}");
+        let output = scene.ibeam(args).stdout_gone().run();
+        assert_eq!((output.code, output.stderr.as_str()), (Some(74), ""), "{args:?}: {output}");
     }
     // A program that asked for the object gets it.
-    let ran = scene.bare(["schema", "--error-format", "json"]).stdout_gone().run();
-    assert!(ran.stderr.contains("\"exit_code\":74"), "{ran}");
+    let output = scene.ibeam_without_model(["schema", "--error-format", "json"]).stdout_gone().run();
+    assert!(output.stderr.contains("\"exit_code\":74"), "{output}");
 }
 
 #[test]
@@ -317,14 +343,14 @@ fn a_command_without_its_sub_command_prints_its_help() {
         ("sessions", "check"),
         ("trust", "list, forget, show"),
     ] {
-        let ran = scene.bare([command]).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-        assert!(ran.stderr.contains(&format!("Usage: ibeam {command}")), "{ran}");
+        let output = scene.ibeam_without_model([command]).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+        assert!(output.stderr.contains(&format!("Usage: ibeam {command}")), "{output}");
         let error = format!("error: `ibeam {command}` needs a command: {expect}");
         let hint = format!("hint: `ibeam {command} --help` lists its arguments and flags");
-        assert_eq!(ran.stderr.lines().rev().take(2).collect::<Vec<_>>(), [hint, error], "{ran}");
-        let ran = scene.bare([command, "--error-format", "json"]).run();
-        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{ran}");
+        assert_eq!(output.stderr.lines().rev().take(2).collect::<Vec<_>>(), [hint, error], "{output}");
+        let output = scene.ibeam_without_model([command, "--error-format", "json"]).run();
+        assert_eq!((output.code, output.stderr.lines().count()), (Some(2), 1), "{output}");
     }
 }
 
@@ -342,13 +368,24 @@ fn a_usage_error_of_a_command_leads_to_the_help_of_that_command() {
         (&["login", "--api-key", "two words"], "login"),
         (&["replay", "x.ndjson", "--speed", "soon"], "replay"),
     ] {
-        let ran = scene.bare(args).run();
+        let output = scene.ibeam_without_model(args).run();
         let hint = format!("hint: `ibeam {command} --help` lists its arguments and flags");
-        assert_eq!((ran.code, ran.stderr.lines().last()), (Some(2), Some(hint.as_str())), "{args:?}: {ran}");
-        assert!(scene.bare(command.split(' ').chain(["--help"])).run().succeeded().stdout.contains("Usage"));
+        assert_eq!(
+            (output.code, output.stderr.lines().last()),
+            (Some(2), Some(hint.as_str())),
+            "{args:?}: {output}"
+        );
+        assert!(
+            scene
+                .ibeam_without_model(command.split(' ').chain(["--help"]))
+                .run()
+                .succeeded()
+                .stdout
+                .contains("Usage")
+        );
     }
-    let ran = scene.bare(["-p", "x", "--wrong"]).run();
-    assert!(ran.stderr.ends_with("hint: `ibeam --help` lists the commands and flags\n"), "{ran}");
-    let ran = scene.bare(["check", "--wrong", "--lang", "fr"]).run();
-    assert!(ran.stderr.contains("affiche ses arguments"), "{ran}");
+    let output = scene.ibeam_without_model(["-p", "x", "--wrong"]).run();
+    assert!(output.stderr.ends_with("hint: `ibeam --help` lists the commands and flags\n"), "{output}");
+    let output = scene.ibeam_without_model(["check", "--wrong", "--lang", "fr"]).run();
+    assert!(output.stderr.contains("affiche ses arguments"), "{output}");
 }

@@ -8,7 +8,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, ProgramOutput, Stream, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, answer_text, calls};
+use crate::scene::{Scene, WIRES, answer_call, answer_text};
 use crate::schema;
 
 const TWO: [&str; 2] = ["--contract", "2"];
@@ -30,7 +30,7 @@ fn story() -> Vec<Answer> {
             .text("look.\n")
             .call(&one, "read", &path)
             .call(&two, "read", &path),
-        calls("t3", "read", &json!({ "path": "missing.txt" })),
+        answer_call("t3", "read", &json!({ "path": "missing.txt" })),
         Answer::new().text("Hm: \u{2028}").call("t4", "ls", &json!({ "path": "." })),
         Answer::new().text("It is ").text("42."),
     ]
@@ -39,7 +39,7 @@ fn story() -> Vec<Answer> {
 const ANSWER: &str = "First I look.\nHm: \u{2028}It is 42.";
 
 fn scene(answers: Vec<Answer>) -> Scene {
-    Scene::new(answers).within(Workspace::new().file("notes.txt", "42\n"))
+    Scene::new(answers).with_workspace(Workspace::new().file("notes.txt", "42\n"))
 }
 
 #[track_caller]
@@ -57,7 +57,8 @@ fn segments(stream: &Stream) -> String {
 #[test]
 fn stream_json_is_one_event_for_each_segment() {
     for wire in WIRES {
-        let scene = Scene::on(wire, story()).within(Workspace::new().file("notes.txt", "42\n"));
+        let scene =
+            Scene::with_wire(wire, story()).with_workspace(Workspace::new().file("notes.txt", "42\n"));
         let stream = scene.print(STREAM).run().succeeded().stream();
         forms(
             &stream,
@@ -124,8 +125,8 @@ fn text_is_the_default_and_the_final_message_alone() {
 
 #[test]
 fn a_flag_beats_the_variable() {
-    let ran = scene(story()).print(["--contract", "1"]).env("IBEAM_CONTRACT", "2").run().succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["contract"], "1");
+    let output = scene(story()).print(["--contract", "1"]).env("IBEAM_CONTRACT", "2").run().succeeded();
+    assert_eq!(output.stream().init()["ibeam"]["contract"], "1");
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn a_failed_run_prints_what_was_said_before_its_error() {
     assert_eq!(partial.forms().last(), Some(&("Half an answe", false, false)));
 
     for format in ["text", "json"] {
-        let ran = scene(cut()).print(TWO).args(["--output-format", format]).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(25), ""), "{ran}");
+        let output = scene(cut()).print(TWO).args(["--output-format", format]).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(25), ""), "{output}");
     }
 }
 
@@ -193,9 +194,9 @@ fn a_signal_loses_nothing_that_was_said() {
     let running = scene.print(PARTIAL).start();
     running.wait_for_stdout("\"ans\"");
     running.signal(Signal::Term);
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(143), "{ran}");
-    assert_eq!(segments(&ran.stream()), "Half an ans");
+    let output = running.finish();
+    assert_eq!(output.code, Some(143), "{output}");
+    assert_eq!(segments(&output.stream()), "Half an ans");
 }
 
 #[test]
@@ -215,11 +216,11 @@ fn a_session_goes_on_under_either_contract() {
 fn partial_output_without_stream_json_is_a_usage_error() {
     let partial = ["--contract", "2", "--stream-partial-output"];
     for args in [&[][..], &["--output-format", "text"], &["--output-format", "json"]] {
-        let ran = scene(Vec::new()).print(partial).args(args).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-        assert!(ran.stderr.contains("`--stream-partial-output` needs `--print` and"), "{ran}");
+        let output = scene(Vec::new()).print(partial).args(args).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+        assert!(output.stderr.contains("`--stream-partial-output` needs `--print` and"), "{output}");
     }
-    let replayed = scene(Vec::new()).bare(["replay", "-"]).args(partial).run();
+    let replayed = scene(Vec::new()).ibeam_without_model(["replay", "-"]).args(partial).run();
     assert_eq!(replayed.code, Some(2), "{replayed}");
     // Under contract 1 it changes nothing, whatever the format.
     for format in ["text", "json", "stream-json"] {
@@ -232,19 +233,21 @@ fn partial_output_without_stream_json_is_a_usage_error() {
 fn an_unknown_contract_is_a_usage_error_that_names_both() {
     let scene = scene(Vec::new());
     let by_variable = scene.print::<&str>([]).env("IBEAM_CONTRACT", "3").run();
-    for ran in
-        [scene.print(["--contract", "3"]).run(), scene.bare(["schema", "--contract=3"]).run(), by_variable]
-    {
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-        assert!(ran.stderr.contains("unknown contract `3`; use 1 or 2"), "{ran}");
+    for output in [
+        scene.print(["--contract", "3"]).run(),
+        scene.ibeam_without_model(["schema", "--contract=3"]).run(),
+        by_variable,
+    ] {
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+        assert!(output.stderr.contains("unknown contract `3`; use 1 or 2"), "{output}");
     }
-    let empty = scene.bare(["about"]).env("IBEAM_CONTRACT", "").run().succeeded();
+    let empty = scene.ibeam_without_model(["about"]).env("IBEAM_CONTRACT", "").run().succeeded();
     assert!(empty.stdout.contains("contract: 1\n"), "{empty}");
 }
 
-fn file(scene: &Scene, ran: &ProgramOutput) -> String {
+fn file(scene: &Scene, output: &ProgramOutput) -> String {
     let path = scene.workspace.outside().join("stream.ndjson");
-    fs::write(&path, &ran.stdout).unwrap();
+    fs::write(&path, &output.stdout).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
@@ -252,16 +255,16 @@ fn file(scene: &Scene, ran: &ProgramOutput) -> String {
 fn check_knows_the_contract_of_a_stream() {
     for args in [&STREAM[..], &PARTIAL] {
         let scene = scene(story());
-        let ran = scene.print(args).run().succeeded();
-        let path = file(&scene, &ran);
+        let output = scene.print(args).run().succeeded();
+        let path = file(&scene, &output);
         for given in [&[][..], &["--contract", "1"], &TWO] {
-            let checked = scene.bare(["check", &path]).args(given).run().succeeded();
+            let checked = scene.ibeam_without_model(["check", &path]).args(given).run().succeeded();
             assert!(checked.stdout.contains("keeps contract 2 ("), "{checked}");
         }
         let lost: String =
-            ran.stdout.split_inclusive('\n').filter(|line| !line.contains("It is 42.\"}]}")).collect();
+            output.stdout.split_inclusive('\n').filter(|line| !line.contains("It is 42.\"}]}")).collect();
         fs::write(&path, lost).unwrap();
-        let checked = scene.bare(["check", "--json", &path]).run();
+        let checked = scene.ibeam_without_model(["check", "--json", &path]).run();
         assert_eq!((checked.code, &checked.json()["contract"]), (Some(65), &json!("2")), "{checked}");
     }
 }
@@ -271,8 +274,9 @@ fn a_session_is_replayed_under_either_contract() {
     let scene = scene([story(), cut()].concat());
     let first = scene.print(STREAM).run().succeeded().stdout;
     let second = scene.print(STREAM).args(["--continue"]).run().stdout;
-    let replay =
-        |args: &[&str]| scene.bare(["replay", "-1", "--lang", "en"]).args(args).run().succeeded().stdout;
+    let replay = |args: &[&str]| {
+        scene.ibeam_without_model(["replay", "-1", "--lang", "en"]).args(args).run().succeeded().stdout
+    };
     assert_eq!(replay(&STREAM), format!("{first}{second}"));
     assert_eq!(replay(&[&STREAM[..], &["--run", "2"]].concat()), second);
     assert_eq!(replay(&TWO), "It is 42.\n", "text, as a run");
@@ -285,8 +289,11 @@ fn a_session_is_replayed_under_either_contract() {
     for source in [&one, &two, &partial] {
         fs::write(&path, source).unwrap();
         let cast = |args: &[&str]| {
-            let ran = scene.bare(["replay", path.to_str().unwrap(), "--lang", "en"]).args(args).run();
-            ran.succeeded().stdout
+            let output = scene
+                .ibeam_without_model(["replay", path.to_str().unwrap(), "--lang", "en"])
+                .args(args)
+                .run();
+            output.succeeded().stdout
         };
         assert_eq!(cast(&["--output-format", "stream-json"]), *source, "without a contract: as it is");
         assert_eq!(cast(&STREAM), two);
@@ -323,8 +330,9 @@ fn a_killed_run_is_cast_with_all_that_was_said() {
     let path = scene.workspace.outside().join("stream.ndjson");
     fs::write(&path, format!("{}{}", killed.stdout, next.stdout)).unwrap();
     for source in ["-1", path.to_str().unwrap()] {
-        let cast =
-            |args: &[&str]| scene.bare(["replay", source]).args(STREAM).args(args).run().succeeded().stdout;
+        let cast = |args: &[&str]| {
+            scene.ibeam_without_model(["replay", source]).args(STREAM).args(args).run().succeeded().stdout
+        };
         let whole = cast(&[]);
         let lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines[2]["message"]["content"][0]["text"], "Half an ans", "{whole}");

@@ -4,7 +4,7 @@
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls};
+use crate::scene::{Scene, answer_call};
 
 /// The four that are not ours, and how the last line of each begins for a run that ended well.
 const OTHER_DIALECTS: [(&str, &str); 4] = [
@@ -23,7 +23,10 @@ const END: &str =
 /// Converts what is on stdin.
 fn convert(args: &[&str], stdin: &str) -> ProgramOutput {
     let scene = Scene::new([]);
-    scene.bare([&["convert"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
+    scene
+        .ibeam_without_model([&["convert"], args].concat())
+        .stdin(Stdin::Piped(stdin.as_bytes().to_vec()))
+        .run()
 }
 
 /// A stream of Codex that loses nothing on the way to ours but the id of its message.
@@ -40,10 +43,14 @@ fn recorded_run() -> ProgramOutput {
             "write",
             &json!({ "path": "a.txt", "fileText": "one\ntwo\n" }),
         ),
-        calls("t2", "read", &json!({ "path": "a.txt" })),
-        calls("t3", "shell", &json!({ "command": "printf out; exit 3" })),
-        calls("t4", "read", &json!({ "path": "missing.txt" })),
-        calls("t5", "edit", &json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "1" } })),
+        answer_call("t2", "read", &json!({ "path": "a.txt" })),
+        answer_call("t3", "shell", &json!({ "command": "printf out; exit 3" })),
+        answer_call("t4", "read", &json!({ "path": "missing.txt" })),
+        answer_call(
+            "t5",
+            "edit",
+            &json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "1" } }),
+        ),
         Answer::new().text("Done, ").text("né\u{2028}."),
     ]);
     scene.print(["--force", "--output-format", "stream-json"]).run().succeeded()
@@ -81,22 +88,25 @@ fn calls_in_dialect(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(Stri
 
 #[test]
 fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
-    let ran = recorded_run();
-    let (message, calls) = outline(&ran.stdout);
+    let output = recorded_run();
+    let (message, calls) = outline(&output.stdout);
     let called: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(
         called,
         ["writeToolCall", "readToolCall", "shellToolCall", "readToolCall", "editToolCall"],
-        "{ran}"
+        "{output}"
     );
     for (dialect, end) in OTHER_DIALECTS {
-        let converted = convert(&["--from", "cursor", "--to", dialect], &ran.stdout).succeeded();
+        let converted = convert(&["--from", "cursor", "--to", dialect], &output.stdout).succeeded();
         assert!(converted.stdout.lines().last().unwrap().starts_with(end), "{converted}");
         let back = convert(&["--from", dialect], &converted.stdout).succeeded();
         assert_eq!(outline(&back.stdout), (message.clone(), calls_in_dialect(dialect, &calls)), "{dialect}");
         // What a run of ours promises and `init` no longer says is not asked of it, but the contract is.
-        let checked =
-            Scene::new([]).bare(["check"]).stdin(Stdin::Piped(back.stdout.into_bytes())).run().succeeded();
+        let checked = Scene::new([])
+            .ibeam_without_model(["check"])
+            .stdin(Stdin::Piped(back.stdout.into_bytes()))
+            .run()
+            .succeeded();
         assert!(
             checked.stdout.contains("errors") || checked.stdout.contains("keeps contract 1"),
             "{checked}"
@@ -106,9 +116,9 @@ fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
 
 #[test]
 fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
-    let ran = recorded_run();
-    let same = convert(&["--from", "cursor", "--fail-on", "loss"], &ran.stdout).succeeded();
-    assert_eq!((same.stdout, same.stderr.as_str()), (ran.stdout, ""));
+    let output = recorded_run();
+    let same = convert(&["--from", "cursor", "--fail-on", "loss"], &output.stdout).succeeded();
+    assert_eq!((same.stdout, same.stderr.as_str()), (output.stdout, ""));
     // Blank lines, other line ends and keys that nobody knows too.
     let odd = format!("{THREAD}\r\n\n{{\"type\":\"new\",\"n\":1.50}}\n{MESSAGE}");
     let same = convert(&["--from", "codex", "--to", "codex", "--fail-on", "loss"], &odd).succeeded();
@@ -119,7 +129,8 @@ fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
 fn a_file_stdin_and_a_dash_are_the_same() {
     let scene = Scene::new([]);
     std::fs::write(scene.workspace.path().join("codex.ndjson"), codex()).unwrap();
-    let from_file = scene.bare(["convert", "--from", "codex", "codex.ndjson"]).run().succeeded();
+    let from_file =
+        scene.ibeam_without_model(["convert", "--from", "codex", "codex.ndjson"]).run().succeeded();
     assert_eq!(from_file.stdout.lines().count(), 4, "{from_file}");
     for args in [
         ["--from", "codex"].as_slice(),
@@ -136,13 +147,13 @@ fn a_file_stdin_and_a_dash_are_the_same() {
 fn what_is_lost_is_told_to_people_and_written_for_programs() {
     let scene = Scene::new([]);
     let source = Stdin::Piped(codex().into_bytes());
-    let ran = scene
-        .bare(["convert", "--from", "codex", "--losses", "losses.json", "--lang", "en"])
+    let output = scene
+        .ibeam_without_model(["convert", "--from", "codex", "--losses", "losses.json", "--lang", "en"])
         .stdin(source)
         .run()
         .succeeded();
     assert_eq!(
-        ran.stderr,
+        output.stderr,
         "`-` cannot be converted to cursor without loss; lost: 1\n\
          dropped: item/agent_message.id (times: 1, first in line 2)\n"
     );
@@ -156,12 +167,12 @@ fn what_is_lost_is_told_to_people_and_written_for_programs() {
         })
     );
     // Nothing lost is written too: a file that is not there says nothing.
-    let ran = scene
-        .bare(["convert", "--from", "codex", "--losses", "losses.json"])
+    let output = scene
+        .ibeam_without_model(["convert", "--from", "codex", "--losses", "losses.json"])
         .stdin(Stdin::Piped(format!("{THREAD}\n{END}\n").into_bytes()))
         .run()
         .succeeded();
-    assert_eq!(ran.stderr, "");
+    assert_eq!(output.stderr, "");
     let report: Value = serde_json::from_str(&scene.workspace.read("losses.json").unwrap()).unwrap();
     assert_eq!(report["losses"], json!([]));
 }
@@ -177,38 +188,41 @@ fn a_loss_is_exit_3_only_where_that_is_asked_for() {
 #[test]
 fn what_is_no_such_stream_is_exit_65_with_its_line() {
     let wrong = format!("{THREAD}\n\nnothing\n{MESSAGE}\n");
-    let ran = convert(&["--from", "codex"], &wrong);
-    assert_eq!(ran.code, Some(65), "{ran}");
+    let output = convert(&["--from", "codex"], &wrong);
+    assert_eq!(output.code, Some(65), "{output}");
     assert!(
-        ran.stderr.starts_with("error: `-` is not a valid stream (line 3: column 2: not JSON: "),
-        "{ran}"
+        output.stderr.starts_with("error: `-` is not a valid stream (line 3: column 2: not JSON: "),
+        "{output}"
     );
-    assert_eq!(ran.stdout.lines().count(), 1, "what came before it stands: {ran}");
-    let ran = convert(&["--from", "gemini"], &codex());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(65), ""), "{ran}");
-    assert!(ran.stderr.contains("(line 1: not an event of gemini, nor is any after it)"), "{ran}");
+    assert_eq!(output.stdout.lines().count(), 1, "what came before it stands: {output}");
+    let output = convert(&["--from", "gemini"], &codex());
+    assert_eq!((output.code, output.stdout.as_str()), (Some(65), ""), "{output}");
+    assert!(output.stderr.contains("(line 1: not an event of gemini, nor is any after it)"), "{output}");
 }
 
 #[test]
 fn a_line_becomes_lines_before_the_next_one_comes() {
     let scene = Scene::new([]);
-    let running = scene.bare(["convert", "--from", "codex"]).stdin(Stdin::SilentPipe).start();
+    let running = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(Stdin::SilentPipe).start();
     for (line, becomes) in [(THREAD, r#""subtype":"init""#), (MESSAGE, r#""text":"Hello.""#)] {
         running.type_text(&format!("{line}\n"));
         running.wait_for_stdout(becomes);
     }
     // Its stdin is open still; a line that is none ends it at once.
     running.type_text("nothing\n");
-    let ran = running.finish();
-    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(65), 3), "{ran}");
+    let output = running.finish();
+    assert_eq!((output.code, output.stdout.lines().count()), (Some(65), 3), "{output}");
 }
 
 #[test]
 fn an_unknown_dialect_is_a_usage_error_that_names_the_known_ones() {
     for args in [["--from", "aider"].as_slice(), &["--from", "codex", "--to", "aider"]] {
-        let ran = convert(args, &codex());
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-        assert!(ran.stderr.contains("`aider` is none of cursor, claude, codex, gemini, opencode"), "{ran}");
+        let output = convert(args, &codex());
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+        assert!(
+            output.stderr.contains("`aider` is none of cursor, claude, codex, gemini, opencode"),
+            "{output}"
+        );
     }
     assert_eq!(convert(&[], &codex()).code, Some(2), "whose stream it is has to be said");
 }
@@ -216,24 +230,24 @@ fn an_unknown_dialect_is_a_usage_error_that_names_the_known_ones() {
 #[test]
 fn a_file_that_cannot_be_read_is_exit_66() {
     for path in ["missing.ndjson", "."] {
-        let ran = convert(&["--from", "codex", path], "");
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
-        assert!(ran.stderr.starts_with(&format!("error: cannot read `{path}`")), "{ran}");
+        let output = convert(&["--from", "codex", path], "");
+        assert_eq!((output.code, output.stdout.as_str()), (Some(66), ""), "{output}");
+        assert!(output.stderr.starts_with(&format!("error: cannot read `{path}`")), "{output}");
     }
 }
 
 #[test]
 fn a_report_that_cannot_be_made_is_exit_73_and_nothing_is_converted() {
-    let ran = convert(&["--from", "codex", "--losses", "none/losses.json"], &codex());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
-    assert!(ran.stderr.starts_with("error: cannot create `none/losses.json`"), "{ran}");
+    let output = convert(&["--from", "codex", "--losses", "none/losses.json"], &codex());
+    assert_eq!((output.code, output.stdout.as_str()), (Some(73), ""), "{output}");
+    assert!(output.stderr.starts_with("error: cannot create `none/losses.json`"), "{output}");
 }
 
 #[test]
 fn a_reader_that_goes_away_is_exit_74() {
     let scene = Scene::new([]);
     let stdin = Stdin::Piped(codex().into_bytes());
-    let ran = scene.bare(["convert", "--from", "codex"]).stdin(stdin).stdout_gone().run();
-    assert_eq!(ran.code, Some(74), "{ran}");
-    assert_eq!(ran.stderr_lines("dropped").len(), 0, "{ran}");
+    let output = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(stdin).stdout_gone().run();
+    assert_eq!(output.code, Some(74), "{output}");
+    assert_eq!(output.stderr_lines("dropped").len(), 0, "{output}");
 }

@@ -14,7 +14,7 @@ const TURN: usize = 240;
 fn scene(wire: Wire) -> Scene {
     let command = |turn| json!({ "command": format!("echo turn-{turn:02}") });
     let call = |turn| Answer::new().call(&format!("call_{turn:02}"), "shell", &command(turn));
-    Scene::on(wire, (0..TURNS).map(call).chain([answer_text("All turns are done.")]))
+    Scene::with_wire(wire, (0..TURNS).map(call).chain([answer_text("All turns are done.")]))
 }
 
 #[test]

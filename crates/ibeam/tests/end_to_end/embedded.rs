@@ -37,33 +37,36 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
     let prompt = "Read README.md and write a summary to summary.txt";
     let run = Ibeam::new(BINARY, &workspace).args(["-p", "--model", "embedded", prompt]);
     // A debug build on a slow machine takes a while for its first token.
-    let ran = run.env("IBEAM_LOCAL_MODEL", file).guard(Duration::from_secs(600)).run().succeeded();
-    let stream = ran.stream();
+    let output = run.env("IBEAM_LOCAL_MODEL", file).guard(Duration::from_secs(600)).run().succeeded();
+    let stream = output.stream();
     assert_eq!(stream.init()["model"], "Qwen2.5-Coder 1.5B (embedded)");
     assert_eq!(
         (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
         (&"env".into(), &"none".into())
     );
     let summary = workspace.read("summary.txt").unwrap_or_default();
-    assert!(!summary.trim().is_empty(), "{ran}");
+    assert!(!summary.trim().is_empty(), "{output}");
     assert_eq!(workspace.read("README.md").as_deref(), Some(README), "what was not asked for is not touched");
     let outline = stream.outline();
     let at = |word: &str| {
-        outline.iter().position(|event| event == word).unwrap_or_else(|| panic!("no {word}; {ran}"))
+        outline.iter().position(|event| event == word).unwrap_or_else(|| panic!("no {word}; {output}"))
     };
     assert!(at("completed read") < at("started write"), "{outline:?}");
-    assert!(ran.stderr_lines("warning: ").iter().any(|line| line.contains("Qwen2.5-Coder 1.5B")), "{ran}");
+    assert!(
+        output.stderr_lines("warning: ").iter().any(|line| line.contains("Qwen2.5-Coder 1.5B")),
+        "{output}"
+    );
 }
 
 #[test]
 fn about_and_models_and_doctor_tell_whether_the_engine_is_in_this_build() {
     let scene = Scene::new([]);
-    let about = scene.bare(["about", "--format", "json"]).run().succeeded().json();
+    let about = scene.ibeam_without_model(["about", "--format", "json"]).run().succeeded().json();
     assert_eq!(about["embeddedEngine"], ENGINE);
-    let models = scene.bare(["models"]).run().succeeded();
+    let models = scene.ibeam_without_model(["models"]).run().succeeded();
     assert_eq!(models.stdout.contains("embedded/qwen2.5-coder-1.5b"), ENGINE, "{models}");
     assert_eq!(models.stderr.contains(MISSING) && models.stderr.contains("ibeam login"), !ENGINE, "{models}");
-    let doctor = scene.bare(["doctor"]).run().succeeded();
+    let doctor = scene.ibeam_without_model(["doctor"]).run().succeeded();
     assert_eq!(doctor.stdout.contains(&format!("missing embedded model: {MISSING}; ")), !ENGINE, "{doctor}");
 }
 
@@ -82,14 +85,14 @@ fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stand
         ("COHERE_API_KEY", "Cohere"),
         ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),
     ] {
-        let run = |args: &[&str]| scene.bare(args).env(variable, "unused-1");
+        let run = |args: &[&str]| scene.ibeam_without_model(args).env(variable, "unused-1");
         let [installed, missing] =
             [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];
-        for ran in [installed, missing] {
+        for output in [installed, missing] {
             let reported =
-                ran.stderr.contains(&format!("`{variable}` is set")) && ran.stderr.contains(service);
-            assert!(reported && ran.stderr.contains("ibeam login openrouter"), "{ran}");
-            assert!(!ran.stderr.contains("unused-1") && !ran.stdout.contains("unused-1"), "{ran}");
+                output.stderr.contains(&format!("`{variable}` is set")) && output.stderr.contains(service);
+            assert!(reported && output.stderr.contains("ibeam login openrouter"), "{output}");
+            assert!(!output.stderr.contains("unused-1") && !output.stdout.contains("unused-1"), "{output}");
         }
         let status = run(&["status"]).env("IBEAM_LOCAL_MODEL", &file).run().succeeded();
         assert!(status.stdout.contains(variable), "{status}");
@@ -109,13 +112,13 @@ fn without_the_engine_a_model_that_lies_there_is_not_taken_for_one_that_runs() {
     std::fs::write(&file, "GGUF").unwrap();
     for arguments in [["setup"].as_slice(), &["--setup", "-p", "x"], &["-p", "x", "--model", "embedded"]] {
         for (locale, words) in [("en_GB.UTF-8", MISSING), ("fr_FR.UTF-8", "sans le modèle intégré")] {
-            let ran = scene
-                .bare(arguments.iter().copied())
+            let output = scene
+                .ibeam_without_model(arguments.iter().copied())
                 .env("IBEAM_LOCAL_MODEL", &file)
                 .env("LC_ALL", locale)
                 .run();
-            assert_eq!(ran.code, Some(21), "{ran}");
-            assert!(ran.stderr.contains(words) && ran.stderr.contains("ibeam login"), "{ran}");
+            assert_eq!(output.code, Some(21), "{output}");
+            assert!(output.stderr.contains(words) && output.stderr.contains("ibeam login"), "{output}");
         }
     }
 }

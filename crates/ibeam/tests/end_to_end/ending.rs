@@ -7,8 +7,10 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput};
 use serde_json::{Value, json};
 
-use crate::faults::host::{built, failed, is_root, open_to_all, skip, works};
-use crate::scene::{Scene, answer_text, calls, check_journaled, shell};
+use crate::faults::host::{
+    build_program, check_failure, is_root, launcher_works, make_accessible_to_all, skip,
+};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// Far more than any bound of an end.
 const HANGS_SECONDS: &str = "60";
@@ -17,12 +19,12 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 /// The library that lets calls hang or fail.
 fn failing(scene: &Scene) -> Option<PathBuf> {
-    built(scene, "failing.c", &["-shared", "-fPIC"])
+    build_program(scene, "failing.c", &["-shared", "-fPIC"])
 }
 
 /// A run whose first command makes the file `now`; the model then says something.
 fn scene() -> Scene {
-    let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
+    let command = answer_call("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
     Scene::new([command, answer_text("Done.").pause(Duration::from_secs(1)).text(" Bye.")])
 }
 
@@ -39,15 +41,15 @@ fn with_faults(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Opti
 
 /// Holds that the last line on stdout tells the failure, and stderr too, and every call is finished.
 #[track_caller]
-fn check_end(ran: &ProgramOutput, code: &str, exit: i32) {
-    failed(ran, exit);
-    assert!(ran.elapsed < LONGEST, "{ran}");
-    let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!(code)), "{ran}");
-    assert_eq!(last["exit_code"], exit, "{ran}");
-    assert_eq!(ran.stdout.matches(r#""type":"error""#).count(), 1, "one last line: {ran}");
-    let count = |subtype: &str| ran.stdout.matches(&format!(r#""subtype":"{subtype}""#)).count();
-    assert_eq!(count("started"), count("completed"), "{ran}");
+fn check_end(output: &ProgramOutput, code: &str, exit: i32) {
+    check_failure(output, exit);
+    assert!(output.elapsed < LONGEST, "{output}");
+    let last: Value = serde_json::from_str(output.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!(code)), "{output}");
+    assert_eq!(last["exit_code"], exit, "{output}");
+    assert_eq!(output.stdout.matches(r#""type":"error""#).count(), 1, "one last line: {output}");
+    let count = |subtype: &str| output.stdout.matches(&format!(r#""subtype":"{subtype}""#)).count();
+    assert_eq!(count("started"), count("completed"), "{output}");
 }
 
 #[test]
@@ -57,10 +59,10 @@ fn a_disk_that_hangs_during_a_run_does_not_hold_up_its_last_line() {
         let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS), ("SLOW_WHEN", "now")];
         // The answer ends in a second, so the end of the run would wait for the disk.
         let Some(run) = with_faults(&scene, &["--timeout", "3"], &faults) else { return };
-        let ran = run.run();
-        check_end(&ran, "timeout", 33);
-        assert_eq!(ran.stream().last()["ibeam"]["unsynced"], true, "{call}: {ran}");
-        assert!(ran.stderr.contains("did not wait for the disk"), "{call}: {ran}");
+        let output = run.run();
+        check_end(&output, "timeout", 33);
+        assert_eq!(output.stream().last()["ibeam"]["unsynced"], true, "{call}: {output}");
+        assert!(output.stderr.contains("did not wait for the disk"), "{call}: {output}");
     }
 }
 
@@ -83,14 +85,14 @@ fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
         let scene = Scene::new([answer_text("never")]);
         let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS)];
         let Some(run) = with_faults(&scene, &["--timeout", "1"], &faults) else { return };
-        let ran = run.run();
-        if ran.stdout.is_empty() {
+        let output = run.run();
+        if output.stdout.is_empty() {
             // So early that nothing is known of the run.
-            failed(&ran, 33);
+            check_failure(&output, 33);
         } else {
-            check_end(&ran, "timeout", 33);
+            check_end(&output, "timeout", 33);
         }
-        assert!(!ran.stdout.is_empty() || call == "readdir64", "{call}: {ran}");
+        assert!(!output.stdout.is_empty() || call == "readdir64", "{call}: {output}");
     }
 }
 
@@ -119,26 +121,26 @@ fn a_disk_that_is_slow_is_waited_for() {
     let scene = Scene::new([answer_text("Done.")]);
     let faults = [("SLOW_CALL", "fdatasync"), ("SLOW_SECONDS", "1")];
     let Some(run) = with_faults(&scene, &[], &faults) else { return };
-    let ran = run.run().succeeded();
-    assert!(ran.stream().last()["ibeam"]["unsynced"].is_null(), "{ran}");
-    check_journaled(&scene, &ran);
+    let output = run.run().succeeded();
+    assert!(output.stream().last()["ibeam"]["unsynced"].is_null(), "{output}");
+    check_journaled(&scene, &output);
 }
 
 #[test]
 fn a_panic_of_any_thread_is_told_in_the_stream() {
     for thread in ["ibeam", "pump", "watchdog"] {
-        let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
+        let command = answer_call("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
         let scene = Scene::new([command, answer_text("Done.").stall()]);
         let faults = [("PANIC_IN", thread), ("PANIC_WHEN", "now")];
         let Some(run) = with_faults(&scene, &["--timeout", "4"], &faults) else { return };
-        let ran = run.run();
-        assert_eq!(ran.code, Some(70), "{thread}: {ran}");
-        assert!(ran.stderr.contains("panicked"), "{thread}: {ran}");
-        let stream = ran.stream();
-        assert_eq!(stream.last()["code"], "internal", "{thread}: {ran}");
+        let output = run.run();
+        assert_eq!(output.code, Some(70), "{thread}: {output}");
+        assert!(output.stderr.contains("panicked"), "{thread}: {output}");
+        let stream = output.stream();
+        assert_eq!(stream.last()["code"], "internal", "{thread}: {output}");
         let outline = stream.outline();
-        assert!(outline.contains(&"completed shell".to_owned()), "{thread}: {ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{thread}: {ran}");
+        assert!(outline.contains(&"completed shell".to_owned()), "{thread}: {output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{thread}: {output}");
     }
 }
 
@@ -146,9 +148,9 @@ fn a_panic_of_any_thread_is_told_in_the_stream() {
 fn a_journal_that_cannot_be_written_any_more_is_an_io_failure() {
     let scene = scene();
     let Some(run) = with_faults(&scene, &[], &[("FAILING_WRITES", "now")]) else { return };
-    let ran = run.run();
-    check_end(&ran, "io", 74);
-    assert!(ran.stderr.contains("events.jsonl"), "{ran}");
+    let output = run.run();
+    check_end(&output, "io", 74);
+    assert!(output.stderr.contains("events.jsonl"), "{output}");
 }
 
 /// Whoever sends two signals means one thing, and wants to know how it ended.
@@ -163,17 +165,17 @@ fn two_signals_in_a_row_leave_a_last_line() {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-        let scene = scene.then([shell(&deaf), answer_text("never")]);
+        let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
         running.signal(signals[0]);
         std::thread::sleep(Duration::from_micros(pause_us));
         running.signal(signals[1]);
-        let ran = running.finish();
-        let exit = ran.code.unwrap_or_default();
-        assert!([130, 143].contains(&exit), "{ran}");
-        check_end(&ran, "signal", exit);
-        check_journaled(&scene, &ran);
+        let output = running.finish();
+        let exit = output.code.unwrap_or_default();
+        assert!([130, 143].contains(&exit), "{output}");
+        check_end(&output, "signal", exit);
+        check_journaled(&scene, &output);
         lifeline.wait_until_gone();
     }
 }
@@ -183,12 +185,12 @@ fn two_signals_in_a_row_leave_a_last_line() {
 fn a_run_that_was_ended_by_force_is_gone_on_with() {
     let scene = scene();
     let Some(run) = with_faults(&scene, &[], &[("PANIC_IN", "ibeam"), ("PANIC_WHEN", "now")]) else { return };
-    let ran = run.run();
-    assert_eq!(ran.code, Some(70), "{ran}");
-    check_journaled(&scene, &ran);
-    let scene = scene.then([answer_text("back")]);
+    let output = run.run();
+    assert_eq!(output.code, Some(70), "{output}");
+    check_journaled(&scene, &output);
+    let scene = scene.with_answers([answer_text("back")]);
     let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
-    assert_eq!(stream.session_id(), ran.stream().session_id());
+    assert_eq!(stream.session_id(), output.stream().session_id());
     let transcript = scene.server.requests()[0].transcript().join("\n");
     assert!(transcript.contains("call shell") && transcript.contains("interrupted"), "{transcript}");
 }
@@ -197,26 +199,26 @@ fn a_run_that_was_ended_by_force_is_gone_on_with() {
 #[test]
 fn a_user_without_processes_to_spare_is_told_or_served() {
     let user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
-    if !is_root() || !works(&user) || !works(&["prlimit", "--nproc=100"]) {
+    if !is_root() || !launcher_works(&user) || !launcher_works(&["prlimit", "--nproc=100"]) {
         return skip("only root can be a user of its own, whose processes are counted");
     }
     let mut ended_well = 0;
     for processes in (3..24).chain([60]) {
-        let search = calls("g", "grep", &json!({ "pattern": "needle" }));
-        let scene = Scene::new([search, shell("echo hello"), answer_text("ok")]);
+        let search = answer_call("g", "grep", &json!({ "pattern": "needle" }));
+        let scene = Scene::new([search, answer_shell("echo hello"), answer_text("ok")]);
         std::fs::write(scene.workspace.path().join("hay.txt"), "a needle\n").unwrap();
-        open_to_all(&scene);
+        make_accessible_to_all(&scene);
         let limit = format!("--nproc={processes}");
         let run = scene.print(["--force"]).through(["prlimit", &limit]).through(user);
-        let ran = run.run();
-        match ran.code {
+        let output = run.run();
+        match output.code {
             Some(0) => ended_well += 1,
-            Some(71 | 40) => failed(&ran, ran.code.unwrap()),
-            _ => panic!("with {processes} processes: {ran}"),
+            Some(71 | 40) => check_failure(&output, output.code.unwrap()),
+            _ => panic!("with {processes} processes: {output}"),
         }
-        if !ran.stdout.is_empty() {
-            let end = ran.stream().last()["type"].clone();
-            assert!(end == "result" || end == "error", "with {processes} processes: {ran}");
+        if !output.stdout.is_empty() {
+            let end = output.stream().last()["type"].clone();
+            assert!(end == "result" || end == "error", "with {processes} processes: {output}");
         }
     }
     assert!(ended_well > 0, "60 processes are enough");

@@ -5,7 +5,7 @@ use std::path::Path;
 use ibeam_testkit::Workspace;
 use serde_json::json;
 
-use crate::scene::{Scene, answer_text, calls, journal, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
 /// Every file below the data directory of the workspace's home.
 fn stored(scene: &Scene) -> Vec<String> {
@@ -26,10 +26,13 @@ fn an_ephemeral_run_stores_nothing() {
     // Permission rules leave a marker below the data directory in other runs.
     let rules = "[permissions]\ndeny = [\"Shell(rm)\"]\n";
     for (flags, variable) in [(&["--ephemeral"][..], None), (&[], Some("true"))] {
-        let answers =
-            [calls("t1", "read", &json!({ "path": "n.txt" })), shell("echo 42"), answer_text("It is 42.")];
+        let answers = [
+            answer_call("t1", "read", &json!({ "path": "n.txt" })),
+            answer_shell("echo 42"),
+            answer_text("It is 42."),
+        ];
         let workspace = Workspace::new().file("n.txt", "42\n").user_config(rules);
-        let scene = Scene::new(answers).within(workspace);
+        let scene = Scene::new(answers).with_workspace(workspace);
         let mut run = scene.print(["--force"]).args(flags);
         if let Some(value) = variable {
             run = run.env("IBEAM_EPHEMERAL", value);
@@ -72,12 +75,12 @@ fn an_ephemeral_run_needs_no_home_that_can_be_written() {
 
 #[test]
 fn a_failed_ephemeral_run_is_not_resumable() {
-    let scene = Scene::new([shell("rm -r \"$PWD\""), answer_text("never")]);
-    let ran = scene.print(["--force", "--sandbox", "disabled", "--ephemeral", "--max-turns", "1"]).run();
-    assert_ne!(ran.code, Some(0), "{ran}");
-    let stream = ran.stream();
+    let scene = Scene::new([answer_shell("rm -r \"$PWD\""), answer_text("never")]);
+    let output = scene.print(["--force", "--sandbox", "disabled", "--ephemeral", "--max-turns", "1"]).run();
+    assert_ne!(output.code, Some(0), "{output}");
+    let stream = output.stream();
     assert_eq!(stream.last()["resumable"], false, "{}", stream.last());
-    assert!(!ran.stderr.contains("--resume"), "{ran}");
+    assert!(!output.stderr.contains("--resume"), "{output}");
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn an_ephemeral_run_reads_the_session_it_resumes_and_leaves_it() {
         let first = scene.ibeam(["-p", "begin"]).run().succeeded().stream();
         let kept = journal(&scene, first.session_id());
         let before = stored(&scene);
-        let scene = scene.then([answer_text("two")]);
+        let scene = scene.with_answers([answer_text("two")]);
         let stream = scene.ibeam(["-p", "more", "--ephemeral"]).args(flags).run().succeeded().stream();
         assert_eq!(stream.session_id() == first.session_id(), flags.len() == 1, "{flags:?}");
         let sent = scene.server.requests()[0].transcript();
@@ -102,8 +105,8 @@ fn an_id_that_was_given_is_used_and_not_stored() {
     const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
     let scene = Scene::new([answer_text("one"), answer_text("two")]);
     for _ in 0..2 {
-        let ran = scene.print(["--ephemeral", "--resume", UUID]).run().succeeded();
-        assert_eq!(ran.stream().session_id(), UUID);
+        let output = scene.print(["--ephemeral", "--resume", UUID]).run().succeeded();
+        assert_eq!(output.stream().session_id(), UUID);
         assert_eq!(stored(&scene), Vec::<String>::new());
     }
     assert_eq!(scene.server.requests()[1].transcript(), ["user: do it"], "nothing was kept of the first");
@@ -112,8 +115,8 @@ fn an_id_that_was_given_is_used_and_not_stored() {
 #[test]
 fn create_chat_refuses_to_keep_no_session() {
     let scene = Scene::new([]);
-    let ran = scene.bare(["create-chat", "--ephemeral"]).run();
-    assert_eq!(ran.code, Some(2), "{ran}");
+    let output = scene.ibeam_without_model(["create-chat", "--ephemeral"]).run();
+    assert_eq!(output.code, Some(2), "{output}");
     assert_eq!(stored(&scene), Vec::<String>::new());
 }
 
@@ -121,8 +124,8 @@ fn create_chat_refuses_to_keep_no_session() {
 #[test]
 fn a_project_cannot_make_runs_ephemeral() {
     let workspace = Workspace::new().file(".ibeam/config.toml", "[session]\nephemeral = true\n");
-    let scene = Scene::new([answer_text("kept")]).within(workspace);
-    let ran = scene.print([""; 0]).run().succeeded();
-    assert!(scene.workspace.journal(ran.stream().session_id()).exists(), "{ran}");
-    assert!(ran.stderr.contains("session.ephemeral"), "{ran}");
+    let scene = Scene::new([answer_text("kept")]).with_workspace(workspace);
+    let output = scene.print([""; 0]).run().succeeded();
+    assert!(scene.workspace.journal(output.stream().session_id()).exists(), "{output}");
+    assert!(output.stderr.contains("session.ephemeral"), "{output}");
 }

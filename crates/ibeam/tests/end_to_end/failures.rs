@@ -7,7 +7,7 @@ use ibeam_protocol::StopReason;
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, Scene, answer_text, calls, model, shell};
+use crate::scene::{BINARY, Scene, answer_call, answer_shell, answer_text, model_name};
 
 /// One attempt.
 const ONCE: &str = "[retry]\nattempts = 1\n";
@@ -17,49 +17,53 @@ const ONCE: &str = "[retry]\nattempts = 1\n";
 fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
     for format in ["stream-json", "json", "text"] {
         let (_scene, ibeam) = scene();
-        let ran = ibeam.args(["--output-format", format]).run();
-        check_told(&ran, exit);
+        let output = ibeam.args(["--output-format", format]).run();
+        check_error_report(&output, exit);
         match format {
-            "json" => assert_eq!(ran.stdout, "", "json prints nothing; {ran}"),
-            "stream-json" if !ran.stdout.is_empty() => {
-                let stream = ran.stream();
+            "json" => assert_eq!(output.stdout, "", "json prints nothing; {output}"),
+            "stream-json" if !output.stdout.is_empty() => {
+                let stream = output.stream();
                 let last = stream.last();
                 assert_eq!(
                     (&last["type"], &last["code"], &last["exit_code"]),
                     (&json!("error"), &json!(code), &json!(exit)),
-                    "{ran}"
+                    "{output}"
                 );
-                assert_eq!(last["retryable"], [24, 25, 26, 28, 31, 75].contains(&exit), "{ran}");
+                assert_eq!(last["retryable"], [24, 25, 26, 28, 31, 75].contains(&exit), "{output}");
             }
             _ => {}
         }
     }
     let (_scene, ibeam) = scene();
-    let ran = ibeam.args(["--error-format", "json"]).run();
-    check_object(&ran, exit, code);
-    if !ran.stdout.is_empty() {
-        assert_eq!(ran.stdout.lines().last(), ran.stderr.lines().last(), "one error, told alike; {ran}");
+    let output = ibeam.args(["--error-format", "json"]).run();
+    check_object(&output, exit, code);
+    if !output.stdout.is_empty() {
+        assert_eq!(
+            output.stdout.lines().last(),
+            output.stderr.lines().last(),
+            "one error, told alike; {output}"
+        );
     }
 }
 
 /// stderr ends with one `error:` line and hints; stdout tells of no success.
 #[track_caller]
-fn check_told(ran: &ProgramOutput, exit: i32) {
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    let reported: Vec<&str> = ran.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
-    assert!(reported[1..].iter().all(|line| line.starts_with("hint: ")), "{ran}");
-    assert!(reported[0].len() > "error: ".len() && !reported[0].ends_with('.'), "{ran}");
-    assert!(!ran.stderr.chars().any(|c| c.is_control() && c != '\n'), "{ran}");
+fn check_error_report(output: &ProgramOutput, exit: i32) {
+    assert_eq!(output.code, Some(exit), "{output}");
+    assert!(!output.stdout.contains(r#""subtype":"success""#), "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    let reported: Vec<&str> = output.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
+    assert!(reported[1..].iter().all(|line| line.starts_with("hint: ")), "{output}");
+    assert!(reported[0].len() > "error: ".len() && !reported[0].ends_with('.'), "{output}");
+    assert!(!output.stderr.chars().any(|c| c.is_control() && c != '\n'), "{output}");
 }
 
 /// The last line of stderr is the error as an object.
 #[track_caller]
-fn check_object(ran: &ProgramOutput, exit: i32, code: &str) {
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    let last = ran.stderr.lines().last().unwrap_or_default();
-    let object: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}; {ran}"));
+fn check_object(output: &ProgramOutput, exit: i32, code: &str) {
+    assert_eq!(output.code, Some(exit), "{output}");
+    let last = output.stderr.lines().last().unwrap_or_default();
+    let object: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}; {output}"));
     assert_eq!(
         (&object["type"], &object["code"], &object["exit_code"]),
         (&json!("error"), &json!(code), &json!(exit))
@@ -68,7 +72,10 @@ fn check_object(ran: &ProgramOutput, exit: i32, code: &str) {
         object["message"].as_str().is_some_and(|message| !message.is_empty())
             && object["retryable"].is_boolean()
     );
-    assert!(ran.stderr_lines("error: ").is_empty() && ran.stderr_lines("hint: ").is_empty(), "{ran}");
+    assert!(
+        output.stderr_lines("error: ").is_empty() && output.stderr_lines("hint: ").is_empty(),
+        "{output}"
+    );
 }
 
 /// The same failure on both wires.
@@ -76,7 +83,7 @@ fn check_object(ran: &ProgramOutput, exit: i32, code: &str) {
 fn check_answer(exit: i32, code: &str, answers: impl Fn() -> Vec<Answer>) {
     for wire in crate::scene::WIRES {
         check(exit, code, || {
-            let scene = Scene::on(wire, answers()).within(Workspace::new().user_config(ONCE));
+            let scene = Scene::with_wire(wire, answers()).with_workspace(Workspace::new().user_config(ONCE));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
@@ -130,7 +137,7 @@ fn f163_what_the_command_line_cannot_mean_is_a_usage_error() {
 #[test]
 fn f163_a_format_that_is_none_is_a_usage_error() {
     let scene = Scene::new([]);
-    check_told(&scene.print(["--output-format", "xml"]).run(), 2);
+    check_error_report(&scene.print(["--output-format", "xml"]).run(), 2);
 }
 
 #[test]
@@ -143,15 +150,15 @@ fn fail_on_turns_a_good_end_into_a_failure() {
             (scene, ibeam)
         });
     };
-    run(vec![shell("make"), answer_text("done")], "denied");
-    run(vec![calls("t", "read", &json!({ "path": "missing" })), answer_text("done")], "tool-error");
-    run(vec![calls("t", "ls", &json!({ "path": "." })), Answer::new()], "empty");
-    run(vec![shell("make"), answer_text("done")], "tool-error,denied");
+    run(vec![answer_shell("make"), answer_text("done")], "denied");
+    run(vec![answer_call("t", "read", &json!({ "path": "missing" })), answer_text("done")], "tool-error");
+    run(vec![answer_call("t", "ls", &json!({ "path": "." })), Answer::new()], "empty");
+    run(vec![answer_shell("make"), answer_text("done")], "tool-error,denied");
 }
 
 #[test]
 fn fail_on_leaves_other_good_ends_alone() {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("done")]);
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("done")]);
     scene.print(["--fail-on", "denied,tool-error,empty"]).run().succeeded();
 }
 
@@ -159,12 +166,12 @@ fn fail_on_leaves_other_good_ends_alone() {
 fn f166_a_missing_key_is_an_auth_failure_that_names_the_variable() {
     check(20, "auth", || {
         let scene = Scene::new([]);
-        let ibeam = scene.bare(["--model", model(Wire::Anthropic), "-p", "x"]);
+        let ibeam = scene.ibeam_without_model(["--model", model_name(Wire::Anthropic), "-p", "x"]);
         (scene, ibeam)
     });
     let scene = Scene::new([]);
-    let ran = scene.bare(["--model", model(Wire::OpenAi), "-p", "x"]).run();
-    assert!(ran.stderr.contains("OPENROUTER_API_KEY"), "{ran}");
+    let output = scene.ibeam_without_model(["--model", model_name(Wire::OpenAi), "-p", "x"]).run();
+    assert!(output.stderr.contains("OPENROUTER_API_KEY"), "{output}");
 }
 
 #[test]
@@ -185,7 +192,7 @@ fn f165_a_model_that_nobody_knows_is_a_model_failure() {
     for name in ["no-such-model", "nobody/no-such-model", "embedded"] {
         check(21, "model", || {
             let scene = Scene::new([]);
-            let ibeam = scene.bare(["--model", name, "-p", "x"]);
+            let ibeam = scene.ibeam_without_model(["--model", name, "-p", "x"]);
             (scene, ibeam)
         });
     }
@@ -194,10 +201,10 @@ fn f165_a_model_that_nobody_knows_is_a_model_failure() {
 #[test]
 fn without_any_model_the_way_to_one_is_told() {
     let scene = Scene::new([]);
-    let ran = scene.bare(["-p", "x"]).run();
-    check_told(&ran, 21);
+    let output = scene.ibeam_without_model(["-p", "x"]).run();
+    check_error_report(&output, 21);
     let way = if cfg!(feature = "embedded") { "ibeam setup" } else { "feature `embedded`" };
-    assert!(ran.stderr.contains(way) && ran.stderr.contains("ibeam login"), "{ran}");
+    assert!(output.stderr.contains(way) && output.stderr.contains("ibeam login"), "{output}");
 }
 
 #[test]
@@ -227,15 +234,15 @@ fn a_limited_rate_is_told_with_what_the_provider_said() {
         vec![Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]
     });
     let scene = Scene::new([Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]);
-    let scene = scene.within(Workspace::new().user_config(ONCE));
-    let ran = scene.print::<&str>([]).run();
-    let stream = ran.stream();
+    let scene = scene.with_workspace(Workspace::new().user_config(ONCE));
+    let output = scene.print::<&str>([]).run();
+    let stream = output.stream();
     let last = stream.last();
     assert_eq!(
         (&last["retry_after_ms"], &last["http_status"], &last["request_id"]),
         (&json!(7000), &json!(429), &json!("req_0000"))
     );
-    assert!(ran.stderr.contains("slow down"), "{ran}");
+    assert!(output.stderr.contains("slow down"), "{output}");
 }
 
 /// What a shorter conversation would do, the results of the turn at hand are shortened for.
@@ -244,17 +251,18 @@ fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
     let long: String = (0..2000).map(|number| format!("line {number} of a long file\n")).collect();
     for wire in crate::scene::WIRES {
         let refused = || Answer::error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8");
-        let read = calls("t1", "read", &json!({ "path": "long.txt" }));
+        let read = answer_call("t1", "read", &json!({ "path": "long.txt" }));
         let workspace = Workspace::new().file("long.txt", &long);
-        let scene = Scene::on(wire, [read, refused(), answer_text("It is long.")]).within(workspace);
-        let ran = scene.print::<&str>([]).run().succeeded();
-        assert_eq!(ran.stream().last()["ibeam"]["compactions"], 1, "{ran}");
+        let scene =
+            Scene::with_wire(wire, [read, refused(), answer_text("It is long.")]).with_workspace(workspace);
+        let output = scene.print::<&str>([]).run().succeeded();
+        assert_eq!(output.stream().last()["ibeam"]["compactions"], 1, "{output}");
         let sent: Vec<String> =
             scene.server.requests().iter().map(|request| request.transcript().join("\n")).collect();
         assert!(2 * sent[2].len() <= sent[1].len() + 1000, "{} and {}", sent[1].len(), sent[2].len());
         assert!(sent[2].contains("bytes left out") && sent[2].contains("line 1 of"), "{}", sent[2]);
         // The next run sends the shorter conversation.
-        let scene = scene.then([answer_text("again")]);
+        let scene = scene.with_answers([answer_text("again")]);
         scene.print(["--continue"]).run().succeeded();
         assert!(scene.server.requests()[0].transcript().join("\n").contains("bytes left out"));
     }
@@ -269,12 +277,12 @@ fn a_failure_that_passes_is_retried_before_the_first_text() {
             Answer::error(429, "rate_limit_error", "slow"),
             answer_text("at last"),
         ];
-        let scene = Scene::on(wire, answers).within(Workspace::new().user_config(config));
-        let ran = scene.print::<&str>([]).run().succeeded();
-        let stream = ran.stream();
+        let scene = Scene::with_wire(wire, answers).with_workspace(Workspace::new().user_config(config));
+        let output = scene.print::<&str>([]).run().succeeded();
+        let stream = output.stream();
         assert_eq!(stream.deltas(), ["at last"]);
         assert_eq!(stream.last()["ibeam"]["retries"], 2);
-        assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
+        assert_eq!(output.stderr_lines("warning: ").len(), 2, "{output}");
         scene.server.assert_played();
     }
 }
@@ -292,16 +300,16 @@ fn a_provider_that_fails_is_a_provider_failure() {
 
 #[test]
 fn the_turn_limit_ends_a_run() {
-    let ls = |number: usize| calls(&format!("t{number}"), "ls", &json!({ "path": "." }));
+    let ls = |number: usize| answer_call(&format!("t{number}"), "ls", &json!({ "path": "." }));
     check(30, "limit", || {
         let scene = Scene::new([ls(1), ls(2), ls(3)]);
         let ibeam = scene.print(["--max-turns", "2"]);
         (scene, ibeam)
     });
     let scene = Scene::new([ls(1), ls(2), ls(3)]);
-    let ran = scene.print(["--max-turns", "2"]).run();
+    let output = scene.print(["--max-turns", "2"]).run();
     assert_eq!(scene.server.requests().len(), 2);
-    assert_eq!(ran.stream().last()["ibeam"]["turns"], 2);
+    assert_eq!(output.stream().last()["ibeam"]["turns"], 2);
 }
 
 #[test]
@@ -313,14 +321,14 @@ fn the_output_limit_cutting_every_answer_ends_a_run() {
 #[test]
 fn an_answer_that_the_output_limit_cut_is_gone_on_with() {
     let scene = Scene::new([answer_text("one ").stop(StopReason::MaxTokens), answer_text("two")]);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stream().last()["result"], "one two");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(output.stream().last()["result"], "one two");
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
 }
 
 #[test]
 fn an_empty_answer_after_tool_work_is_a_success() {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), Answer::new()]);
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), Answer::new()]);
     assert_eq!(scene.print::<&str>([]).run().succeeded().stream().last()["result"], "");
 }
 
@@ -343,9 +351,9 @@ fn a_run_that_takes_too_long_is_ended() {
 
 /// A run whose session the next one can go on with.
 fn recorded() -> (Scene, String) {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("first")]);
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-    (scene.then([answer_text("second")]), id)
+    (scene.with_answers([answer_text("second")]), id)
 }
 
 #[test]
@@ -362,8 +370,8 @@ fn f150_a_damaged_session_is_told_with_its_line() {
     };
     check(65, "data", damaged);
     let (scene, ibeam) = damaged();
-    let ran = ibeam.run();
-    assert!(ran.stderr.contains("line 2"), "{ran}");
+    let output = ibeam.run();
+    assert!(output.stderr.contains("line 2"), "{output}");
     assert_eq!(scene.server.requests().len(), 0);
 }
 
@@ -402,32 +410,32 @@ fn a_session_that_cannot_be_made_is_told() {
 #[test]
 fn f126_a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
     for format in ["stream-json", "json", "text"] {
-        let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("never read")]);
-        let ran = scene.print(["--output-format", format]).stdout_gone().run();
-        check_told(&ran, 74);
-        let scene = scene.then([answer_text("still here")]);
-        let ran = scene.print(["--continue"]).run().succeeded();
-        assert_eq!(ran.stream().deltas(), ["still here"]);
+        let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("never read")]);
+        let output = scene.print(["--output-format", format]).stdout_gone().run();
+        check_error_report(&output, 74);
+        let scene = scene.with_answers([answer_text("still here")]);
+        let output = scene.print(["--continue"]).run().succeeded();
+        assert_eq!(output.stream().deltas(), ["still here"]);
     }
 }
 
 #[test]
 fn stdout_on_a_full_disk_is_an_io_failure() {
     let scene = Scene::new([answer_text("hello")]);
-    let script = format!("exec {BINARY} -p x --model {} >/dev/full", model(Wire::Anthropic));
+    let script = format!("exec {BINARY} -p x --model {} >/dev/full", model_name(Wire::Anthropic));
     let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
-    let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").run();
-    check_told(&ran, 74);
+    let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").run();
+    check_error_report(&output, 74);
 }
 
 #[test]
 fn f146_a_session_that_another_process_holds_is_busy() {
     let scene = Scene::new([answer_text("first ").stall()]);
-    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let holder = scene.print([format!("--resume={id}")]).start();
     holder.wait_for_stdout("first ");
-    let ran = scene.print([format!("--resume={id}")]).run();
-    check_told(&ran, 75);
+    let output = scene.print([format!("--resume={id}")]).run();
+    check_error_report(&output, 75);
     check_object(
         &scene.print([format!("--resume={id}"), "--error-format=json".to_owned()]).run(),
         75,
@@ -444,15 +452,15 @@ fn f167_a_wrong_configuration_is_told_with_its_place() {
         ("[providers.mine]\nwire = \"odd\"\nbase_url = \"http://127.0.0.1:9\"\n", "providers.mine.wire"),
     ] {
         let scene = || {
-            let scene = Scene::new([]).within(Workspace::new().user_config(config));
-            let name = if place.starts_with("providers") { "mine/x" } else { model(Wire::Anthropic) };
-            let ibeam = scene.bare(["-p", "x", "--model", name]).env("ANTHROPIC_API_KEY", "k");
+            let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+            let name = if place.starts_with("providers") { "mine/x" } else { model_name(Wire::Anthropic) };
+            let ibeam = scene.ibeam_without_model(["-p", "x", "--model", name]).env("ANTHROPIC_API_KEY", "k");
             (scene, ibeam)
         };
         check(78, "config", scene);
         let (_scene, ibeam) = scene();
-        let ran = ibeam.run();
-        assert!(ran.stderr.contains(place), "{ran}");
+        let output = ibeam.run();
+        assert!(output.stderr.contains(place), "{output}");
     }
 }
 
@@ -477,10 +485,10 @@ fn a_failure_is_told_in_the_language_that_was_chosen() {
     let english = "hint: `ibeam --help` lists";
     let by_file = Workspace::new().user_config("lang = \"fr\"\n");
     for (workspace, variable) in [(by_file, ("LANG", "C")), (Workspace::new(), ("IBEAM_LANG", "ja"))] {
-        let scene = Scene::new([]).within(workspace);
-        let ran = scene.ibeam(["-p", "x", "--header", "none"]).env(variable.0, variable.1).run();
-        check_told(&ran, 2);
-        assert!(!ran.stderr.contains(english), "{ran}");
+        let scene = Scene::new([]).with_workspace(workspace);
+        let output = scene.ibeam(["-p", "x", "--header", "none"]).env(variable.0, variable.1).run();
+        check_error_report(&output, 2);
+        assert!(!output.stderr.contains(english), "{output}");
     }
 }
 
@@ -489,8 +497,8 @@ fn a_failure_is_told_in_the_language_that_was_chosen() {
 fn what_a_server_says_cannot_speak_to_the_terminal() {
     let scene =
         Scene::new([Answer::error(400, "invalid_request_error", "bad \u{1b}[31m\r\nerror: forged\u{7}")]);
-    let ran = scene.print::<&str>([]).run();
-    check_told(&ran, 22);
+    let output = scene.print::<&str>([]).run();
+    check_error_report(&output, 22);
 }
 
 #[test]
@@ -498,10 +506,13 @@ fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
     let message = format!("the key {} is not valid", crate::scene::KEY);
     let refused = Answer::error(401, "authentication_error", &message);
     let scene = Scene::new([refused.clone(), refused]);
-    let scene = scene.within(Workspace::new().user_config(ONCE));
-    let ran = scene.print::<&str>([]).run();
-    check_told(&ran, 20);
-    assert!(!ran.stderr.contains(crate::scene::KEY) && !ran.stdout.contains(crate::scene::KEY), "{ran}");
+    let scene = scene.with_workspace(Workspace::new().user_config(ONCE));
+    let output = scene.print::<&str>([]).run();
+    check_error_report(&output, 20);
+    assert!(
+        !output.stderr.contains(crate::scene::KEY) && !output.stdout.contains(crate::scene::KEY),
+        "{output}"
+    );
 }
 
 #[test]
@@ -509,7 +520,7 @@ fn a_slow_but_living_answer_is_no_stall() {
     let config = "[timeouts]\nidle = \"900ms\"\n";
     let slow = Duration::from_millis(400);
     let answer = answer_text("a").pause(slow).text("b").pause(slow).text("c").pause(slow).text("d");
-    let scene = Scene::new([answer]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([answer]).with_workspace(Workspace::new().user_config(config));
     assert_eq!(scene.print::<&str>([]).run().succeeded().stream().deltas(), ["a", "b", "c", "d"]);
 }
 
@@ -519,7 +530,7 @@ fn the_binary_is_the_same_under_any_name() {
     for name in ["agent", "cursor-agent"] {
         let link = scene.workspace.outside().join(name);
         symlink(BINARY, &link).unwrap();
-        check_told(&Ibeam::new(&link, &scene.workspace).args(["--no-such-flag"]).run(), 2);
+        check_error_report(&Ibeam::new(&link, &scene.workspace).args(["--no-such-flag"]).run(), 2);
         let version = Ibeam::new(&link, &scene.workspace).args(["--version"]).run().succeeded();
         assert_eq!(version.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// The last message of a request: the results of the calls of one answer.
 #[track_caller]
@@ -14,11 +14,11 @@ fn results(scene: &Scene, request: usize) -> String {
 }
 
 fn edit(id: &str, old: &str, new: &str) -> Answer {
-    calls(id, "edit", &json!({ "path": "f.txt", "oldText": old, "newText": new }))
+    answer_call(id, "edit", &json!({ "path": "f.txt", "oldText": old, "newText": new }))
 }
 
 fn read(id: &str) -> Answer {
-    calls(id, "read", &json!({ "path": "f.txt" }))
+    answer_call(id, "read", &json!({ "path": "f.txt" }))
 }
 
 /// A command changes a file between the reading and the edit: the model is told to read again, and the edit is made
@@ -27,13 +27,13 @@ fn read(id: &str) -> Answer {
 fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
     let scene = Scene::new([
         read("t1"),
-        shell("echo three >> f.txt"),
+        answer_shell("echo three >> f.txt"),
         edit("t2", "one", "1"),
         read("t3"),
         edit("t4", "one", "1"),
         answer_text("Done."),
     ])
-    .within(Workspace::new().file("f.txt", "one\ntwo\n"));
+    .with_workspace(Workspace::new().file("f.txt", "one\ntwo\n"));
     scene.print(["--force"]).run().succeeded();
     let refused = results(&scene, 3);
     assert!(refused.contains("has changed on disk since you last read") && refused.contains("read it again"));
@@ -45,14 +45,15 @@ fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
 fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
     let workspace = Workspace::new().file("f.txt", "one\ntwo\n").file("g.txt", "one\n");
     let other = |id: &str, old: &str, new: &str| {
-        calls(id, "edit", &json!({ "path": "g.txt", "oldText": old, "newText": new }))
+        answer_call(id, "edit", &json!({ "path": "g.txt", "oldText": old, "newText": new }))
     };
-    let scene = Scene::new([read("t1"), other("t2", "one", "1"), answer_text("Done.")]).within(workspace);
+    let scene =
+        Scene::new([read("t1"), other("t2", "one", "1"), answer_text("Done.")]).with_workspace(workspace);
     scene.print(["--force"]).run().succeeded();
     std::thread::sleep(Duration::from_millis(100));
     std::fs::write(scene.workspace.path().join("f.txt"), "one\ntwo\nby hand\n").unwrap();
 
-    let scene = scene.then([
+    let scene = scene.with_answers([
         edit("t3", "one", "1"),
         read("t4"),
         edit("t5", "one", "1"),
@@ -78,18 +79,19 @@ fn searches_with_few_descriptors_take_turns() {
             ("grep", json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
         let all = (0..8)
             .fold(Answer::new(), |answer, number| answer.call(&format!("t{number}"), search.0, &search.1));
-        let scene = Scene::new([all, shell("echo hello"), answer_text("Done.")]).within(workspace);
-        let ran = scene.print(["--force"]).after(&format!("ulimit -n {descriptors}")).run();
-        match ran.code {
+        let scene =
+            Scene::new([all, answer_shell("echo hello"), answer_text("Done.")]).with_workspace(workspace);
+        let output = scene.print(["--force"]).after(&format!("ulimit -n {descriptors}")).run();
+        match output.code {
             Some(0) => {
                 let found = results(&scene, 1);
                 assert_eq!(found.matches("/a/b/f.txt").count(), 8 * 40, "{descriptors}: {found}");
                 assert!(!found.contains("could not be read"), "{descriptors}: {found}");
-                assert!(results(&scene, 2).contains("hello"), "{descriptors}: {ran}");
+                assert!(results(&scene, 2).contains("hello"), "{descriptors}: {output}");
                 ended_well += 1;
             }
-            Some(71) => assert!(descriptors < 48 && ran.stderr.contains("descriptor"), "{ran}"),
-            _ => panic!("{descriptors}: {ran}"),
+            Some(71) => assert!(descriptors < 48 && output.stderr.contains("descriptor"), "{output}"),
+            _ => panic!("{descriptors}: {output}"),
         }
     }
     assert!(ended_well >= 3, "{ended_well}");
@@ -108,14 +110,14 @@ fn a_directory_of_many_is_listed_and_searched_in_time() {
         }
     }
     let scene = Scene::new([
-        calls("t1", "ls", &json!({ "path": "d0000/.." })),
-        calls("t2", "glob", &json!({ "globPattern": "f7.txt", "targetDirectory": "d0000/.." })),
-        calls("t3", "grep", &json!({ "pattern": "absent", "path": "d0000/.." })),
+        answer_call("t1", "ls", &json!({ "path": "d0000/.." })),
+        answer_call("t2", "glob", &json!({ "globPattern": "f7.txt", "targetDirectory": "d0000/.." })),
+        answer_call("t3", "grep", &json!({ "pattern": "absent", "path": "d0000/.." })),
         answer_text("Done."),
     ])
-    .within(workspace);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert!(ran.elapsed < Duration::from_secs(30), "{ran}");
+    .with_workspace(workspace);
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert!(output.elapsed < Duration::from_secs(30), "{output}");
     assert!(results(&scene, 1).contains("more exists"), "{}", results(&scene, 1));
     assert!(results(&scene, 2).contains("the newest 200 of 1700"), "{}", results(&scene, 2));
     assert!(results(&scene, 3).contains("(no match)"), "{}", results(&scene, 3));
@@ -124,25 +126,27 @@ fn a_directory_of_many_is_listed_and_searched_in_time() {
 /// A search of everything ends with the time of the run.
 #[test]
 fn a_search_of_the_whole_system_ends_in_time() {
-    let scene =
-        Scene::new([calls("t", "grep", &json!({ "pattern": "zq[x]jz", "path": "/" })), answer_text("Done.")]);
-    let ran = scene.print(["--force", "--timeout", "2"]).run();
-    assert!(ran.elapsed < Duration::from_secs(10), "{ran}");
-    assert!(matches!(ran.code, Some(0 | 33)), "{ran}");
+    let scene = Scene::new([
+        answer_call("t", "grep", &json!({ "pattern": "zq[x]jz", "path": "/" })),
+        answer_text("Done."),
+    ]);
+    let output = scene.print(["--force", "--timeout", "2"]).run();
+    assert!(output.elapsed < Duration::from_secs(10), "{output}");
+    assert!(matches!(output.code, Some(0 | 33)), "{output}");
 }
 
 /// The model and people learn once that commands have no network.
 #[test]
 fn a_command_that_needs_the_network_says_that_there_is_none() {
-    let lookup = || shell("echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6");
+    let lookup = || answer_shell("echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6");
     let scene = Scene::new([lookup(), lookup(), answer_text("Done.")]);
-    let ran = scene.print(["--force"]).run().succeeded();
+    let output = scene.print(["--force"]).run().succeeded();
     assert!(results(&scene, 1).contains("--allow-net example.com:443"), "{}", results(&scene, 1));
     assert!(!results(&scene, 2).contains("--allow-net"), "{}", results(&scene, 2));
-    assert_eq!(ran.stderr.matches("--allow-net example.com:443").count(), 1, "{ran}");
+    assert_eq!(output.stderr.matches("--allow-net example.com:443").count(), 1, "{output}");
 
     let scene = Scene::new([lookup(), answer_text("Done.")]);
-    let ran = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
-    assert!(!ran.stderr.contains("--allow-net"), "{ran}");
+    let output = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
+    assert!(!output.stderr.contains("--allow-net"), "{output}");
     assert!(!results(&scene, 1).contains("--allow-net"), "{}", results(&scene, 1));
 }

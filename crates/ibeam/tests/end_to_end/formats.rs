@@ -7,7 +7,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Ibeam, Stream, Wire, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, KEY, Scene, WIRES, answer_text, calls, model};
+use crate::scene::{BINARY, KEY, Scene, WIRES, answer_call, answer_text, model_name};
 
 const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
 
@@ -19,10 +19,14 @@ fn story() -> Vec<Answer> {
             "read",
             &json!({ "path": "notes.txt" }),
         ),
-        calls("toolu_2", "write", &json!({ "path": "new.txt", "fileText": "one\ntwo\n" })),
-        calls("toolu_3", "edit", &json!({ "path": "notes.txt", "oldText": "alpha", "newText": "beta" })),
-        calls("toolu_4", "read", &json!({ "path": "missing.txt" })),
-        calls("toolu_5", "shell", &json!({ "command": "make all" })),
+        answer_call("toolu_2", "write", &json!({ "path": "new.txt", "fileText": "one\ntwo\n" })),
+        answer_call(
+            "toolu_3",
+            "edit",
+            &json!({ "path": "notes.txt", "oldText": "alpha", "newText": "beta" }),
+        ),
+        answer_call("toolu_4", "read", &json!({ "path": "missing.txt" })),
+        answer_call("toolu_5", "shell", &json!({ "command": "make all" })),
         Answer::new()
             .thinking("another secret thought", "sig-2")
             .text("All ")
@@ -38,9 +42,9 @@ fn workspace() -> Workspace {
 #[test]
 fn json_is_one_object_with_its_keys_in_order() {
     for wire in WIRES {
-        let scene = Scene::on(wire, story()).within(workspace());
-        let ran = scene.print(["--output-format", "json"]).run().succeeded();
-        let object = ran.json();
+        let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+        let output = scene.print(["--output-format", "json"]).run().succeeded();
+        let object = output.json();
         let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
@@ -74,9 +78,9 @@ fn json_is_one_object_with_its_keys_in_order() {
 fn stream_json_keeps_every_law_and_is_the_default() {
     for wire in WIRES {
         for args in [&["--output-format", "stream-json"][..], &["--output-format=stream-json"], &[]] {
-            let scene = Scene::on(wire, story()).within(workspace());
-            let ran = scene.print(args).run().succeeded();
-            let stream = ran.stream();
+            let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+            let output = scene.print(args).run().succeeded();
+            let stream = output.stream();
             assert_eq!(
                 stream.outline(),
                 [
@@ -127,15 +131,15 @@ fn print_mode_is_inferred_when_stdout_is_a_pipe() {
 fn check_text(lang: &str, lines: [&str; 5]) {
     let expected = format!("{}\n\nAll done: \u{2028}\"é\\u{{7}}日\".\n", lines.join("\n"));
     for by_flag in [true, false] {
-        let scene = Scene::new(story()).within(workspace());
+        let scene = Scene::new(story()).with_workspace(workspace());
         let run = scene.print(["--output-format", "text"]);
         let run = match by_flag {
             true => run.args(["--lang", lang]),
             false => run.env("LANG", format!("{lang}_XX.UTF-8")),
         };
-        let ran = run.run().succeeded();
-        assert_eq!(ran.stdout, expected);
-        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+        let output = run.run().succeeded();
+        assert_eq!(output.stdout, expected);
+        assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
     }
 }
 
@@ -232,32 +236,32 @@ fn a_command_that_ran_has_its_line_in_every_language() {
         ("fr", "Commande exécutée dans le terminal"),
         ("pt", "Executou um comando no terminal"),
     ] {
-        let scene = Scene::new([crate::scene::shell("true"), answer_text("ok")]);
-        let ran = scene.print(["--output-format=text", "--force", "--lang", lang]).run().succeeded();
-        assert_eq!(ran.stdout, format!("{line}\n\nok\n"));
+        let scene = Scene::new([crate::scene::answer_shell("true"), answer_text("ok")]);
+        let output = scene.print(["--output-format=text", "--force", "--lang", lang]).run().succeeded();
+        assert_eq!(output.stdout, format!("{line}\n\nok\n"));
     }
 }
 
 #[test]
 fn verbose_text_names_the_path_and_the_command() {
-    let scene = Scene::new(story()).within(workspace());
-    let ran = scene.print(["--output-format", "text", "--verbose"]).run().succeeded();
-    assert!(ran.stdout.starts_with("Read file: notes.txt\nCreated new file: new.txt\n"), "{ran}");
-    assert!(ran.stdout.contains("command: make all\n"), "{ran}");
+    let scene = Scene::new(story()).with_workspace(workspace());
+    let output = scene.print(["--output-format", "text", "--verbose"]).run().succeeded();
+    assert!(output.stdout.starts_with("Read file: notes.txt\nCreated new file: new.txt\n"), "{output}");
+    assert!(output.stdout.contains("command: make all\n"), "{output}");
 }
 
 #[test]
 fn thinking_appears_on_no_stream_in_any_format() {
     for wire in WIRES {
         for format in FORMATS {
-            let scene = Scene::on(wire, story()).within(workspace());
-            let ran = scene.print(["--output-format", format, "--verbose"]).run().succeeded();
+            let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+            let output = scene.print(["--output-format", format, "--verbose"]).run().succeeded();
             assert!(
-                !ran.stdout.contains("secret thought") && !ran.stderr.contains("secret thought"),
-                "{ran}"
+                !output.stdout.contains("secret thought") && !output.stderr.contains("secret thought"),
+                "{output}"
             );
-            assert!(!ran.stdout.contains("sig-1"), "{ran}");
-            assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
+            assert!(!output.stdout.contains("sig-1"), "{output}");
+            assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{output}");
         }
     }
 }
@@ -298,14 +302,14 @@ fn the_locale_changes_no_byte_of_the_machine_formats() {
         let mut seen: Option<String> = None;
         for locale in ["C", "es_ES.UTF-8", "id_ID.UTF-8", "ja_JP.UTF-8", "fr_FR.UTF-8", "pt_PT.UTF-8"] {
             std::fs::write(workspace.path().join("notes.txt"), "alpha\n").unwrap();
-            let scene = Scene::new(story()).within(workspace);
-            let ran = scene
+            let scene = Scene::new(story()).with_workspace(workspace);
+            let output = scene
                 .print(["--output-format", format])
                 .env("LC_ALL", locale)
                 .env("LANG", locale)
                 .run()
                 .succeeded();
-            let bytes = without_ids_and_times(&ran.stdout);
+            let bytes = without_ids_and_times(&output.stdout);
             assert_eq!(*seen.get_or_insert_with(|| bytes.clone()), bytes, "{locale}");
             workspace = scene.workspace;
         }
@@ -318,10 +322,10 @@ fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
     let mut seen: Vec<(String, String)> = Vec::new();
     let mut workspace = Workspace::new();
     for locale in ["C", "ja_JP.UTF-8"] {
-        let scene = Scene::new([Answer::error(400, "invalid_request_error", "no")]).within(workspace);
-        let ran = scene.print(["--output-format", "stream-json"]).env("LC_ALL", locale).run();
-        assert_eq!(ran.code, Some(22), "{ran}");
-        seen.push((without_ids_and_times(&ran.stdout), ran.stderr));
+        let scene = Scene::new([Answer::error(400, "invalid_request_error", "no")]).with_workspace(workspace);
+        let output = scene.print(["--output-format", "stream-json"]).env("LC_ALL", locale).run();
+        assert_eq!(output.code, Some(22), "{output}");
+        seen.push((without_ids_and_times(&output.stdout), output.stderr));
         workspace = scene.workspace;
     }
     assert_eq!(seen[0].0, seen[1].0);
@@ -331,7 +335,7 @@ fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
 #[test]
 fn each_delta_is_printed_when_it_comes() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [answer_text("first ").stall()]);
+        let scene = Scene::with_wire(wire, [answer_text("first ").stall()]);
         let running = scene.print::<&str>([]).start();
         running.wait_for_stdout(r#""text":"first ""#);
         running.signal(Signal::Term);
@@ -356,8 +360,8 @@ fn a_slow_reader_gets_everything_and_costs_no_memory() {
         running.wait_for_stdout(r#""text":"end""#);
         let peak = running.peak_memory();
         running.signal(Signal::Term);
-        let ran = running.finish();
-        assert_eq!(Stream::check(&ran.stdout).unwrap().deltas().len(), DELTAS + 1);
+        let output = running.finish();
+        assert_eq!(Stream::check(&output.stdout).unwrap().deltas().len(), DELTAS + 1);
         peak
     };
     let (fast, slow) = (peak(false), peak(true));
@@ -372,12 +376,12 @@ fn a_slow_reader_gets_everything_and_costs_no_memory() {
 fn closed_descriptors_do_no_harm() {
     for redirect in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let scene = Scene::new([answer_text("hi"), answer_text("still whole")]);
-        let script = format!("exec {BINARY} -p x --model {} {redirect}", model(Wire::Anthropic));
+        let script = format!("exec {BINARY} -p x --model {} {redirect}", model_name(Wire::Anthropic));
         let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
-        let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
-        assert!(matches!(ran.code, Some(0 | 74)), "{redirect}: {ran}");
+        let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
+        assert!(matches!(output.code, Some(0 | 74)), "{redirect}: {output}");
         if !redirect.contains(">&- ") && !redirect.starts_with(">&-") {
-            assert_eq!(ran.stream().deltas(), ["hi"]);
+            assert_eq!(output.stream().deltas(), ["hi"]);
         }
         scene.print(["--continue"]).run().succeeded();
     }
@@ -385,8 +389,10 @@ fn closed_descriptors_do_no_harm() {
 
 #[test]
 fn a_workspace_whose_path_is_no_text_is_worked_in() {
-    let scene =
-        Scene::new([calls("t", "write", &json!({ "path": "a.txt", "fileText": "x" })), answer_text("done")]);
+    let scene = Scene::new([
+        answer_call("t", "write", &json!({ "path": "a.txt", "fileText": "x" })),
+        answer_text("done"),
+    ]);
     let directory = scene.workspace.path().join(OsStr::from_bytes(b"caf\xe9"));
     std::fs::create_dir(&directory).unwrap();
     let run = scene.print([OsStr::new("--workspace"), directory.as_os_str()]);
@@ -403,7 +409,7 @@ fn a_workspace_whose_path_is_no_text_is_worked_in() {
 #[test]
 fn a_heartbeat_is_on_stderr_only() {
     let scene = Scene::new([answer_text("slow").pause(std::time::Duration::from_millis(2300))]);
-    let ran = scene.print(["--heartbeat", "1"]).run().succeeded();
-    assert_eq!(ran.stderr_lines("heartbeat: "), ["heartbeat: 1 s", "heartbeat: 2 s"]);
-    assert_eq!(ran.stream().deltas(), ["slow"]);
+    let output = scene.print(["--heartbeat", "1"]).run().succeeded();
+    assert_eq!(output.stderr_lines("heartbeat: "), ["heartbeat: 1 s", "heartbeat: 2 s"]);
+    assert_eq!(output.stream().deltas(), ["slow"]);
 }

@@ -6,7 +6,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{ProgramOutput, RunningProgram};
 use serde_json::json;
 
-use crate::scene::{Scene, answer_text, calls, check_journaled};
+use crate::scene::{Scene, answer_call, answer_text, check_journaled};
 
 /// A pattern nearly as large as one may be for long lines. Each byte of a line of mixed letters leaves it in a state
 /// that it has not been in before.
@@ -15,7 +15,8 @@ const LONG_LINE: usize = 10_000_000;
 
 /// A scene whose model calls for a search that takes hours.
 fn slow_search() -> Scene {
-    let scene = Scene::new([calls("t", "grep", &json!({ "pattern": SLOW_PATTERN })), answer_text("Done.")]);
+    let scene =
+        Scene::new([answer_call("t", "grep", &json!({ "pattern": SLOW_PATTERN })), answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("big.txt"), mixed_letters()).unwrap();
     scene
 }
@@ -31,13 +32,13 @@ fn mixed_letters() -> Vec<u8> {
 
 /// Holds that the run has told its end and left in time.
 #[track_caller]
-fn check_end(scene: &Scene, ran: &ProgramOutput, began: Instant, code: &str, exit: i32) {
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {ran}", began.elapsed());
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    let stream = ran.stream();
-    assert_eq!(stream.last()["code"], code, "{ran}");
-    assert!(stream.outline().contains(&"completed grep".to_owned()), "the call is finished: {ran}");
-    check_journaled(scene, ran);
+fn check_end(scene: &Scene, output: &ProgramOutput, began: Instant, code: &str, exit: i32) {
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {output}", began.elapsed());
+    assert_eq!(output.code, Some(exit), "{output}");
+    let stream = output.stream();
+    assert_eq!(stream.last()["code"], code, "{output}");
+    assert!(stream.outline().contains(&"completed grep".to_owned()), "the call is finished: {output}");
+    check_journaled(scene, output);
 }
 
 fn searching(scene: &Scene) -> RunningProgram {
@@ -51,8 +52,8 @@ fn searching(scene: &Scene) -> RunningProgram {
 fn a_time_out_ends_a_run_whose_search_does_not_end() {
     let scene = slow_search();
     let began = Instant::now();
-    let ran = scene.print(["--timeout", "1"]).run();
-    check_end(&scene, &ran, began, "timeout", 33);
+    let output = scene.print(["--timeout", "1"]).run();
+    check_end(&scene, &output, began, "timeout", 33);
 }
 
 #[test]
@@ -73,9 +74,9 @@ fn a_search_that_does_not_end_fails_at_its_own_time() {
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     std::fs::write(config, "[timeouts]\nfiles = \"1s\"\n").unwrap();
     let began = Instant::now();
-    let ran = scene.print::<&str>([]).run();
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {ran}", began.elapsed());
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let output = scene.print::<&str>([]).run();
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {output}", began.elapsed());
+    assert_eq!(output.code, Some(0), "{output}");
     let result = scene.server.requests()[1].body.to_string();
     let tail = result.get(result.len().saturating_sub(2000)..).unwrap();
     assert!(result.contains("timeouts.files") && result.contains("effect is unknown"), "{tail}");
@@ -84,7 +85,7 @@ fn a_search_that_does_not_end_fails_at_its_own_time() {
 /// Runs a search in a workspace in which this name is a FIFO.
 #[track_caller]
 fn check_fifo(name: &str) {
-    let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
+    let search = answer_call("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
     let scene = Scene::new([search, answer_text("Done.")]);
     let path = scene.workspace.path().join(name);
     std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
@@ -98,15 +99,18 @@ fn check_fifo(name: &str) {
     }
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let began = Instant::now();
-    let ran = scene.print::<&str>([]).run();
-    assert!(began.elapsed() < Duration::from_secs(10), "{name}: {:?}: {ran}", began.elapsed());
-    if ran.code == Some(78) {
+    let output = scene.print::<&str>([]).run();
+    assert!(began.elapsed() < Duration::from_secs(10), "{name}: {:?}: {output}", began.elapsed());
+    if output.code == Some(78) {
         // What decides what is permitted must be readable.
-        assert!(ran.stderr.contains("is not a regular file") && ran.stderr.contains(name), "{name}: {ran}");
+        assert!(
+            output.stderr.contains("is not a regular file") && output.stderr.contains(name),
+            "{name}: {output}"
+        );
         return;
     }
-    assert_eq!(ran.code, Some(0), "{name}: {ran}");
-    assert!(scene.server.requests()[1].body.to_string().contains("seen.txt"), "{name}: {ran}");
+    assert_eq!(output.code, Some(0), "{name}: {output}");
+    assert!(scene.server.requests()[1].body.to_string().contains("seen.txt"), "{name}: {output}");
 }
 
 #[test]
@@ -142,13 +146,13 @@ fn a_fifo_in_the_place_of_a_file_of_the_repository_is_not_waited_for() {
 
 #[test]
 fn rules_nested_without_bound_end_no_process() {
-    let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
+    let search = answer_call("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
     let scene = Scene::new([search, answer_text("Done.")]);
     std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
     let bomb = format!("{}a{}\n", "{".repeat(100_000), "}".repeat(100_000));
     std::fs::write(scene.workspace.path().join(".gitignore"), bomb).unwrap();
-    let ran = scene.print::<&str>([]).run();
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let output = scene.print::<&str>([]).run();
+    assert_eq!(output.code, Some(0), "{output}");
     let result = scene.server.requests()[1].body.to_string();
     assert!(result.contains("seen.txt") && result.contains("do not count"), "{result}");
 }

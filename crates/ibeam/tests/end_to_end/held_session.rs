@@ -18,8 +18,8 @@ const GUARD: Duration = Duration::from_secs(60);
 
 /// A session whose lock this test holds, and its id.
 fn held() -> (Scene, String, File) {
-    let scene = Scene::new([answer_text("never")]).within(Workspace::new().user_config(WAIT));
-    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let scene = Scene::new([answer_text("never")]).with_workspace(Workspace::new().user_config(WAIT));
+    let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let lock = scene.workspace.journal(&id).with_file_name("lock");
     let lock = File::options().read(true).write(true).open(lock).unwrap();
     lock.lock().unwrap();
@@ -34,14 +34,14 @@ fn check(run: Ibeam, signal: Option<Signal>, code: i32, class: &str) {
         running.wait_for_thread("session");
         running.signal(signal);
     }
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(code), "{ran}");
-    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [init, user, line] = lines.as_slice() else { panic!("{ran}") };
-    assert_eq!((&init["type"], &user["type"]), (&Value::from("system"), &Value::from("user")), "{ran}");
-    assert_eq!((&line["type"], &line["code"]), (&Value::from("error"), &Value::from(class)), "{ran}");
-    assert_eq!(line["resumable"], true, "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    let output = running.finish();
+    assert_eq!(output.code, Some(code), "{output}");
+    let lines: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [init, user, line] = lines.as_slice() else { panic!("{output}") };
+    assert_eq!((&init["type"], &user["type"]), (&Value::from("system"), &Value::from("user")), "{output}");
+    assert_eq!((&line["type"], &line["code"]), (&Value::from("error"), &Value::from(class)), "{output}");
+    assert_eq!(line["resumable"], true, "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn a_conversation_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_timeo
             running.wait_for_thread("session");
             running.signal(signal);
         }
-        let ran = running.finish();
-        assert_eq!(ran.code, Some(code), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        let output = running.finish();
+        assert_eq!(output.code, Some(code), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
         assert!(scene.server.requests().is_empty());
     }
 }
@@ -85,17 +85,17 @@ fn a_host_that_waits_for_a_held_session_reads_the_end_of_a_run_of_that_session()
     let running = claude(&scene, &args).stdin(Stdin::Piped(prompt("hi").into())).guard(GUARD).start();
     running.wait_for_thread("session");
     running.signal(Signal::Term);
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(143), "{ran}");
-    let lines = events(&ran);
+    let output = running.finish();
+    assert_eq!(output.code, Some(143), "{output}");
+    let lines = events(&output);
     assert_eq!(
         (&lines[0]["type"], &lines[0]["session_id"]),
         (&"system".into(), &id.as_str().into()),
-        "{ran}"
+        "{output}"
     );
     let last = lines.last().unwrap();
-    assert_eq!((&last["type"], &last["session_id"]), (&"result".into(), &id.as_str().into()), "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    assert_eq!((&last["type"], &last["session_id"]), (&"result".into(), &id.as_str().into()), "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn the_time_of_the_wait_counts_for_json_and_text_too() {
     for format in ["json", "text"] {
         let (scene, id, _lock) = held();
         let run = scene.print(["--resume", &id, "--timeout", "1", "--output-format", format]);
-        let ran = run.guard(GUARD).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
+        let output = run.guard(GUARD).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
     }
 }
 

@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::mcp;
-use crate::scene::{KEY, Scene, answer_text, calls, shell};
+use crate::scene::{KEY, Scene, answer_call, answer_shell, answer_text};
 
 /// The user's own file of hooks.
 pub(crate) fn write_hooks(workspace: &Workspace, hooks: &Value) {
@@ -28,8 +28,8 @@ pub(crate) fn hooked(answers: impl IntoIterator<Item = Answer>, hooks: &Value) -
 
 /// The only arm of the first result, and what stands in it.
 #[track_caller]
-pub(crate) fn result(ran: &ProgramOutput) -> (String, Value) {
-    let stream = ran.stream();
+pub(crate) fn result(output: &ProgramOutput) -> (String, Value) {
+    let stream = output.stream();
     let result = &stream.completed()[0].1["result"];
     let (arm, payload) = result.as_object().unwrap().iter().next().unwrap();
     (arm.clone(), payload.clone())
@@ -47,16 +47,16 @@ fn a_hook_refuses_a_command_with_its_words() {
     {
         let deny = print(&json!({"permission": "deny", "user_message": "u", "agent_message": "use make"}));
         let hooks = json!({event: [{"command": deny, "matcher": subject}]});
-        let scene = hooked([shell("echo a; touch made"), answer_text("done")], &hooks);
-        let ran = scene.print(["--force"]).run().succeeded();
-        assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "use make"})), "{ran}");
-        let stream = ran.stream();
+        let scene = hooked([answer_shell("echo a; touch made"), answer_text("done")], &hooks);
+        let output = scene.print(["--force"]).run().succeeded();
+        assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "use make"})), "{output}");
+        let stream = output.stream();
         let denial = stream.last()["ibeam"]["permission_denials"][0]["rule"].as_str().unwrap().to_owned();
         assert!(denial.starts_with("hook: cat > /dev/null; printf"), "{denial}");
         assert_eq!(scene.workspace.read("made"), None);
         let reported = scene.server.requests()[1].transcript().join("\n");
         assert!(reported.contains("use make"), "{reported}");
-        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+        assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
     }
 }
 
@@ -69,18 +69,18 @@ fn a_hook_hears_only_what_its_matcher_matches() {
         "beforeMCPExecution": [{"command": deny}],
         "beforeReadFile": [{"command": deny}],
     });
-    let scene = hooked([shell("echo rm"), answer_text("done")], &hooks);
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran).0, "success", "{ran}");
-    assert_eq!(ran.stderr, "");
+    let scene = hooked([answer_shell("echo rm"), answer_text("done")], &hooks);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output).0, "success", "{output}");
+    assert_eq!(output.stderr, "");
 }
 
 #[test]
 fn exit_2_refuses_with_what_stands_on_stderr() {
     let hooks = json!({"preToolUse": [{"command": "echo ' not on Mondays' >&2; exit 2"}]});
-    let scene = hooked([shell("echo a"), answer_text("done")], &hooks);
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "not on Mondays"})));
+    let scene = hooked([answer_shell("echo a"), answer_text("done")], &hooks);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "not on Mondays"})));
 }
 
 /// Every word and every event that might be taken for a permission.
@@ -92,16 +92,19 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
     let hooks = json!({"preToolUse": allow, "beforeShellExecution": allow, "beforeReadFile": allow,
         "beforeSubmitPrompt": allow, "sessionStart": allow});
     for (answer, flags) in [
-        (shell("make all"), vec!["--sandbox", "disabled"]),
-        (shell("echo a"), vec!["--force", "--deny", "Shell(echo)"]),
-        (calls("t", "write", &json!({"path": "/etc/made", "fileText": ""})), vec!["--force"]),
-        (calls("t", "write", &json!({"path": ".cursor/hooks.json", "fileText": "{}"})), vec!["--force"]),
-        (calls("t", "read", &json!({"path": ".env"})), vec!["--deny", "Read(.env)"]),
-        (calls("t", "write", &json!({"path": "made", "fileText": ""})), vec!["--mode", "ask"]),
+        (answer_shell("make all"), vec!["--sandbox", "disabled"]),
+        (answer_shell("echo a"), vec!["--force", "--deny", "Shell(echo)"]),
+        (answer_call("t", "write", &json!({"path": "/etc/made", "fileText": ""})), vec!["--force"]),
+        (
+            answer_call("t", "write", &json!({"path": ".cursor/hooks.json", "fileText": "{}"})),
+            vec!["--force"],
+        ),
+        (answer_call("t", "read", &json!({"path": ".env"})), vec!["--deny", "Read(.env)"]),
+        (answer_call("t", "write", &json!({"path": "made", "fileText": ""})), vec!["--mode", "ask"]),
     ] {
         let scene = hooked([answer, answer_text("done")], &hooks);
-        let ran = scene.print(&flags).run().succeeded();
-        assert_eq!(result(&ran).0, "rejected", "{flags:?} {ran}");
+        let output = scene.print(&flags).run().succeeded();
+        assert_eq!(result(&output).0, "rejected", "{flags:?} {output}");
     }
 }
 
@@ -109,20 +112,28 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
 #[test]
 fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
     let ask = print(&json!({"permission": "ask", "user_message": "sure?"}));
-    let scene =
-        hooked([shell("echo a"), answer_text("done")], &json!({"beforeShellExecution": [{"command": ask}]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "sure?"})));
+    let scene = hooked(
+        [answer_shell("echo a"), answer_text("done")],
+        &json!({"beforeShellExecution": [{"command": ask}]}),
+    );
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "sure?"})));
 }
 
 #[test]
 fn other_arguments_of_a_hook_run_in_place_of_the_models() {
     let rewrite = print(&json!({"updated_input": {"command": "echo changed"}}));
-    let scene =
-        hooked([shell("echo asked"), answer_text("done")], &json!({"preToolUse": [{"command": rewrite}]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran).1["stdout"], "changed\n", "{ran}");
-    assert_eq!(ran.stream().completed()[0].1["args"]["command"], "echo changed", "the stream tells what ran");
+    let scene = hooked(
+        [answer_shell("echo asked"), answer_text("done")],
+        &json!({"preToolUse": [{"command": rewrite}]}),
+    );
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output).1["stdout"], "changed\n", "{output}");
+    assert_eq!(
+        output.stream().completed()[0].1["args"]["command"],
+        "echo changed",
+        "the stream tells what ran"
+    );
 }
 
 /// What a weaker file puts in is put to the stronger hooks, to the events of what it touches, and to the rules.
@@ -142,9 +153,9 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
             vec!["--allow", "Shell(echo)", "--sandbox", "disabled"],
         ),
     ] {
-        let scene = hooked([shell("echo asked"), answer_text("done")], &hooks);
-        let ran = scene.print(&flags).run().succeeded();
-        assert_eq!(result(&ran).0, "rejected", "{ran}");
+        let scene = hooked([answer_shell("echo asked"), answer_text("done")], &hooks);
+        let output = scene.print(&flags).run().succeeded();
+        assert_eq!(result(&output).0, "rejected", "{output}");
         assert_eq!(scene.workspace.read("made"), None);
     }
 }
@@ -152,10 +163,12 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
 #[test]
 fn arguments_of_a_hook_that_make_no_call_refuse_it() {
     let rewrite = print(&json!({"updated_input": {"no": "command"}}));
-    let scene =
-        hooked([shell("echo asked"), answer_text("done")], &json!({"preToolUse": [{"command": rewrite}]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    let (arm, payload) = result(&ran);
+    let scene = hooked(
+        [answer_shell("echo asked"), answer_text("done")],
+        &json!({"preToolUse": [{"command": rewrite}]}),
+    );
+    let output = scene.print(["--force"]).run().succeeded();
+    let (arm, payload) = result(&output);
     assert_eq!(arm, "rejected");
     assert!(payload["reason"].as_str().unwrap().contains("command"), "{payload}");
 }
@@ -178,13 +191,13 @@ fn every_event_is_told_with_its_document() {
     ];
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
-    let answer = shell("echo out; exit 3")
+    let answer = answer_shell("echo out; exit 3")
         .call("w", "write", &json!({"path": "a.txt", "fileText": "old\n"}))
         .call("e", "edit", &json!({"path": "a.txt", "oldText": "old", "newText": "new"}))
         .call("r", "read", &json!({"path": "a.txt"}));
     let scene = hooked([answer, answer_text("done")], &hooks);
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(ran.stderr, "", "{ran}");
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(output.stderr, "", "{output}");
     let log = scene.workspace.read("log").unwrap();
     let reported: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> =
@@ -198,7 +211,7 @@ fn every_event_is_told_with_its_document() {
         &["stop", "sessionEnd"],
     ];
     assert_eq!(names, expect.concat());
-    let (id, root) = (ran.stream().session_id().to_owned(), scene.workspace.path().to_str().unwrap());
+    let (id, root) = (output.stream().session_id().to_owned(), scene.workspace.path().to_str().unwrap());
     for reported in &reported {
         assert_eq!(reported["conversation_id"], id.as_str());
         assert_eq!(reported["session_id"], id.as_str());
@@ -235,8 +248,8 @@ fn a_failed_run_is_told_too() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let hooks = json!({"stop": [{"command": log}], "sessionEnd": [{"command": log}]});
     let scene = hooked([Answer::error(400, "invalid_request_error", "no")], &hooks);
-    let ran = scene.print::<&str>([]).run();
-    assert_eq!(ran.code, Some(22), "{ran}");
+    let output = scene.print::<&str>([]).run();
+    assert_eq!(output.code, Some(22), "{output}");
     let log = scene.workspace.read("log").unwrap();
     assert!(log.contains("\"status\":\"error\"") && log.contains("\"final_status\":\"error\""), "{log}");
 }
@@ -247,13 +260,13 @@ fn a_refused_prompt_is_never_sent() {
         "echo a secret is in it >&2; exit 2".to_owned()
     }] {
         let scene = hooked([], &json!({"beforeSubmitPrompt": [{"command": refuse}]}));
-        let ran = scene.print::<&str>([]).run();
-        assert_eq!(ran.code, Some(3), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-        assert!(ran.stderr.contains("a secret is in it"), "{ran}");
+        let output = scene.print::<&str>([]).run();
+        assert_eq!(output.code, Some(3), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+        assert!(output.stderr.contains("a secret is in it"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
-        assert_eq!(ran.stream().outline(), ["system", "user", "error"]);
-        let scene = scene.then([answer_text("what was it?")]);
+        assert_eq!(output.stream().outline(), ["system", "user", "error"]);
+        let scene = scene.with_answers([answer_text("what was it?")]);
         write_hooks(&scene.workspace, &json!({}));
         scene.print(["--continue"]).run().succeeded();
         assert_eq!(scene.server.requests()[0].transcript(), ["user: do it"], "a refused prompt is gone");
@@ -265,12 +278,12 @@ fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
     let say = print(&json!({"additional_context": "The answer is 42."}));
     let hooks = json!({"sessionStart": [{"command": say}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
     let scene = hooked([answer_text("done")], &hooks);
-    let ran = scene.print::<&str>([]).run().succeeded();
+    let output = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
     assert_eq!(requests.len(), 1, "a follow-up is not sent");
     let reported = requests[0].transcript();
     assert!(reported[0] == "user: do it" && reported[1].contains("The answer is 42."), "{reported:?}");
-    assert_eq!(ran.stream().prompt()[0], "do it");
+    assert_eq!(output.stream().prompt()[0], "do it");
 }
 
 /// A project's hooks are programs of strangers.
@@ -278,23 +291,23 @@ fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
 fn a_projects_hooks_run_only_where_it_is_trusted() {
     for name in [".cursor", ".ibeam"] {
         let hooks = json!({"preToolUse": [{"command": "touch ran; exit 2"}]});
-        let scene = Scene::new([shell("ls"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("ls"), answer_text("done")]);
         write_file(&scene.workspace.path().join(name).join("hooks.json"), &hooks);
-        let ran = scene.print(["--allow", "Shell(ls)"]).run().succeeded();
-        assert_eq!(scene.workspace.read("ran"), None, "{ran}");
-        let warnings = ran.stderr_lines("warning: ");
-        assert!(warnings.len() == 1 && warnings[0].contains("--trust"), "{ran}");
-        let scene = scene.then([shell("ls"), answer_text("done")]);
-        let ran = scene.print(["--allow", "Shell(ls)", "--trust"]).run().succeeded();
+        let output = scene.print(["--allow", "Shell(ls)"]).run().succeeded();
+        assert_eq!(scene.workspace.read("ran"), None, "{output}");
+        let warnings = output.stderr_lines("warning: ");
+        assert!(warnings.len() == 1 && warnings[0].contains("--trust"), "{output}");
+        let scene = scene.with_answers([answer_shell("ls"), answer_text("done")]);
+        let output = scene.print(["--allow", "Shell(ls)", "--trust"]).run().succeeded();
         assert_eq!(scene.workspace.read("ran").as_deref(), Some(""), "a project's hooks run in its root");
-        assert_eq!(result(&ran).0, "rejected");
+        assert_eq!(result(&output).0, "rejected");
     }
 }
 
 /// All run, the project's before the user's; the first refusal counts.
 #[test]
 fn the_first_refusal_counts_and_all_are_told() {
-    let scene = Scene::new([shell("ls"), answer_text("done")]);
+    let scene = Scene::new([answer_shell("ls"), answer_text("done")]);
     let deny = |name: &str| {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; echo {name} >&2; exit 2");
         json!({"preToolUse": [{"command": command}]})
@@ -304,20 +317,20 @@ fn the_first_refusal_counts_and_all_are_told() {
     write_file(&home.join(".cursor/hooks.json"), &deny("three"));
     write_file(&project.join(".ibeam/hooks.json"), &deny("two"));
     write_file(&project.join(".cursor/hooks.json"), &deny("one"));
-    let ran = scene.print(["--force", "--trust"]).run().succeeded();
-    assert_eq!(result(&ran).1, json!({"reason": "one"}));
+    let output = scene.print(["--force", "--trust"]).run().succeeded();
+    assert_eq!(result(&output).1, json!({"reason": "one"}));
     assert_eq!(scene.workspace.read("log").as_deref(), Some("one\ntwo\nthree\nfour\n"));
 }
 
 #[test]
 fn a_users_hook_runs_beside_its_file() {
     let scene =
-        hooked([shell("ls"), answer_text("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
+        hooked([answer_shell("ls"), answer_text("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
     let script = scene.workspace.home().join(".cursor/deny.sh");
     fs::write(&script, "#!/bin/sh\necho from a file >&2\nexit 2\n").unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran).1, json!({"reason": "from a file"}), "{ran}");
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output).1, json!({"reason": "from a file"}), "{output}");
 }
 
 #[test]
@@ -327,9 +340,9 @@ fn a_file_of_hooks_that_is_wrong_ends_the_run_with_its_place() {
         write_hooks(&scene.workspace, &json!({}));
         let path = scene.workspace.home().join(".cursor/hooks.json");
         fs::write(&path, text).unwrap();
-        let ran = scene.print::<&str>([]).run();
-        assert_eq!(ran.code, Some(78), "{ran}");
-        assert!(ran.stderr.contains(&format!("{}{place}", path.display())), "{ran}");
+        let output = scene.print::<&str>([]).run();
+        assert_eq!(output.code, Some(78), "{output}");
+        assert!(output.stderr.contains(&format!("{}{place}", path.display())), "{output}");
     }
 }
 
@@ -341,25 +354,25 @@ fn what_is_no_file_of_hooks_is_not_waited_for() {
     fs::remove_file(&path).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    let ran = scene.print::<&str>([]).run();
-    assert_eq!(ran.code, Some(78), "{ran}");
+    let output = scene.print::<&str>([]).run();
+    assert_eq!(output.code, Some(78), "{output}");
 }
 
 #[test]
 fn hooks_that_are_not_run_are_named() {
     let hooks = json!({"subagentStart": [{"command": "exit 2"}], "preToolUse": [{"type": "prompt", "prompt": "ok?"}]});
     let scene = hooked([answer_text("done")], &hooks);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    let warnings = ran.stderr_lines("warning: ");
-    assert_eq!(warnings.len(), 1, "{ran}");
-    assert!(warnings[0].contains("subagentStart") && warnings[0].contains("preToolUse of type"), "{ran}");
+    let output = scene.print::<&str>([]).run().succeeded();
+    let warnings = output.stderr_lines("warning: ");
+    assert_eq!(warnings.len(), 1, "{output}");
+    assert!(warnings[0].contains("subagentStart") && warnings[0].contains("preToolUse of type"), "{output}");
 }
 
 #[test]
 fn no_hook_sees_a_key() {
     let dump = "{ env; cat; } >> \"$CURSOR_PROJECT_DIR/log\"";
     let hooks = json!({"sessionStart": [{"command": dump}], "postToolUse": [{"command": dump}]});
-    let scene = hooked([calls("t", "read", &json!({"path": "leak"})), answer_text("done")], &hooks);
+    let scene = hooked([answer_call("t", "read", &json!({"path": "leak"})), answer_text("done")], &hooks);
     fs::write(scene.workspace.path().join("leak"), format!("the key is {KEY}\n")).unwrap();
     scene.print::<&str>([]).run().succeeded();
     let log = scene.workspace.read("log").unwrap();
@@ -405,11 +418,11 @@ fn a_tool_of_an_mcp_server_has_hooks_too() {
     ] {
         let Some(workspace) = mcp::workspace(&[]) else { return };
         write_hooks(&workspace, &hooks);
-        let scene =
-            Scene::new([mcp::call("echo", json!({"text": "asked"})), answer_text("done")]).within(workspace);
-        let ran = scene.print(["--approve-mcps"]).run().succeeded();
-        let (found, payload) = result(&ran);
-        assert_eq!(found, arm, "{ran}");
+        let scene = Scene::new([mcp::call("echo", json!({"text": "asked"})), answer_text("done")])
+            .with_workspace(workspace);
+        let output = scene.print(["--approve-mcps"]).run().succeeded();
+        let (found, payload) = result(&output);
+        assert_eq!(found, arm, "{output}");
         assert!(payload.to_string().contains(message), "{payload}");
         let reported: Value = serde_json::from_str(&scene.workspace.read("log").unwrap()).unwrap();
         assert_eq!((&reported["tool_name"], &reported["mcp_server_name"]), (&json!("echo"), &json!("test")));
@@ -430,15 +443,15 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; pwd >&2; exit 2");
         json!({"preToolUse": [{"command": command}]})
     };
-    let scene = hooked([shell("ls"), answer_text("done")], &deny("user"));
+    let scene = hooked([answer_shell("ls"), answer_text("done")], &deny("user"));
     let etc = scene.workspace.outside().join("etc");
     write_file(&etc.join("cursor/hooks.json"), &deny("cursor"));
     write_file(&etc.join("ibeam/hooks.json"), &deny("ibeam"));
     let mount = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; exec \"$@\"";
     let ibeam =
         scene.print(["--force"]).env("ETC", &etc).through(["unshare", "-m", "bash", "-c", mount, "bash"]);
-    let ran = ibeam.run().succeeded();
-    assert_eq!(result(&ran).1, json!({"reason": "/etc/cursor"}), "{ran}");
+    let output = ibeam.run().succeeded();
+    assert_eq!(result(&output).1, json!({"reason": "/etc/cursor"}), "{output}");
     assert_eq!(scene.workspace.read("log").as_deref(), Some("cursor\nibeam\nuser\n"));
 }
 
@@ -446,8 +459,9 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
 fn a_hook_tells_people_in_its_words_for_them() {
     let answer = r#"{"permission":"deny","agent_message":"use the queue","user_message":"blocked by the release freeze"}"#;
     let deny = format!("cat > /dev/null; printf '%s' '{answer}'");
-    let scene = hooked([shell("echo a"), answer_text("done")], &json!({"preToolUse": [{"command": deny}]}));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert!(ran.stderr.contains("refused it: blocked by the release freeze"), "{ran}");
+    let scene =
+        hooked([answer_shell("echo a"), answer_text("done")], &json!({"preToolUse": [{"command": deny}]}));
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert!(output.stderr.contains("refused it: blocked by the release freeze"), "{output}");
     assert!(scene.server.requests()[1].transcript().join("\n").contains("use the queue"));
 }

@@ -4,15 +4,15 @@ use ibeam_protocol::invisible::is_invisible;
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::json;
 
-use crate::scene::{KEY, Scene, WIRES, answer_text, calls, journal};
+use crate::scene::{KEY, Scene, WIRES, answer_call, answer_text, journal};
 
 /// Escapes, marks of direction, tags, a line of its own.
 const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";
 
 #[track_caller]
-fn check_no_key(scene: &Scene, ran: &ProgramOutput) {
-    assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
-    let id = ran.stream().session_id().to_owned();
+fn check_no_key(scene: &Scene, output: &ProgramOutput) {
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{output}");
+    let id = output.stream().session_id().to_owned();
     let kept = std::fs::read_to_string(scene.workspace.journal(&id)).unwrap();
     assert!(!kept.contains(KEY), "{kept}");
 }
@@ -23,27 +23,27 @@ fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
         let (one, other) = KEY.split_at(9);
         let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
         let answer = Answer::new().text("It is ").text(one).text(other).text(" or ").text(&hex).text(".");
-        let scene = Scene::on(wire, [answer, answer_text("Bye.")]);
-        let ran = scene.print::<&str>([]).run().succeeded();
-        check_no_key(&scene, &ran);
-        assert!(!ran.stdout.contains(&hex), "{ran}");
-        let stream = ran.stream();
+        let scene = Scene::with_wire(wire, [answer, answer_text("Bye.")]);
+        let output = scene.print::<&str>([]).run().succeeded();
+        check_no_key(&scene, &output);
+        assert!(!output.stdout.contains(&hex), "{output}");
+        let stream = output.stream();
         assert_eq!(stream.deltas().concat(), "It is key*** or 6b6***.");
-        assert_eq!(stream.last()["result"], "It is key*** or 6b6***.", "{ran}");
-        let ran = scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
-        check_no_key(&scene, &ran);
+        assert_eq!(stream.last()["result"], "It is key*** or 6b6***.", "{output}");
+        let output = scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
+        check_no_key(&scene, &output);
         assert!(!scene.server.requests()[1].body.to_string().contains(KEY), "nor sent again");
     }
 }
 
 #[test]
 fn a_call_with_a_key_is_told_without_it_and_not_executed() {
-    let write = calls("t", "write", &json!({ "path": "note", "fileText": format!("x {KEY}") }));
+    let write = answer_call("t", "write", &json!({ "path": "note", "fileText": format!("x {KEY}") }));
     let scene = Scene::new([write, answer_text("Done.")]);
-    let ran = scene.print(["--force"]).run().succeeded();
-    check_no_key(&scene, &ran);
+    let output = scene.print(["--force"]).run().succeeded();
+    check_no_key(&scene, &output);
     assert_eq!(scene.workspace.read("note"), None);
-    let id = ran.stream().session_id().to_owned();
+    let id = output.stream().session_id().to_owned();
     let recorded = journal(&scene, &id);
     let started = recorded.iter().find_map(|event| event.pointer("/kind/tool_call_started/call/arguments"));
     assert_eq!(started.unwrap()["fileText"], "x key***");
@@ -56,38 +56,47 @@ fn a_call_with_a_key_is_told_without_it_and_not_executed() {
 
 /// Holds that a terminal shows what was written and obeys none of it.
 #[track_caller]
-fn check_shown(ran: &ProgramOutput, part: &str) {
-    for text in [&ran.stdout, &ran.stderr] {
+fn check_shown(output: &ProgramOutput, part: &str) {
+    for text in [&output.stdout, &output.stderr] {
         assert!(!text.contains(|c: char| is_invisible(c)), "{text:?}");
     }
-    assert!(ran.stdout.contains(part), "{ran}");
+    assert!(output.stdout.contains(part), "{output}");
 }
 
 #[test]
 fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
     let scene = Scene::new([answer_text("Yes.")]);
     scene.ibeam(["-p", &format!("say {HOSTILE}")]).run().succeeded();
-    check_shown(&scene.bare(["ls"]).run().succeeded(), "say a<U+001B>[2K<U+202E>b");
-    check_shown(&scene.bare(["ls", "--format", "json"]).run().succeeded(), r"say a\u001b[2K\u202eb");
+    check_shown(&scene.ibeam_without_model(["ls"]).run().succeeded(), "say a<U+001B>[2K<U+202E>b");
+    check_shown(
+        &scene.ibeam_without_model(["ls", "--format", "json"]).run().succeeded(),
+        r"say a\u001b[2K\u202eb",
+    );
 }
 
 #[test]
 fn the_rules_of_a_project_are_listed_so_that_nothing_is_hidden() {
     // A token with a control character is refused.
     let config = "[permissions]\ndeny = [\"Read(a\u{202e}b\u{e0041}c)\"]\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
-    check_shown(&scene.bare(["policy", "list"]).run().succeeded(), "Read(a<U+202E>b<U+E0041>c)");
-    check_shown(&scene.bare(["policy", "list", "--format", "json"]).run().succeeded(), r"\u202e");
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    check_shown(
+        &scene.ibeam_without_model(["policy", "list"]).run().succeeded(),
+        "Read(a<U+202E>b<U+E0041>c)",
+    );
+    check_shown(
+        &scene.ibeam_without_model(["policy", "list", "--format", "json"]).run().succeeded(),
+        r"\u202e",
+    );
 }
 
 #[test]
 fn the_servers_of_a_project_are_listed_so_that_nothing_is_hidden() {
     let servers =
         json!({ "mcpServers": { "plain": { "command": format!("run {HOSTILE}"), "args": ["x\ny"] } } });
-    let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", servers.to_string()));
-    let ran = scene.bare(["mcp", "list"]).run().succeeded();
-    check_shown(&ran, "<U+202E>b<U+E0041>");
-    assert!(ran.stdout.contains("x<U+000A>y"), "{ran}");
+    let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", servers.to_string()));
+    let output = scene.ibeam_without_model(["mcp", "list"]).run().succeeded();
+    check_shown(&output, "<U+202E>b<U+E0041>");
+    assert!(output.stdout.contains("x<U+000A>y"), "{output}");
 }
 
 #[test]
@@ -95,9 +104,10 @@ fn errors_and_warnings_tell_paths_so_that_nothing_is_hidden() {
     let scene = Scene::new([]);
     let path = format!("/no/{HOSTILE}");
     for format in ["text", "json"] {
-        let ran = scene.bare(["-p", "x", "--error-format", format, "--workspace", &path]).run();
-        assert_ne!(ran.code, Some(0), "{ran}");
-        check_shown(&ran, "");
-        assert!(ran.stderr.contains("202"), "the path is told: {ran}");
+        let output =
+            scene.ibeam_without_model(["-p", "x", "--error-format", format, "--workspace", &path]).run();
+        assert_ne!(output.code, Some(0), "{output}");
+        check_shown(&output, "");
+        assert!(output.stderr.contains("202"), "the path is told: {output}");
     }
 }

@@ -12,11 +12,11 @@ use crate::scene::{Scene, answer_text};
 #[track_caller]
 fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> ProgramOutput {
     let scene = Scene::new([answer_text("ok")]);
-    let ran = scene.ibeam(args).stdin(stdin).run().succeeded();
-    assert_eq!(ran.stream().prompt(), blocks, "{ran}");
+    let output = scene.ibeam(args).stdin(stdin).run().succeeded();
+    assert_eq!(output.stream().prompt(), blocks, "{output}");
     let sent: Vec<String> = blocks.iter().map(|block| format!("user: {block}")).collect();
     assert_eq!(scene.server.requests()[0].transcript(), sent);
-    ran
+    output
 }
 
 fn piped(text: &str) -> Stdin {
@@ -84,13 +84,13 @@ fn a_command_before_print_is_that_command() {
         (&["resume", "nobody", "go on", "-p"], 66),
     ] {
         let scene = Scene::new([answer_text("never")]);
-        let ran = scene.ibeam(args).stdin(Stdin::Closed).run();
-        assert!(scene.server.requests().is_empty(), "{args:?} {ran}");
+        let output = scene.ibeam(args).stdin(Stdin::Closed).run();
+        assert!(scene.server.requests().is_empty(), "{args:?} {output}");
         let is_expected = match code {
-            20 => ran.code != Some(0),
-            code => ran.code == Some(code),
+            20 => output.code != Some(0),
+            code => output.code == Some(code),
         };
-        assert!(is_expected, "{args:?} {ran}");
+        assert!(is_expected, "{args:?} {output}");
     }
 }
 
@@ -98,10 +98,14 @@ fn a_command_before_print_is_that_command() {
 fn a_session_is_resumed_by_its_command_when_printing() {
     let scene = Scene::new([answer_text("one")]);
     let id = scene.ibeam(["-p", "first"]).run().succeeded().stream().session_id().to_owned();
-    let scene = scene.then([answer_text("two")]);
-    let ran = scene.ibeam(["resume", &id, "go on", "-p"]).run().succeeded();
-    assert_eq!((ran.stream().session_id(), ran.stream().prompt()), (id.as_str(), vec!["go on"]), "{ran}");
-    assert_eq!(scene.server.requests()[0].transcript().len(), 3, "{ran}");
+    let scene = scene.with_answers([answer_text("two")]);
+    let output = scene.ibeam(["resume", &id, "go on", "-p"]).run().succeeded();
+    assert_eq!(
+        (output.stream().session_id(), output.stream().prompt()),
+        (id.as_str(), vec!["go on"]),
+        "{output}"
+    );
+    assert_eq!(scene.server.requests()[0].transcript().len(), 3, "{output}");
 }
 
 #[test]
@@ -143,24 +147,24 @@ fn a_dash_and_stdin_read_wait_for_the_end_of_stdin() {
 #[test]
 fn f132_stdin_that_is_ignored_is_not_read() {
     check(&["-p", "hello", "--stdin", "ignore"], piped("not this"), &["hello"]);
-    let ran = check(&["-p", "hello", "--stdin", "ignore"], Stdin::SilentPipe, &["hello"]);
-    assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
-    assert_eq!(ran.stderr, "");
+    let output = check(&["-p", "hello", "--stdin", "ignore"], Stdin::SilentPipe, &["hello"]);
+    assert!(output.elapsed < Duration::from_millis(1500), "{output}");
+    assert_eq!(output.stderr, "");
 }
 
 #[test]
 fn f132_an_open_and_silent_pipe_is_waited_for_three_seconds() {
-    let ran = check(&["-p", "hello"], Stdin::SilentPipe, &["hello"]);
-    assert!((Duration::from_millis(2900)..Duration::from_millis(4500)).contains(&ran.elapsed), "{ran}");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
-    assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
+    let output = check(&["-p", "hello"], Stdin::SilentPipe, &["hello"]);
+    assert!((Duration::from_millis(2900)..Duration::from_millis(4500)).contains(&output.elapsed), "{output}");
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output}");
 }
 
 #[test]
 fn f132_an_open_and_silent_socket_is_hardly_waited_for() {
-    let ran = check(&["-p", "hello"], Stdin::SilentSocket, &["hello"]);
-    assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    let output = check(&["-p", "hello"], Stdin::SilentSocket, &["hello"]);
+    assert!(output.elapsed < Duration::from_millis(1500), "{output}");
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
 }
 
 #[test]
@@ -172,18 +176,18 @@ fn a_large_stdin_is_taken_whole() {
 #[test]
 fn f160_an_argument_that_is_not_utf_8_is_named() {
     let scene = Scene::new([]);
-    let ran = scene.ibeam(["-p", "fine"]).args([OsStr::from_bytes(b"br\xffken")]).run();
-    assert_eq!(ran.code, Some(2), "{ran}");
-    assert!(ran.stderr.contains("argument 2 of the prompt"), "{ran}");
+    let output = scene.ibeam(["-p", "fine"]).args([OsStr::from_bytes(b"br\xffken")]).run();
+    assert_eq!(output.code, Some(2), "{output}");
+    assert!(output.stderr.contains("argument 2 of the prompt"), "{output}");
 }
 
 #[test]
 fn f160_a_stdin_that_is_not_text_is_refused() {
     for bytes in [&b"br\xffken"[..], b"nul \0 inside"] {
         let scene = Scene::new([]);
-        let ran = scene.ibeam(["-p", "fine"]).stdin(Stdin::Piped(bytes.to_vec())).run();
-        assert_eq!(ran.code, Some(2), "{ran}");
-        assert!(ran.stderr.contains("stdin"), "{ran}");
+        let output = scene.ibeam(["-p", "fine"]).stdin(Stdin::Piped(bytes.to_vec())).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.contains("stdin"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
 }
@@ -192,7 +196,7 @@ fn f160_a_stdin_that_is_not_text_is_refused() {
 fn the_project_and_the_place_are_told_to_the_model() {
     let scene = Scene::new([answer_text("ok")]);
     let workspace = Workspace::new().file("AGENTS.md", "Always say moin.\n");
-    let scene = scene.within(workspace);
+    let scene = scene.with_workspace(workspace);
     scene.print(["--trust"]).run().succeeded();
     let request = &scene.server.requests()[0];
     let system = request.body["system"].to_string();
@@ -212,12 +216,12 @@ fn the_project_and_the_place_are_told_to_the_model() {
 fn f161_a_silent_stdin_that_is_to_be_the_prompt_is_given_up() {
     let config = "[timeouts]\nstdin = \"400ms\"\n";
     for stdin in [Stdin::SilentPipe, Stdin::SilentSocket] {
-        let scene = Scene::new([]).within(Workspace::new().user_config(config));
-        let ran = scene.ibeam(["-p"]).stdin(stdin).run();
-        assert_eq!(ran.code, Some(66), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-        assert!(ran.stderr.contains("0.4 s"), "{ran}");
-        assert!(ran.elapsed >= Duration::from_millis(400), "{ran}");
+        let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+        let output = scene.ibeam(["-p"]).stdin(stdin).run();
+        assert_eq!(output.code, Some(66), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+        assert!(output.stderr.contains("0.4 s"), "{output}");
+        assert!(output.elapsed >= Duration::from_millis(400), "{output}");
     }
 }
 
@@ -226,32 +230,36 @@ fn f161_a_silent_stdin_that_is_to_be_the_prompt_is_given_up() {
 fn the_time_limit_bounds_the_wait_for_stdin() {
     for words in [&["-p", "-"][..], &["-p", "hello", "--stdin", "read"], &["-p"]] {
         let scene = Scene::new([]);
-        let ran = scene.ibeam(words).args(["--timeout", "300ms"]).stdin(Stdin::SilentPipe).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        let output = scene.ibeam(words).args(["--timeout", "300ms"]).stdin(Stdin::SilentPipe).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
     }
 }
 
 #[test]
 fn a_flag_given_twice_counts_as_given_last() {
     let scene = Scene::new([answer_text("ok")]);
-    let ran =
-        scene.bare(["--model", "no-such-model", "--max-turns", "9"]).args(["-p", "hi", "--max-turns", "7"]);
-    let ran = ran
-        .args(["--model", crate::scene::model(scene.wire)])
+    let output = scene.ibeam_without_model(["--model", "no-such-model", "--max-turns", "9"]).args([
+        "-p",
+        "hi",
+        "--max-turns",
+        "7",
+    ]);
+    let output = output
+        .args(["--model", crate::scene::model_name(scene.wire)])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
         .env("ANTHROPIC_API_KEY", "k")
         .run()
         .succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
+    assert_eq!(output.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{output}");
 }
 
 #[test]
 fn without_a_prompt_and_a_model_the_prompt_is_what_is_missing() {
     let scene = Scene::new([]);
     for words in [&["-p"][..], &["-p", ""], &["-p", "-"]] {
-        let ran = scene.bare(words).run();
-        assert_eq!(ran.code, Some(2), "{words:?} {ran}");
+        let output = scene.ibeam_without_model(words).run();
+        assert_eq!(output.code, Some(2), "{words:?} {output}");
     }
 }
 
@@ -261,9 +269,9 @@ fn a_stdin_that_never_ends_is_refused() {
     for args in [&["-p", "x"][..], &["-p"], &["-p", "-"], &["-p", "x", "--stdin", "read"]] {
         let scene = Scene::new([]);
         let running = scene.ibeam(args).after("exec < <(yes)").start();
-        let ran = running.finish();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(64), ""), "{ran}");
-        assert!(ran.stderr.contains("16 MiB"), "{ran}");
+        let output = running.finish();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(64), ""), "{output}");
+        assert!(output.stderr.contains("16 MiB"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
 }
@@ -273,8 +281,8 @@ fn the_time_limit_counts_while_stdin_is_waited_for() {
     for args in [&["-p", "-"][..], &["-p", "x", "--stdin", "read"], &["-p"]] {
         let scene = Scene::new([]);
         let run = scene.ibeam(args).args(["--timeout", "1"]).stdin(Stdin::SilentPipe);
-        let ran = run.run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
-        assert!(ran.elapsed < Duration::from_secs(20), "{ran}");
+        let output = run.run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
+        assert!(output.elapsed < Duration::from_secs(20), "{output}");
     }
 }

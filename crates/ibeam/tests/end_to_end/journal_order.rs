@@ -50,7 +50,7 @@ fn check(wire: Wire, what: &str, edit: Edit) {
         ),
         answer_text("It is 42."),
     ];
-    let scene = Scene::on(wire, answers).within(Workspace::new().file("n.txt", "42\n"));
+    let scene = Scene::with_wire(wire, answers).with_workspace(Workspace::new().file("n.txt", "42\n"));
     let id = scene.ibeam(["-p", "remember"]).run().succeeded().stream().session_id().to_owned();
     let journal = scene.workspace.journal(&id);
     let text = std::fs::read_to_string(&journal).unwrap();
@@ -58,17 +58,18 @@ fn check(wire: Wire, what: &str, edit: Edit) {
     edit(&mut lines);
     std::fs::write(&journal, lines.join("\n") + "\n").unwrap();
 
-    let checked = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
+    let checked =
+        scene.ibeam_without_model(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
     let gaps = checked["gaps"].as_u64().unwrap();
     assert!(gaps > 0 && checked["whole"] == false && checked["damage"].is_null(), "{what}: {checked}");
-    let reported = scene.bare(["sessions", "check", &id]).run().succeeded();
+    let reported = scene.ibeam_without_model(["sessions", "check", &id]).run().succeeded();
     assert!(reported.stdout.starts_with(&format!("session `{id}`: incomplete\n")), "{what}: {reported}");
 
-    let scene = scene.then([answer_text("Still 42.")]);
-    let ran = scene.ibeam(["-p", "go on", "--resume", &id]).run().succeeded();
-    let warnings = ran.stderr_lines("warning: the journal of this session lacks");
-    assert_eq!(warnings.len(), 1, "{what}: {ran}");
-    assert_eq!(ran.stream().init()["ibeam"]["journal_gaps"], gaps, "{what}: {ran}");
+    let scene = scene.with_answers([answer_text("Still 42.")]);
+    let output = scene.ibeam(["-p", "go on", "--resume", &id]).run().succeeded();
+    let warnings = output.stderr_lines("warning: the journal of this session lacks");
+    assert_eq!(warnings.len(), 1, "{what}: {output}");
+    assert_eq!(output.stream().init()["ibeam"]["journal_gaps"], gaps, "{what}: {output}");
     let sent = scene.server.requests()[0].transcript();
     assert_eq!(sent.last().unwrap(), "user: go on", "{what}");
     let count = |word: &str| sent.iter().filter(|line| line.starts_with(word)).count();

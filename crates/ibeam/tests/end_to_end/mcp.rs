@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, answer_text, calls};
+use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 const SERVER: &str = include_str!("mcp/server.py");
 
@@ -48,13 +48,13 @@ fn cursor_file(how: &[&str]) -> Option<String> {
 
 /// A call of one of its tools.
 pub(crate) fn call(tool: &str, arguments: Value) -> Answer {
-    calls(&format!("toolu_{tool}"), &format!("mcp_test_{tool}"), &arguments)
+    answer_call(&format!("toolu_{tool}"), &format!("mcp_test_{tool}"), &arguments)
 }
 
 /// The arm of each completed call, and what stands in it.
 #[track_caller]
-pub(crate) fn results(ran: &ProgramOutput) -> Vec<(String, Value)> {
-    let stream = ran.stream();
+pub(crate) fn results(output: &ProgramOutput) -> Vec<(String, Value)> {
+    let stream = output.stream();
     let arm = |body: &Value| {
         let (arm, payload) = body["result"].as_object().unwrap().iter().next().unwrap();
         (arm.clone(), payload.clone())
@@ -63,8 +63,8 @@ pub(crate) fn results(ran: &ProgramOutput) -> Vec<(String, Value)> {
 }
 
 /// The servers as `init` tells them.
-pub(crate) fn servers(_: &Scene, ran: &ProgramOutput) -> Value {
-    ran.stream().init()["mcp_servers"].clone()
+pub(crate) fn servers(_: &Scene, output: &ProgramOutput) -> Value {
+    output.stream().init()["mcp_servers"].clone()
 }
 
 /// The names of the servers' tools in the first request.
@@ -78,13 +78,14 @@ pub(crate) fn offered(scene: &Scene) -> Vec<String> {
 #[test]
 fn a_tool_is_offered_called_and_shown() {
     let Some(workspace) = workspace(&[]) else { return };
-    let scene = Scene::new([call("echo", json!({ "text": "Grüße" })), answer_text("done")]).within(workspace);
-    let ran = scene.print(["--allow", "Mcp(test:echo)"]).run().succeeded();
+    let scene =
+        Scene::new([call("echo", json!({ "text": "Grüße" })), answer_text("done")]).with_workspace(workspace);
+    let output = scene.print(["--allow", "Mcp(test:echo)"]).run().succeeded();
     assert_eq!(offered(&scene).len(), 9, "{:?}", offered(&scene));
-    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
-    let stream = ran.stream();
+    assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "connected" }]), "{output}");
+    let stream = output.stream();
     let tools = stream.init()["tools"].as_array().unwrap();
-    assert!(tools.contains(&json!("mcp_test_echo")) && tools.contains(&json!("read")), "{ran}");
+    assert!(tools.contains(&json!("mcp_test_echo")) && tools.contains(&json!("read")), "{output}");
     let (key, body) = stream.completed()[0];
     assert_eq!(key, "mcpToolCall");
     let expect = json!({
@@ -100,7 +101,7 @@ fn a_tool_is_offered_called_and_shown() {
     assert_eq!(body.to_string(), expect.to_string());
     let reported = scene.server.requests()[1].transcript();
     assert!(reported.iter().any(|line| line == "result Grüße"), "{reported:?}");
-    assert_eq!(ran.stderr, "");
+    assert_eq!(output.stderr, "");
 }
 
 #[test]
@@ -116,17 +117,17 @@ fn a_server_may_be_given_for_one_run_and_alone() {
         let scene = Scene::new([answer_text("done")]);
         let program = ibeam_testkit::Ibeam::new(crate::scene::BINARY, &workspace).args(["-p", "do it"]);
         let program =
-            program.args(["--model", crate::scene::model(scene.wire)]).args(&flags).env("GREETED", "x");
+            program.args(["--model", crate::scene::model_name(scene.wire)]).args(&flags).env("GREETED", "x");
         let program = program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY);
-        let ran = program.run().succeeded();
-        let servers = servers(&scene, &ran);
+        let output = program.run().succeeded();
+        let servers = servers(&scene, &output);
         let names: Vec<&str> =
             servers.as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap()).collect();
-        assert_eq!(names, expect, "{flags:?}; {ran}");
+        assert_eq!(names, expect, "{flags:?}; {output}");
     }
     let scene = Scene::new([]);
-    let ran = scene.print(["--mcp-config", "missing.json"]).run();
-    assert_eq!(ran.code, Some(66), "{ran}");
+    let output = scene.print(["--mcp-config", "missing.json"]).run();
+    assert_eq!(output.code, Some(66), "{output}");
 }
 
 #[test]
@@ -138,14 +139,14 @@ fn what_a_tool_gives_is_told_in_bounds() {
         call("long_text", json!({})),
         answer_text("done"),
     ];
-    let scene = Scene::new(answers).within(workspace);
-    let ran = scene.print(["--approve-mcps"]).run().succeeded();
-    let results = results(&ran);
+    let scene = Scene::new(answers).with_workspace(workspace);
+    let output = scene.print(["--approve-mcps"]).run().succeeded();
+    let results = results(&output);
     let text = |at: usize| results[at].1["content"][0]["text"]["text"].as_str().unwrap();
     assert_eq!(text(0), "[image image/png, 4 bytes]");
     assert_eq!((text(1), &results[1].1["isError"]), ("out of paper", &json!(true)));
-    assert_eq!(ran.stream().last()["ibeam"]["failed_tool_calls"], 1);
-    assert!(text(2).starts_with("begin x") && text(2).ends_with("x end"), "{ran}");
+    assert_eq!(output.stream().last()["ibeam"]["failed_tool_calls"], 1);
+    assert!(text(2).starts_with("begin x") && text(2).ends_with("x end"), "{output}");
     assert!(text(2).contains(" bytes left out …") && text(2).len() < 32_000, "{}", text(2).len());
 }
 
@@ -156,13 +157,13 @@ fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
     let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
     let answers =
         [call("silence", json!({})), call("echo", json!({ "text": "still here" })), answer_text("done")];
-    let scene = Scene::new(answers).within(workspace);
-    let ran = scene.print(["--force"]).run().succeeded();
-    let results = results(&ran);
+    let scene = Scene::new(answers).with_workspace(workspace);
+    let output = scene.print(["--force"]).run().succeeded();
+    let results = results(&output);
     let (arm, payload) = &results[0];
-    assert_eq!(arm, "error", "{ran}");
-    assert!(payload["errorMessage"].as_str().unwrap().contains("no result within 2 s"), "{ran}");
-    assert_eq!(results[1].0, "success", "{ran}");
+    assert_eq!(arm, "error", "{output}");
+    assert!(payload["errorMessage"].as_str().unwrap().contains("no result within 2 s"), "{output}");
+    assert_eq!(results[1].0, "success", "{output}");
     let methods = scene.workspace.read("methods").unwrap();
     let expect = ["notifications/cancelled", "tools/call"];
     assert!(methods.lines().collect::<Vec<_>>().ends_with(&expect), "{methods}");
@@ -172,19 +173,19 @@ fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
 
 #[track_caller]
 fn check_permission(flags: &[&str], arm: &str) -> Option<ProgramOutput> {
-    let scene =
-        Scene::new([call("echo", json!({ "text": "x" })), answer_text("done")]).within(workspace(&[])?);
-    let ran = scene.print(flags).run().succeeded();
-    assert_eq!(results(&ran)[0].0, arm, "{flags:?}: {ran}");
-    Some(ran)
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), answer_text("done")])
+        .with_workspace(workspace(&[])?);
+    let output = scene.print(flags).run().succeeded();
+    assert_eq!(results(&output)[0].0, arm, "{flags:?}: {output}");
+    Some(output)
 }
 
 #[test]
 fn a_call_needs_a_rule_when_nobody_can_be_asked() {
-    let Some(ran) = check_permission(&[], "rejected") else { return };
-    let reason = results(&ran)[0].1["reason"].as_str().unwrap().to_owned();
+    let Some(output) = check_permission(&[], "rejected") else { return };
+    let reason = results(&output)[0].1["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("--allow 'Mcp(test:echo)'") && reason.contains("--approve-mcps"), "{reason}");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
     check_permission(&["--allow", "Mcp(other:*)"], "rejected");
     check_permission(&["--allow", "Mcp(test:*)"], "success");
     check_permission(&["--approve-mcps"], "success");
@@ -195,8 +196,8 @@ fn a_call_needs_a_rule_when_nobody_can_be_asked() {
 fn a_person_may_allow_a_call() {
     for (answer, reported) in [("y\n", "result hi"), ("n\n", "--approve-mcps")] {
         let Some(workspace) = workspace(&[]) else { return };
-        let scene =
-            Scene::new([call("echo", json!({ "text": "hi" })), answer_text("So be it.\n")]).within(workspace);
+        let scene = Scene::new([call("echo", json!({ "text": "hi" })), answer_text("So be it.\n")])
+            .with_workspace(workspace);
         let running = scene.ibeam(["greet"]).terminal().start();
         running.wait_for_stderr("test:echo");
         running.type_text(answer);
@@ -219,11 +220,11 @@ fn modes_that_change_nothing_offer_tools_that_only_read() {
         let Some(workspace) = workspace(&[]) else { return };
         let answers =
             [call("echo", json!({ "text": "x" })), call("variable", json!({})), answer_text("done")];
-        let scene = Scene::new(answers).within(workspace);
-        let ran = scene.print(["--mode", mode, "--approve-mcps"]).run().succeeded();
+        let scene = Scene::new(answers).with_workspace(workspace);
+        let output = scene.print(["--mode", mode, "--approve-mcps"]).run().succeeded();
         assert_eq!(offered(&scene), ["mcp_test_echo"]);
-        let arms: Vec<String> = results(&ran).into_iter().map(|(arm, _)| arm).collect();
-        assert_eq!(arms, ["success", "error"], "{ran}");
+        let arms: Vec<String> = results(&output).into_iter().map(|(arm, _)| arm).collect();
+        assert_eq!(arms, ["success", "error"], "{output}");
     }
 }
 
@@ -234,12 +235,12 @@ fn a_server_has_no_key_but_its_own_variables() {
     let ask = |name: &str| call("variable", json!({ "name": name }));
     let answers = [ask("ANTHROPIC_API_KEY"), ask("OWN_API_KEY"), ask("GREETED"), answer_text("done")];
     let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
-    let scene = Scene::new(answers).within(workspace);
-    let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
-    let results = results(&ran);
+    let scene = Scene::new(answers).with_workspace(workspace);
+    let output = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
+    let results = results(&output);
     let message = results.iter().map(|(_, payload)| payload["content"][0]["text"]["text"].clone());
-    assert_eq!(message.collect::<Vec<_>>(), ["(not set)", "world-own", "world"], "{ran}");
-    assert!(!ran.stdout.contains(KEY), "{ran}");
+    assert_eq!(message.collect::<Vec<_>>(), ["(not set)", "world-own", "world"], "{output}");
+    assert!(!output.stdout.contains(KEY), "{output}");
 }
 
 // ---- files
@@ -252,17 +253,17 @@ fn a_server_of_the_project_starts_only_with_leave() {
     for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &user_table)] {
         let workspace = || Workspace::new().file("server.py", SERVER).file(path, content);
         let answers = || [call("echo", json!({ "text": "x" })), answer_text("done")];
-        let scene = Scene::new(answers()).within(workspace());
-        let ran = scene.print::<&str>([]).env("GREETED", "world").run().succeeded();
-        assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "untrusted" }]), "{ran}");
-        let warnings = ran.stderr_lines("warning: ");
-        assert!(warnings[0].contains("`test`") && warnings[0].contains("--approve-mcps"), "{ran}");
-        assert_eq!(warnings.len(), 1, "{ran}");
+        let scene = Scene::new(answers()).with_workspace(workspace());
+        let output = scene.print::<&str>([]).env("GREETED", "world").run().succeeded();
+        assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "untrusted" }]), "{output}");
+        let warnings = output.stderr_lines("warning: ");
+        assert!(warnings[0].contains("`test`") && warnings[0].contains("--approve-mcps"), "{output}");
+        assert_eq!(warnings.len(), 1, "{output}");
         assert_eq!((offered(&scene), scene.workspace.read("starts")), (Vec::new(), None), "{path}");
         for (flag, arm) in [("--trust", "rejected"), ("--force", "success"), ("--approve-mcps", "success")] {
-            let scene = Scene::new(answers()).within(workspace());
-            let ran = scene.print([flag]).env("GREETED", "world").run().succeeded();
-            assert_eq!(results(&ran)[0].0, arm, "{path} {flag}: {ran}");
+            let scene = Scene::new(answers()).with_workspace(workspace());
+            let output = scene.print([flag]).env("GREETED", "world").run().succeeded();
+            assert_eq!(results(&output)[0].0, arm, "{path} {flag}: {output}");
             assert_eq!(scene.workspace.read("starts").as_deref(), Some("started\n"), "{path} {flag}");
         }
     }
@@ -273,9 +274,9 @@ fn a_server_of_the_project_starts_only_with_leave() {
 fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
     let Some(project_table) = table("test", &["starts=theirs"]) else { return };
     let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", project_table);
-    let scene = Scene::new([answer_text("done")]).within(workspace);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "connected" }]), "{output}");
     let started = |file| scene.workspace.read(file);
     assert_eq!((started("ours").as_deref(), started("theirs")), (Some("started\n"), None));
 }
@@ -284,14 +285,14 @@ fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
 fn the_users_own_cursor_file_counts_with_its_placeholders() {
     let Some(cursor) = cursor_file(&[]) else { return };
     let workspace = Workspace::new().file("server.py", SERVER).file("../home/.cursor/mcp.json", cursor);
-    let scene =
-        Scene::new([call("variable", json!({ "name": "WHO" })), answer_text("done")]).within(workspace);
-    let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
-    assert_eq!(results(&ran)[0].1["content"][0]["text"]["text"], "world", "{ran}");
-    let scene = scene.then([answer_text("done")]);
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(servers(&scene, &ran)[0]["status"], "failed", "{ran}");
-    assert!(ran.stderr.contains("the variable `GREETED` is not set"), "{ran}");
+    let scene = Scene::new([call("variable", json!({ "name": "WHO" })), answer_text("done")])
+        .with_workspace(workspace);
+    let output = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
+    assert_eq!(results(&output)[0].1["content"][0]["text"]["text"], "world", "{output}");
+    let scene = scene.with_answers([answer_text("done")]);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(servers(&scene, &output)[0]["status"], "failed", "{output}");
+    assert!(output.stderr.contains("the variable `GREETED` is not set"), "{output}");
 }
 
 #[test]
@@ -301,10 +302,10 @@ fn a_broken_file_is_told_with_its_place() {
         ("{\n  \"mcpServers\": {\"a\": {\"command\": 1}}\n}", ".cursor/mcp.json:2:35"),
         ("{\"mcpServers\": {\"a\": {}}}", ".cursor/mcp.json"),
     ] {
-        let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", content));
-        let ran = scene.print::<&str>([]).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{ran}");
-        assert!(ran.stderr_lines("error: ")[0].contains(place), "{place}: {ran}");
+        let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", content));
+        let output = scene.print::<&str>([]).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
+        assert!(output.stderr_lines("error: ")[0].contains(place), "{place}: {output}");
     }
 }
 
@@ -312,10 +313,10 @@ fn a_broken_file_is_told_with_its_place() {
 fn a_server_over_http_is_told_to_be_unsupported() {
     let cursor = r#"{"mcpServers": {"far": {"url": "https://example.org/mcp"}}}"#;
     let workspace = Workspace::new().file("../home/.cursor/mcp.json", cursor);
-    let scene = Scene::new([answer_text("done")]).within(workspace);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(servers(&scene, &ran), json!([{ "name": "far", "status": "unsupported" }]), "{ran}");
-    assert!(ran.stderr_lines("warning: ")[0].contains("HTTP"), "{ran}");
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &output), json!([{ "name": "far", "status": "unsupported" }]), "{output}");
+    assert!(output.stderr_lines("warning: ")[0].contains("HTTP"), "{output}");
 }
 
 // ---- commands
@@ -323,8 +324,8 @@ fn a_server_over_http_is_told_to_be_unsupported() {
 #[test]
 fn the_commands_list_servers_and_tools_and_switch_them() {
     let Some(workspace) = workspace(&["starts=starts"]) else { return };
-    let scene = Scene::new([answer_text("done"), answer_text("done")]).within(workspace);
-    let ibeam = |args: &[&str]| scene.bare(args).run();
+    let scene = Scene::new([answer_text("done"), answer_text("done")]).with_workspace(workspace);
+    let ibeam = |args: &[&str]| scene.ibeam_without_model(args).run();
     let list = ibeam(&["mcp", "list"]).succeeded().stdout;
     assert!(list.starts_with("test  enabled") && list.contains("config.toml:2"), "{list}");
     assert_eq!(scene.workspace.read("starts"), None, "listing starts nothing");
@@ -335,20 +336,21 @@ fn the_commands_list_servers_and_tools_and_switch_them() {
     ibeam(&["mcp", "disable", "test"]).succeeded();
     let rows = ibeam(&["mcp", "list", "--format", "json"]).succeeded().json();
     assert_eq!((&rows[0]["name"], &rows[0]["status"]), (&json!("test"), &json!("disabled")));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "disabled" }]), "{ran}");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "disabled" }]), "{output}");
     assert_eq!(offered(&scene), Vec::<String>::new());
     ibeam(&["mcp", "enable", "test"]).succeeded();
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "connected" }]), "{output}");
 }
 
 #[test]
 fn the_configuration_is_explained_without_the_tokens_of_servers() {
     let config = "[mcp_servers.test]\ncommand = \"x\"\nenv = { TOKEN = \"hush-0123\" }\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     for format in ["text", "json"] {
-        let explained = scene.bare(["config", "explain", "--format", format]).run().succeeded().stdout;
+        let explained =
+            scene.ibeam_without_model(["config", "explain", "--format", format]).run().succeeded().stdout;
         assert!(explained.contains("mcp_servers.test.env.TOKEN"), "{explained}");
         assert!(!explained.contains("hush"), "{explained}");
     }
@@ -357,17 +359,17 @@ fn the_configuration_is_explained_without_the_tokens_of_servers() {
 #[test]
 fn the_commands_say_what_they_cannot_do() {
     let Some(cursor) = cursor_file(&[]) else { return };
-    let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", cursor));
+    let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", cursor));
     for (args, code, message) in [
         (&["mcp", "list-tools", "gone"][..], 2, "there are: test"),
         (&["mcp", "list-tools", "test"], 2, "--approve-mcps"),
         (&["mcp", "disable", "gone"], 2, "there are: test"),
         (&["mcp", "login", "test"], 2, "mcp login"),
     ] {
-        let ran = scene.bare(args).run();
-        assert_eq!(ran.code, Some(code), "{ran}");
-        assert!(ran.stderr_lines("error: ")[0].contains(message), "{ran}");
+        let output = scene.ibeam_without_model(args).run();
+        assert_eq!(output.code, Some(code), "{output}");
+        assert!(output.stderr_lines("error: ")[0].contains(message), "{output}");
     }
-    let list = scene.bare(["mcp", "list"]).run().succeeded().stdout;
+    let list = scene.ibeam_without_model(["mcp", "list"]).run().succeeded().stdout;
     assert!(list.starts_with("test  untrusted"), "{list}");
 }

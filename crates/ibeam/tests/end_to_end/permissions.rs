@@ -16,7 +16,7 @@ use std::fs;
 use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, answer_text, calls, shell};
+use crate::scene::{KEY, Scene, answer_call, answer_shell, answer_text};
 
 /// Only rules decide: what none covers is put to a person.
 const RULES_ONLY: &str = "approval = \"allowlist\"\n";
@@ -24,41 +24,45 @@ const RULES_ONLY: &str = "approval = \"allowlist\"\n";
 /// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
 #[track_caller]
 fn run(command: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
-    let scene = Scene::new([shell(command), answer_text("done")]);
-    let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
-    let ran = scene.print(flags).run().succeeded();
-    let (arm, payload) = only_result(&ran);
+    let scene = Scene::new([answer_shell(command), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
+    let output = scene.print(flags).run().succeeded();
+    let (arm, payload) = only_result(&output);
     // The model is told what the stream tells.
     let reported = scene.server.requests()[1].transcript().join("\n");
     if let Some(reason) = payload["reason"].as_str() {
         assert!(reported.contains(reason), "{reported}");
     }
-    (arm, payload, ran)
+    (arm, payload, output)
 }
 
 #[track_caller]
-fn only_result(ran: &ProgramOutput) -> (String, Value) {
-    let stream = ran.stream();
+fn only_result(output: &ProgramOutput) -> (String, Value) {
+    let stream = output.stream();
     let completed = stream.completed();
-    assert_eq!(completed.len(), 1, "{ran}");
+    assert_eq!(completed.len(), 1, "{output}");
     let (arm, payload) = completed[0].1["result"].as_object().unwrap().iter().next().unwrap();
     (arm.clone(), payload.clone())
 }
 
 #[track_caller]
 fn check_allowed(command: &str, flags: &[&str], stdout: &str) {
-    let (arm, payload, ran) = run(command, flags);
-    assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!(stdout)), "{ran}");
-    assert_eq!(ran.stderr, "");
+    let (arm, payload, output) = run(command, flags);
+    assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!(stdout)), "{output}");
+    assert_eq!(output.stderr, "");
 }
 
 #[track_caller]
 fn check_rejected(command: &str, flags: &[&str]) -> String {
-    let (arm, payload, ran) = run(command, flags);
-    assert_eq!(arm, "rejected", "{ran}");
-    assert_eq!(ran.stream().last()["ibeam"]["permission_denials"].as_array().map(Vec::len), Some(1), "{ran}");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
-    assert!(ran.stderr_lines("warning: ")[0].contains("1 tool call was refused"), "{ran}");
+    let (arm, payload, output) = run(command, flags);
+    assert_eq!(arm, "rejected", "{output}");
+    assert_eq!(
+        output.stream().last()["ibeam"]["permission_denials"].as_array().map(Vec::len),
+        Some(1),
+        "{output}"
+    );
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
+    assert!(output.stderr_lines("warning: ")[0].contains("1 tool call was refused"), "{output}");
     payload["reason"].as_str().unwrap().to_owned()
 }
 
@@ -71,20 +75,20 @@ fn a_command_is_rejected_with_the_way_out() {
 /// The default when printing: held by the sandbox, a command needs no rule.
 #[test]
 fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
-    let scene = Scene::new([shell("echo hello; echo x > made"), answer_text("done")]);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "success", "{ran}");
+    let scene = Scene::new([answer_shell("echo hello; echo x > made"), answer_text("done")]);
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(only_result(&output).0, "success", "{output}");
     assert_eq!(scene.workspace.read("made").as_deref(), Some("x\n"));
-    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-    let ran = scene.print(["--sandbox", "disabled"]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
+    let output = scene.print(["--sandbox", "disabled"]).run().succeeded();
+    assert_eq!(only_result(&output).0, "rejected", "{output}");
 }
 
 /// `--force` lifts what would be asked, and the sandbox holds all the same.
 #[test]
 fn force_lifts_no_sandbox() {
     for (sandbox, made) in [("enabled", false), ("disabled", true)] {
-        let scene = Scene::new([shell("sh script"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("sh script"), answer_text("done")]);
         let outside = scene.workspace.outside().join("made");
         // No rule sees what a script does.
         fs::write(scene.workspace.path().join("script"), format!("echo x > '{}'", outside.display()))
@@ -106,10 +110,10 @@ fn a_token_allows_the_commands_it_covers() {
 fn tokens_of_the_configuration_count() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
     let config = format!("{RULES_ONLY}{config}");
-    let scene =
-        Scene::new([shell("echo hello"), answer_text("done")]).within(Workspace::new().user_config(&config));
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")])
+        .with_workspace(Workspace::new().user_config(&config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "success");
-    let scene = scene.then([shell("printf hello"), answer_text("done")]);
+    let scene = scene.with_answers([answer_shell("printf hello"), answer_text("done")]);
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
 
@@ -139,8 +143,8 @@ fn ask_beats_allow_and_force_lifts_it() {
 #[test]
 fn ask_rules_of_files_count() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\nask = [\"Shell(echo)\"]\n";
-    let scene =
-        Scene::new([shell("echo hello"), answer_text("done")]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")])
+        .with_workspace(Workspace::new().user_config(config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "rejected");
 }
 
@@ -152,16 +156,20 @@ fn a_token_that_is_none_stops_the_run() {
     {
         for flag in ["--allow", "--ask", "--deny"] {
             let scene = Scene::new([]);
-            let ran = scene.print(["--force", flag, token]).run();
-            assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(2), 1), "{token}: {ran}");
-            assert!(ran.stderr.contains(token), "{token}: {ran}");
+            let output = scene.print(["--force", flag, token]).run();
+            assert_eq!(
+                (output.code, output.stderr_lines("error: ").len()),
+                (Some(2), 1),
+                "{token}: {output}"
+            );
+            assert!(output.stderr.contains(token), "{token}: {output}");
             assert_eq!(scene.server.requests().len(), 0);
         }
         let config = format!("[permissions]\ndeny = [\n  \"Shell(ls)\",\n  \"{token}\",\n]\n");
-        let scene = Scene::new([]).within(Workspace::new().user_config(&config));
-        let ran = scene.print(["--force"]).run();
-        assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(78), 1), "{token}: {ran}");
-        assert!(ran.stderr.contains("config.toml:4:3"), "{token}: {ran}");
+        let scene = Scene::new([]).with_workspace(Workspace::new().user_config(&config));
+        let output = scene.print(["--force"]).run();
+        assert_eq!((output.code, output.stderr_lines("error: ").len()), (Some(78), 1), "{token}: {output}");
+        assert!(output.stderr.contains("config.toml:4:3"), "{token}: {output}");
     }
 }
 
@@ -189,10 +197,10 @@ fn the_mode_is_told() {
 #[test]
 fn plan_and_ask_change_nothing() {
     for mode in ["plan", "ask"] {
-        let write = calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" }));
+        let write = answer_call("t", "write", &json!({ "path": "made.txt", "fileText": "x" }));
         let scene = Scene::new([write, answer_text("done")]);
-        let ran = scene.print(["--mode", mode, "--force"]).run().succeeded();
-        assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+        let output = scene.print(["--mode", mode, "--force"]).run().succeeded();
+        assert_eq!(only_result(&output).0, "rejected", "{output}");
         assert_eq!(scene.workspace.read("made.txt"), None);
     }
 }
@@ -207,10 +215,10 @@ fn nothing_outside_the_workspace_is_written() {
             std::os::unix::fs::symlink(workspace.outside(), workspace.path().join("link")).unwrap();
             let absolute = workspace.outside().canonicalize().unwrap().join("made.txt");
             let path = if path == "ABSOLUTE" { absolute.to_str().unwrap() } else { path };
-            let write = calls("t", "write", &json!({ "path": path, "fileText": "x" }));
-            let scene = Scene::new([write, answer_text("done")]).within(workspace);
-            let ran = scene.print(flags).run().succeeded();
-            assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+            let write = answer_call("t", "write", &json!({ "path": path, "fileText": "x" }));
+            let scene = Scene::new([write, answer_text("done")]).with_workspace(workspace);
+            let output = scene.print(flags).run().succeeded();
+            assert_eq!(only_result(&output).0, "rejected", "{output}");
             assert!(!outside(&scene).exists(), "{path}");
         }
     }
@@ -222,10 +230,10 @@ fn a_directory_that_was_added_may_be_written() {
     let extra = scene.workspace.outside().join("extra");
     fs::create_dir(&extra).unwrap();
     let extra = extra.canonicalize().unwrap();
-    let write = calls("t", "write", &json!({ "path": extra.join("made.txt"), "fileText": "x" }));
-    let scene = scene.then([write, answer_text("done")]);
-    let ran = scene.print(["--add-dir", extra.to_str().unwrap()]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "success", "{ran}");
+    let write = answer_call("t", "write", &json!({ "path": extra.join("made.txt"), "fileText": "x" }));
+    let scene = scene.with_answers([write, answer_text("done")]);
+    let output = scene.print(["--add-dir", extra.to_str().unwrap()]).run().succeeded();
+    assert_eq!(only_result(&output).0, "success", "{output}");
     assert_eq!(fs::read_to_string(extra.join("made.txt")).unwrap(), "x");
 }
 
@@ -233,7 +241,7 @@ fn a_directory_that_was_added_may_be_written() {
 #[track_caller]
 fn is_socket_reached(configure: impl FnOnce(&str) -> (String, Vec<String>)) -> bool {
     let dial = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('daemon')\"";
-    let scene = Scene::new([shell(dial), answer_text("done")]);
+    let scene = Scene::new([answer_shell(dial), answer_text("done")]);
     let listener = std::os::unix::net::UnixListener::bind(scene.workspace.path().join("daemon")).unwrap();
     let (config, flags) = configure(&scene.workspace.path().join("daemon").display().to_string());
     let directory = scene.workspace.home().join(".config/ibeam");
@@ -254,41 +262,43 @@ fn a_socket_of_the_host_is_reached_only_where_it_was_granted() {
 #[test]
 fn the_stored_keys_are_kept_from_the_model() {
     let scene = Scene::new([]);
-    let login = scene.bare(["login", "openai", "--api-key", KEY]).run().succeeded();
+    let login = scene.ibeam_without_model(["login", "openai", "--api-key", KEY]).run().succeeded();
     assert!(!login.stdout.contains(KEY), "{login}");
     let credentials = scene.workspace.home().join(".config/ibeam/credentials.toml");
-    let scene = scene.then([calls("t", "read", &json!({ "path": credentials })), answer_text("done")]);
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    let scene =
+        scene.with_answers([answer_call("t", "read", &json!({ "path": credentials })), answer_text("done")]);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(only_result(&output).0, "rejected", "{output}");
     assert!(!scene.server.requests()[1].body.to_string().contains(KEY));
 }
 
 #[test]
 fn no_command_sees_a_key() {
-    let (arm, payload, ran) = run("env", &["--force"]);
-    assert_eq!(arm, "success", "{ran}");
+    let (arm, payload, output) = run("env", &["--force"]);
+    assert_eq!(arm, "success", "{output}");
     assert!(payload["stdout"].as_str().unwrap().contains("HOME="), "{payload}");
     assert!(!payload.to_string().contains(KEY) && !payload.to_string().contains("API_KEY"), "{payload}");
 }
 
 #[test]
 fn the_number_of_refused_calls_is_told_once() {
-    let answer = shell("make").call("t2", "shell", &json!({ "command": "make install" }));
-    let scene = Scene::new([answer, answer_text("done")]).within(Workspace::new().user_config(RULES_ONLY));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stderr_lines("warning: 2 tool calls were refused:").len(), 1, "{ran}");
+    let answer = answer_shell("make").call("t2", "shell", &json!({ "command": "make install" }));
+    let scene =
+        Scene::new([answer, answer_text("done")]).with_workspace(Workspace::new().user_config(RULES_ONLY));
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(output.stderr_lines("warning: 2 tool calls were refused:").len(), 1, "{output}");
     let reasons = ["  the command `make` is not covered", "  the command `make install` is not covered"];
     for reason in reasons {
-        assert_eq!(ran.stderr_lines(reason).len(), 1, "{ran}");
+        assert_eq!(output.stderr_lines(reason).len(), 1, "{output}");
     }
-    assert_eq!(ran.stderr.lines().count(), 1 + reasons.len(), "{ran}");
+    assert_eq!(output.stderr.lines().count(), 1 + reasons.len(), "{output}");
 }
 
 /// What helps differs: a flag for what no rule covers, nothing for a mode or a rule of one's own.
 #[test]
 fn people_are_told_why_a_call_was_refused_and_what_helps() {
     let reported = |flags: &[&str]| {
-        let scene = Scene::new([shell("rm -r build"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("rm -r build"), answer_text("done")]);
         scene.print(flags).run().succeeded().stderr
     };
     let denied = reported(&["--deny", "Shell(rm)"]);
@@ -301,7 +311,7 @@ fn people_are_told_why_a_call_was_refused_and_what_helps() {
 
 #[track_caller]
 fn git(directory: &std::path::Path, script: &str) -> String {
-    let ran = std::process::Command::new("bash")
+    let output = std::process::Command::new("bash")
         .args(["-ec", script])
         .current_dir(directory)
         .envs([
@@ -312,8 +322,8 @@ fn git(directory: &std::path::Path, script: &str) -> String {
         .envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
         .output()
         .unwrap();
-    assert!(ran.status.success(), "{script}: {ran:?}");
-    String::from_utf8(ran.stdout).unwrap()
+    assert!(output.status.success(), "{script}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// A nested repository whose configuration runs something, and a gitlink to it: the person's next `git status` in the
@@ -324,15 +334,15 @@ fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
         git -c user.name=a -c user.email=a@example.com commit -qm x && H=$(git rev-parse HEAD) && \
         printf '[core]\\n\\tfsmonitor=\"touch ../ran; false\"\\n' >> .git/config && cd .. && \
         git update-index --add --cacheinfo 160000,$H,sub && touch planted";
-    let scene = Scene::new([shell("bash x.sh"), answer_text("done")]);
-    let scene = scene.within(Workspace::new().file("x.sh", attack));
+    let scene = Scene::new([answer_shell("bash x.sh"), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().file("x.sh", attack));
     let root = scene.workspace.path();
     git(root, "git init -q .");
-    let ran = scene.print(["--sandbox", "enabled"]).run().succeeded();
-    let (arm, payload) = only_result(&ran);
-    assert_eq!(arm, "permissionDenied", "{ran}");
-    assert!(payload["error"].as_str().unwrap().contains("sub/.git/config"), "{ran}");
-    assert!(root.join("planted").exists(), "{ran}");
+    let output = scene.print(["--sandbox", "enabled"]).run().succeeded();
+    let (arm, payload) = only_result(&output);
+    assert_eq!(arm, "permissionDenied", "{output}");
+    assert!(payload["error"].as_str().unwrap().contains("sub/.git/config"), "{output}");
+    assert!(root.join("planted").exists(), "{output}");
     git(root, "git status && git -C sub status && git diff");
     assert!(!root.join("ran").exists() && !root.join("sub/ran").exists());
 }
@@ -352,25 +362,26 @@ fn init_lists_the_repository_of_a_linked_work_tree() {
         ),
     );
     let tree = root.join("tree");
-    let ran = scene.print(["--sandbox", "enabled", "--workspace", tree.to_str().unwrap()]).run().succeeded();
+    let output =
+        scene.print(["--sandbox", "enabled", "--workspace", tree.to_str().unwrap()]).run().succeeded();
     let writable = json!([main.join(".git").canonicalize().unwrap()]);
-    assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], writable, "{ran}");
-    let ran = scene.then([answer_text("done")]).print(["--sandbox", "enabled"]).run().succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{ran}");
+    assert_eq!(output.stream().init()["ibeam"]["sandbox"]["writable"], writable, "{output}");
+    let output = scene.with_answers([answer_text("done")]).print(["--sandbox", "enabled"]).run().succeeded();
+    assert_eq!(output.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{output}");
 }
 
 #[test]
 fn people_learn_why_git_fails_where_its_objects_are_hidden() {
-    let scene = Scene::new([shell("git log --format=%s"), answer_text("done")]);
+    let scene = Scene::new([answer_shell("git log --format=%s"), answer_text("done")]);
     let root = scene.workspace.path().to_owned();
     fs::write(root.join("a.pem"), "key").unwrap();
     for arguments in ["init -q", "add a.pem", "-c user.name=a -c user.email=a@b commit -qm first"] {
-        let ran = std::process::Command::new("git").args(arguments.split(' ')).current_dir(&root).status();
-        assert!(ran.unwrap().success(), "{arguments}");
+        let output = std::process::Command::new("git").args(arguments.split(' ')).current_dir(&root).status();
+        assert!(output.unwrap().success(), "{arguments}");
     }
-    let ran = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
-    let warnings = ran.stderr_lines("warning: ");
+    let output = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
+    let warnings = output.stderr_lines("warning: ");
     let is_recorded = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
-    assert_eq!(warnings.iter().filter(|line| is_recorded(line)).count(), 1, "{ran}");
-    assert_ne!(only_result(&ran).1["stdout"], json!("first\n"), "{ran}");
+    assert_eq!(warnings.iter().filter(|line| is_recorded(line)).count(), 1, "{output}");
+    assert_ne!(only_result(&output).1["stdout"], json!("first\n"), "{output}");
 }

@@ -4,24 +4,24 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// Removes what it likes of the sessions while a command runs, and holds how the run ends.
 #[track_caller]
 fn check(remove: fn(sessions: &Path)) {
-    let wait = shell("until [ -e go ]; do sleep 0.02; done");
-    let scene = Scene::new([wait, calls("t2", "ls", &json!({ "path": "." })), answer_text("Done.")]);
+    let wait = answer_shell("until [ -e go ]; do sleep 0.02; done");
+    let scene = Scene::new([wait, answer_call("t2", "ls", &json!({ "path": "." })), answer_text("Done.")]);
     let running = scene.print(["--force"]).start();
     running.wait_for_stdout("\"started\"");
     remove(&scene.workspace.home().join(".local/share/ibeam/sessions"));
     std::fs::write(scene.workspace.path().join("go"), "").unwrap();
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(74), "{ran}");
-    let stream = ran.stream();
+    let output = running.finish();
+    assert_eq!(output.code, Some(74), "{output}");
+    let stream = output.stream();
     assert_eq!((&stream.last()["type"], &stream.last()["code"]), (&json!("error"), &json!("io")));
     assert_eq!(stream.last()["resumable"], false);
-    assert!(ran.stderr_lines("error: ")[0].contains("was removed"), "{ran}");
-    assert!(!ran.stderr.contains("--resume"), "{ran}");
+    assert!(output.stderr_lines("error: ")[0].contains("was removed"), "{output}");
+    assert!(!output.stderr.contains("--resume"), "{output}");
 }
 
 #[test]

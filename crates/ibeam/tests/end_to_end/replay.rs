@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
 use crate::hooks::write_hooks;
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const FORMATS: [&str; 3] = ["stream-json", "json", "text"];
 
@@ -15,18 +15,18 @@ const FORMATS: [&str; 3] = ["stream-json", "json", "text"];
 #[track_caller]
 fn check(workspace: impl Fn() -> Workspace, answers: impl Fn() -> Vec<Answer>, args: &[&str]) {
     for format in FORMATS {
-        let scene = Scene::new(answers()).within(workspace());
-        let ran = scene.print(args).args(["--output-format", format]).run();
+        let scene = Scene::new(answers()).with_workspace(workspace());
+        let output = scene.print(args).args(["--output-format", format]).run();
         let again = replay(&scene, &["-1", "--output-format", format]).succeeded();
-        assert_eq!(again.stdout, ran.stdout, "{format} {args:?}: {ran}");
+        assert_eq!(again.stdout, output.stdout, "{format} {args:?}: {output}");
         let reported = again.stderr_lines("warning: run 1 failed").len();
-        assert_eq!(reported, usize::from(ran.code != Some(0) && format != "stream-json"), "{again}");
+        assert_eq!(reported, usize::from(output.code != Some(0) && format != "stream-json"), "{again}");
     }
 }
 
 #[track_caller]
 fn replay(scene: &Scene, args: &[&str]) -> ProgramOutput {
-    scene.bare(["replay"]).args(args).run()
+    scene.ibeam_without_model(["replay"]).args(args).run()
 }
 
 /// A session of two runs and what each printed.
@@ -48,20 +48,24 @@ fn deltas_and_calls_are_printed_as_the_run_printed_them() {
                 "read",
                 &json!({ "path": "n.txt" }),
             ),
-            calls("t2", "read", &json!({ "path": "big.txt" })),
-            calls("t3", "write", &json!({ "path": "made/new.txt", "fileText": "y\n".repeat(40_000) })),
-            calls(
+            answer_call("t2", "read", &json!({ "path": "big.txt" })),
+            answer_call("t3", "write", &json!({ "path": "made/new.txt", "fileText": "y\n".repeat(40_000) })),
+            answer_call(
                 "t4",
                 "edit",
                 &json!({ "path": "n.txt", "strReplace": { "oldText": "42", "newText": "43" } }),
             ),
-            shell("printf out; printf err >&2; exit 3"),
-            calls("t5", "grep", &json!({ "pattern": "4" })),
-            calls("t6", "ls", &json!({ "path": "." })),
-            calls("t7", "nowhere", &json!({ "a": 0.1, "b": 1.797_693_134_862_315_7e308, "c": [null, true] })),
+            answer_shell("printf out; printf err >&2; exit 3"),
+            answer_call("t5", "grep", &json!({ "pattern": "4" })),
+            answer_call("t6", "ls", &json!({ "path": "." })),
+            answer_call(
+                "t7",
+                "nowhere",
+                &json!({ "a": 0.1, "b": 1.797_693_134_862_315_7e308, "c": [null, true] }),
+            ),
             Answer::new().call_as_written("t8", "read", "{\"path\": "),
-            calls("t9", "read", &json!({ "path": "missing.txt" })),
-            calls("t10", "update_todos", &json!({ "todos": [], "merge": false })),
+            answer_call("t9", "read", &json!({ "path": "missing.txt" })),
+            answer_call("t10", "update_todos", &json!({ "todos": [], "merge": false })),
             answer_text("It is 42."),
         ]
     };
@@ -86,7 +90,7 @@ fn a_run_whose_answer_was_continued_is_printed_as_it_was() {
 
 #[test]
 fn a_run_at_its_limit_is_printed_as_it_was() {
-    let answers = || vec![calls("t1", "ls", &json!({ "path": "." })), answer_text("never")];
+    let answers = || vec![answer_call("t1", "ls", &json!({ "path": "." })), answer_text("never")];
     check(Workspace::new, answers, &["--max-turns", "1"]);
 }
 
@@ -94,7 +98,7 @@ fn a_run_at_its_limit_is_printed_as_it_was() {
 fn a_run_whose_calls_failed_is_printed_as_it_was() {
     check(
         Workspace::new,
-        || vec![shell("exit 1"), answer_text("done")],
+        || vec![answer_shell("exit 1"), answer_text("done")],
         &["--force", "--fail-on", "tool-error"],
     );
 }
@@ -114,7 +118,11 @@ fn a_prompt_that_was_withheld_is_printed() {
 #[test]
 fn numbers_come_back_as_they_went() {
     let numbers: Vec<f64> = (0..200).map(|n| (f64::from(n) + 0.5).ln().exp().recip() * 1e-7).collect();
-    check(Workspace::new, || vec![calls("t", "nowhere", &json!({ "n": numbers })), answer_text("done")], &[]);
+    check(
+        Workspace::new,
+        || vec![answer_call("t", "nowhere", &json!({ "n": numbers })), answer_text("done")],
+        &[],
+    );
 }
 
 #[test]
@@ -129,8 +137,8 @@ fn runs_are_shown_one_after_the_other_or_one_alone() {
     assert_eq!((none.code, none.stdout.as_str()), (Some(66), ""));
     assert!(none.stderr.starts_with(&format!("error: `{id}` has no run 3; it has 2\nhint: ")), "{none}");
     for unknown in ["-2", "0f0e0d0c-0b0a-4908-8706-050403020100", "no-such-file"] {
-        let ran = replay(&scene, &[unknown]);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
+        let output = replay(&scene, &[unknown]);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(66), ""), "{output}");
     }
 }
 
@@ -138,7 +146,7 @@ fn runs_are_shown_one_after_the_other_or_one_alone() {
 fn a_running_session_is_shown_up_to_now() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let scene = scene.then([Answer::new().text("Now. ").call(
+    let scene = scene.with_answers([Answer::new().text("Now. ").call(
         "t",
         "shell",
         &json!({ "command": lifeline.command() }),
@@ -170,18 +178,18 @@ fn what_is_whole_is_shown_before_damage_is_told() {
     let offset: usize = lines[..at].iter().map(|line| line.len()).sum();
     damaged[offset + 60] ^= 1;
     fs::write(&journal, &damaged).unwrap();
-    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]);
-    assert_eq!((ran.code, &ran.stdout), (Some(65), &first), "{ran}");
-    assert!(ran.stderr.contains(&format!("is damaged at line {}", at + 1)), "{ran}");
-    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--run", "1"]).succeeded();
-    assert_eq!(ran.stdout, first, "the damage is behind what is asked for");
+    let output = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]);
+    assert_eq!((output.code, &output.stdout), (Some(65), &first), "{output}");
+    assert!(output.stderr.contains(&format!("is damaged at line {}", at + 1)), "{output}");
+    let output = replay(&scene, &[&id, "--output-format", "stream-json", "--run", "1"]).succeeded();
+    assert_eq!(output.stdout, first, "the damage is behind what is asked for");
 
     fs::write(&journal, &whole[..whole.len() - 5]).unwrap();
-    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]).succeeded();
-    assert!(ran.stderr.contains("warning: the last record is torn; "), "{ran}");
+    let output = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]).succeeded();
+    assert!(output.stderr.contains("warning: the last record is torn; "), "{output}");
     let reported = second.lines().count() - 1;
     let kept: String = second.split_inclusive('\n').take(reported).collect();
-    assert_eq!(ran.stdout, format!("{first}{kept}"));
+    assert_eq!(output.stdout, format!("{first}{kept}"));
     assert_eq!(fs::read(&journal).unwrap(), whole[..whole.len() - 5], "nothing is changed");
 }
 
@@ -189,12 +197,12 @@ fn what_is_whole_is_shown_before_damage_is_told() {
 fn in_its_own_time_a_replay_takes_as_long_as_the_run() {
     let pause = Duration::from_millis(600);
     let scene = Scene::new([Answer::new().text("a ").pause(pause).text("b")]);
-    let ran = scene.print(["--lang", "en"]).run().succeeded();
+    let output = scene.print(["--lang", "en"]).run().succeeded();
     let real = replay(&scene, &["-1", "--speed", "real", "--output-format", "stream-json"]).succeeded();
-    assert_eq!(real.stdout, ran.stdout);
+    assert_eq!(real.stdout, output.stdout);
     assert!(real.elapsed >= pause - Duration::from_millis(50), "{:?}", real.elapsed);
     let capped = ["-1", "--speed", "0.001", "--longest-pause", "1ms", "--output-format", "stream-json"];
-    assert_eq!(replay(&scene, &capped).succeeded().stdout, ran.stdout);
+    assert_eq!(replay(&scene, &capped).succeeded().stdout, output.stdout);
     assert_eq!(replay(&scene, &["-1", "--speed", "soon"]).code, Some(2));
 }
 
@@ -229,7 +237,9 @@ fn check_stream(scene: &Scene, stream: &str, format: &str, expect: &str) {
     fs::write(&path, stream).unwrap();
     let args = [path.to_str().unwrap(), "--output-format", format];
     assert_eq!(replay(scene, &args).succeeded().stdout, expect, "{format}");
-    let piped = scene.bare(["replay", "-", "--output-format", format]).stdin(Stdin::Piped(stream.into()));
+    let piped = scene
+        .ibeam_without_model(["replay", "-", "--output-format", format])
+        .stdin(Stdin::Piped(stream.into()));
     assert_eq!(piped.run().succeeded().stdout, expect, "{format} from stdin");
 }
 
@@ -237,14 +247,14 @@ fn check_stream(scene: &Scene, stream: &str, format: &str, expect: &str) {
 fn a_stream_in_a_file_prints_what_the_session_prints() {
     let scene = Scene::new([
         Answer::new().text("Look").text("ing\u{2028}.").call("t1", "read", &json!({ "path": "n.txt" })),
-        shell("exit 3"),
+        answer_shell("exit 3"),
         Answer::new().call_as_written("t2", "nowhere", "{no"),
         answer_text("It is 42."),
         answer_text("More."),
         Answer::error(401, "authentication_error", "no"),
         Answer::error(401, "authentication_error", "no"),
     ])
-    .within(Workspace::new().file("n.txt", "42\n"));
+    .with_workspace(Workspace::new().file("n.txt", "42\n"));
     scene.print(["--deny", "Shell(exit)"]).run().succeeded();
     scene.print(["--continue"]).run().succeeded();
     assert_eq!(scene.print(["--continue"]).run().code, Some(20));
@@ -255,7 +265,7 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
     }
     let path = scene.workspace.outside().join("stream.ndjson");
     let args = ["replay", path.to_str().unwrap(), "--output-format", "html", "--lang", "en"];
-    let page = scene.bare(args).run().succeeded().stdout;
+    let page = scene.ibeam_without_model(args).run().succeeded().stdout;
     for message in
         ["<p>It is 42.</p>", "Not allowed to run terminal command", "Failed: ", "<code>n.txt</code>"]
     {
@@ -313,10 +323,10 @@ fn what_is_no_stream_is_told_as_such() {
         (object, "text", alone),
         (object, "html", alone),
     ] {
-        let program = scene.bare(["replay", "-", "--lang", "en", "--output-format", format]);
-        let ran = program.stdin(Stdin::Piped(format!("{stdin}\n").trim_start().into())).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(65), ""), "{ran}");
-        assert!(ran.stderr.contains(expect), "{expect}; {ran}");
+        let program = scene.ibeam_without_model(["replay", "-", "--lang", "en", "--output-format", format]);
+        let output = program.stdin(Stdin::Piped(format!("{stdin}\n").trim_start().into())).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(65), ""), "{output}");
+        assert!(output.stderr.contains(expect), "{expect}; {output}");
     }
 }
 
@@ -324,8 +334,8 @@ fn what_is_no_stream_is_told_as_such() {
 fn a_session_that_there_is_not_is_called_by_its_number() {
     let (scene, ..) = two_runs();
     for number in ["-0", "-2", "-99"] {
-        let ran = replay(&scene, &[number, "--lang", "en"]);
+        let output = replay(&scene, &[number, "--lang", "en"]);
         let message = format!("error: there is no session `{number}`");
-        assert_eq!((ran.code, ran.stderr_lines(&message).len()), (Some(66), 1), "{ran}");
+        assert_eq!((output.code, output.stderr_lines(&message).len()), (Some(66), 1), "{output}");
     }
 }

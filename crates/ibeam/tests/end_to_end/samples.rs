@@ -6,7 +6,7 @@
 use ibeam_testkit::{Answer, Stdin, Wire, Workspace};
 use serde_json::Value;
 
-use crate::scene::{KEY, Scene, WIRES, provider};
+use crate::scene::{KEY, Scene, WIRES, provider_name};
 
 /// The directory that the samples tell of.
 const SAMPLE_DIRECTORY: &str = "/Users/user/project";
@@ -22,26 +22,28 @@ fn check(sample: &str) {
 fn reproduce(sample: &str, wire: Wire) {
     let mut published: Vec<Value> = sample.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let workspace = Workspace::new().file("README.md", readme(&published));
-    let scene = Scene::on(wire, script(&published)).within(workspace);
-    let login = scene.bare(["login", provider(wire)]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
+    let scene = Scene::with_wire(wire, script(&published)).with_workspace(workspace);
+    let login = scene
+        .ibeam_without_model(["login", provider_name(wire)])
+        .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
     login.run().succeeded();
 
     let prompt = published[1]["message"]["content"][0]["text"].as_str().unwrap();
-    let ran = scene.keyless(["-p", "--output-format", "stream-json", prompt]).run().succeeded();
-    let own = ran.stream();
+    let output = scene.ibeam_without_key(["-p", "--output-format", "stream-json", prompt]).run().succeeded();
+    let own = output.stream();
     scene.server.assert_played();
 
     let directory = scene.workspace.path().to_str().unwrap();
     let last = published.len() - 1;
     published[last]["result"] = deltas(&published).concat().into();
-    assert_eq!(own.events.len(), published.len(), "{ran}");
+    assert_eq!(own.events.len(), published.len(), "{output}");
     for (own, published) in own.events.iter().zip(&published) {
         let published = published.to_string().replace(SAMPLE_DIRECTORY, directory);
         hold(own, &serde_json::from_str(&published).unwrap(), "");
     }
     let summary = scene.workspace.read("summary.txt").unwrap();
     assert_eq!((summary.lines().count(), summary.len()), (19, 942));
-    assert_eq!(ran.stderr, "");
+    assert_eq!(output.stderr, "");
 }
 
 /// Holds our value against the published one: the same, in the same order, with nothing left out.

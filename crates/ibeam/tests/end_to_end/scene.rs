@@ -14,7 +14,7 @@ pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
 
 /// The name of the model on a wire.
-pub(crate) fn model(wire: Wire) -> &'static str {
+pub(crate) fn model_name(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "anthropic/claude-sonnet-4-20250514",
         Wire::OpenAi => "openrouter/anthropic/claude-sonnet-4",
@@ -22,7 +22,7 @@ pub(crate) fn model(wire: Wire) -> &'static str {
 }
 
 /// The provider of that model.
-pub(crate) fn provider(wire: Wire) -> &'static str {
+pub(crate) fn provider_name(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "anthropic",
         Wire::OpenAi => "openrouter",
@@ -39,32 +39,32 @@ pub(crate) struct Scene {
 impl Scene {
     /// An empty workspace and a model that answers so, on the Anthropic wire.
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::on(Wire::Anthropic, answers)
+        Self::with_wire(Wire::Anthropic, answers)
     }
 
     /// The same on either wire.
-    pub(crate) fn on(wire: Wire, answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) fn with_wire(wire: Wire, answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { wire, workspace: Workspace::new(), server: ModelServer::start(answers) }
     }
 
     /// The same in another workspace.
-    pub(crate) fn within(self, workspace: Workspace) -> Self {
+    pub(crate) fn with_workspace(self, workspace: Workspace) -> Self {
         Self { workspace, ..self }
     }
 
     /// The next part of the story: the same workspace and home, other answers.
-    pub(crate) fn then(self, answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) fn with_answers(self, answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { server: ModelServer::start(answers), ..self }
     }
 
     /// The binary in this workspace with these arguments, nothing more: no key, no server.
-    pub(crate) fn bare<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+    pub(crate) fn ibeam_without_model<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         Ibeam::new(BINARY, &self.workspace).args(args)
     }
 
     /// The binary that knows where the server is, but no key.
-    pub(crate) fn keyless<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
-        self.bare(["--model", model(self.wire)])
+    pub(crate) fn ibeam_without_key<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        self.ibeam_without_model(["--model", model_name(self.wire)])
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("OPENROUTER_BASE_URL", self.server.url())
@@ -72,7 +72,7 @@ impl Scene {
 
     /// The binary with all it needs, and these arguments.
     pub(crate) fn ibeam<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
-        self.keyless(args).env("ANTHROPIC_API_KEY", KEY).env("OPENROUTER_API_KEY", KEY)
+        self.ibeam_without_key(args).env("ANTHROPIC_API_KEY", KEY).env("OPENROUTER_API_KEY", KEY)
     }
 
     /// A run with `-p` and a prompt.
@@ -83,8 +83,8 @@ impl Scene {
 
 /// Holds that what was printed is in the journal of the session too.
 #[track_caller]
-pub(crate) fn check_journaled(scene: &Scene, ran: &ProgramOutput) {
-    let printed: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+pub(crate) fn check_journaled(scene: &Scene, output: &ProgramOutput) {
+    let printed: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let id = printed[0]["session_id"].as_str().unwrap();
     let events = journal(scene, id);
     let texts = |of: &[Value], pointer: &str| -> String {
@@ -100,7 +100,7 @@ pub(crate) fn check_journaled(scene: &Scene, ran: &ProgramOutput) {
     };
     for (subtype, kind) in [("started", "tool_call_started"), ("completed", "tool_call_finished")] {
         let (printed, kept) = count(subtype, kind);
-        assert!(kept >= printed, "{kept} of {printed} {subtype} calls were kept; {ran}");
+        assert!(kept >= printed, "{kept} of {printed} {subtype} calls were kept; {output}");
     }
 }
 
@@ -127,11 +127,11 @@ pub(crate) fn answer_text(text: &str) -> Answer {
 }
 
 /// An answer of one call.
-pub(crate) fn calls(id: &str, tool: &str, arguments: &Value) -> Answer {
+pub(crate) fn answer_call(id: &str, tool: &str, arguments: &Value) -> Answer {
     Answer::new().call(id, tool, arguments)
 }
 
 /// An answer of one call of the shell.
-pub(crate) fn shell(command: &str) -> Answer {
-    calls("toolu_shell", "shell", &json!({ "command": command }))
+pub(crate) fn answer_shell(command: &str) -> Answer {
+    answer_call("toolu_shell", "shell", &json!({ "command": command }))
 }

@@ -8,7 +8,7 @@ use ibeam_testkit::{Answer, Workspace};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 static STREAM: LazyLock<Validator> =
     LazyLock::new(|| validator(include_str!("../../../../docs/schema/contract-1/stream-json.schema.json")));
@@ -45,12 +45,12 @@ fn scene(end: impl IntoIterator<Item = Answer>) -> Scene {
     let workspace = Workspace::new().file("notes.txt", "alpha\n").user_config("approval = \"allowlist\"\n");
     let answers = [
         Answer::new().text("First I ").text("look.\n").call("t1", "read", &json!({ "path": "notes.txt" })),
-        calls("t2", "read", &json!({ "path": "missing.txt" })),
-        calls("t3", "read", &json!({ "path": 5 })),
-        calls("t4", "shell", &json!({ "command": "make all" })),
-        calls("t5", "weather", &json!({ "city": "Rome" })),
+        answer_call("t2", "read", &json!({ "path": "missing.txt" })),
+        answer_call("t3", "read", &json!({ "path": 5 })),
+        answer_call("t4", "shell", &json!({ "command": "make all" })),
+        answer_call("t5", "weather", &json!({ "city": "Rome" })),
     ];
-    Scene::new(answers.into_iter().chain(end)).within(workspace)
+    Scene::new(answers.into_iter().chain(end)).with_workspace(workspace)
 }
 
 /// What a provider says twice before a run fails with 20.
@@ -72,11 +72,14 @@ fn the_program_prints_the_published_schemas() {
     };
     for contract in ["1", "2"] {
         for name in ["text", "json", "stream-json", "error"] {
-            let ran = scene.bare(["schema", "--contract", contract, "--format", name]).run().succeeded();
-            assert_eq!(ran.stdout, published(contract, name), "{contract} {name}");
+            let output = scene
+                .ibeam_without_model(["schema", "--contract", contract, "--format", name])
+                .run()
+                .succeeded();
+            assert_eq!(output.stdout, published(contract, name), "{contract} {name}");
         }
     }
-    assert_eq!(scene.bare(["schema"]).run().succeeded().stdout, published("1", "stream-json"));
+    assert_eq!(scene.ibeam_without_model(["schema"]).run().succeeded().stdout, published("1", "stream-json"));
 }
 
 #[test]
@@ -87,11 +90,11 @@ fn a_run_that_succeeds_fits() {
 #[test]
 fn a_run_that_fails_fits_on_stdout_and_on_stderr() {
     let scene = scene(refusal());
-    let ran = scene.print(["--error-format", "json"]).run();
-    assert_eq!(ran.code, Some(20), "{ran}");
-    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = scene.print(["--error-format", "json"]).run();
+    assert_eq!(output.code, Some(20), "{output}");
+    let lines: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     check(&lines);
-    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    let error: Value = serde_json::from_str(output.stderr.lines().last().unwrap()).unwrap();
     for schema in [
         include_str!("../../../../docs/schema/contract-1/error.schema.json"),
         include_str!("../../../../docs/schema/contract-1/json.schema.json"),
@@ -114,10 +117,10 @@ fn check_example(program: &str, example: &str) {
     }
     let read = |end: Vec<Answer>, flags: &[&str]| {
         let scene = scene(end);
-        let ran = scene.print(flags).run();
+        let output = scene.print(flags).run();
         let path = scene.workspace.path().join("printed");
-        std::fs::write(&path, &ran.stdout).unwrap();
-        (example_reads(program, example, &path), ran.code)
+        std::fs::write(&path, &output.stdout).unwrap();
+        (example_reads(program, example, &path), output.code)
     };
     let segments = ["--contract=2", "--output-format=stream-json", "--stream-partial-output"];
     for flags in [&[][..], &segments[..2], &segments] {

@@ -3,14 +3,14 @@
 use ibeam_testkit::{Answer, LivenessPipe, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, answer_text, calls};
+use crate::scene::{Scene, WIRES, answer_call, answer_text};
 
 const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
 /// A first run with a call, and its session.
 fn first(scene: Scene) -> (Scene, String) {
-    let ran = scene.ibeam(["-p", "remember 42"]).run().succeeded();
-    let id = ran.stream().session_id().to_owned();
+    let output = scene.ibeam(["-p", "remember 42"]).run().succeeded();
+    let id = output.stream().session_id().to_owned();
     (scene, id)
 }
 
@@ -31,12 +31,13 @@ fn resume_shows_the_model_its_whole_history() {
         for resume in
             [|id: &str| vec![format!("--resume={id}")], |id: &str| vec!["--resume".to_owned(), id.to_owned()]]
         {
-            let scene = Scene::on(wire, opening()).within(Workspace::new().file("n.txt", "42\n"));
+            let scene =
+                Scene::with_wire(wire, opening()).with_workspace(Workspace::new().file("n.txt", "42\n"));
             let (scene, id) = first(scene);
             let sent = scene.server.requests()[1].transcript();
-            let scene = scene.then([answer_text("Still 42.")]);
-            let ran = scene.ibeam(["-p", "what was it?"]).args(resume(&id)).run().succeeded();
-            let stream = ran.stream();
+            let scene = scene.with_answers([answer_text("Still 42.")]);
+            let output = scene.ibeam(["-p", "what was it?"]).args(resume(&id)).run().succeeded();
+            let stream = output.stream();
             assert_eq!(stream.session_id(), id);
             assert_eq!(stream.prompt(), ["what was it?"], "the stream tells of this run alone");
             assert_eq!(stream.deltas(), ["Still 42."]);
@@ -55,7 +56,7 @@ fn resume_shows_the_model_its_whole_history() {
 #[test]
 fn continue_takes_the_newest_session_of_the_directory() {
     let (scene, _) = first(Scene::new([answer_text("one")]));
-    let (scene, newest) = first(scene.then([answer_text("two")]));
+    let (scene, newest) = first(scene.with_answers([answer_text("two")]));
     let mut scene = scene;
     let mut history = vec!["user: remember 42".to_owned(), "assistant: two".to_owned()];
     for flags in [
@@ -65,9 +66,9 @@ fn continue_takes_the_newest_session_of_the_directory() {
         &["-p", "--resume", "go on"],
         &["resume", &newest, "go on"],
     ] {
-        scene = scene.then([answer_text("more")]);
-        let ran = scene.ibeam(flags).run().succeeded();
-        assert_eq!(ran.stream().session_id(), newest, "{flags:?}");
+        scene = scene.with_answers([answer_text("more")]);
+        let output = scene.ibeam(flags).run().succeeded();
+        assert_eq!(output.stream().session_id(), newest, "{flags:?}");
         history.push("user: go on".to_owned());
         assert_eq!(scene.server.requests()[0].transcript(), history, "{flags:?}");
         history.push("assistant: more".to_owned());
@@ -79,19 +80,19 @@ fn continue_looks_at_sessions_of_this_directory_only() {
     let (scene, _) = first(Scene::new([answer_text("one")]));
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
-    let ran = scene.ibeam(["-p", "x", "--continue", "--workspace", other.to_str().unwrap()]).run();
-    assert_eq!(ran.code, Some(66), "{ran}");
+    let output = scene.ibeam(["-p", "x", "--continue", "--workspace", other.to_str().unwrap()]).run();
+    assert_eq!(output.code, Some(66), "{output}");
 }
 
 #[test]
 fn a_chat_that_was_created_is_resumed() {
     let scene = Scene::new([answer_text("one")]);
-    let created = scene.bare(["create-chat"]).run().succeeded();
+    let created = scene.ibeam_without_model(["create-chat"]).run().succeeded();
     let id = created.stdout.strip_suffix('\n').unwrap();
     let stream = scene.ibeam(["-p", "begin", "--resume", id]).run().succeeded().stream();
     assert_eq!(stream.session_id(), id);
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin"]);
-    let scene = scene.then([answer_text("two")]);
+    let scene = scene.with_answers([answer_text("two")]);
     scene.ibeam(["-p", "more", "--resume", id]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
 }
@@ -101,7 +102,7 @@ fn a_uuid_not_seen_before_is_claimed() {
     let scene = Scene::new([answer_text("one")]);
     let stream = scene.ibeam(["-p", "begin", "--resume", UUID]).run().succeeded().stream();
     assert_eq!(stream.session_id(), UUID);
-    let scene = scene.then([answer_text("two")]);
+    let scene = scene.with_answers([answer_text("two")]);
     scene.ibeam(["-p", "more", &format!("--resume={UUID}")]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
 }
@@ -109,7 +110,7 @@ fn a_uuid_not_seen_before_is_claimed() {
 #[test]
 fn every_new_run_has_a_session_of_its_own() {
     let (scene, one) = first(Scene::new([answer_text("one")]));
-    let (_scene, two) = first(scene.then([answer_text("two")]));
+    let (_scene, two) = first(scene.with_answers([answer_text("two")]));
     assert_ne!(one, two);
 }
 
@@ -118,15 +119,15 @@ fn every_new_run_has_a_session_of_its_own() {
 fn a_failed_run_is_gone_on_with() {
     for wire in WIRES {
         let broken = [
-            calls("t1", "read", &json!({ "path": "n.txt" })),
+            answer_call("t1", "read", &json!({ "path": "n.txt" })),
             Answer::error(400, "invalid_request_error", "no"),
         ];
-        let scene = Scene::on(wire, broken).within(Workspace::new().file("n.txt", "42\n"));
-        let ran = scene.ibeam(["-p", "remember 42"]).run();
-        assert_eq!(ran.code, Some(22), "{ran}");
-        let scene = scene.then([answer_text("back")]);
+        let scene = Scene::with_wire(wire, broken).with_workspace(Workspace::new().file("n.txt", "42\n"));
+        let output = scene.ibeam(["-p", "remember 42"]).run();
+        assert_eq!(output.code, Some(22), "{output}");
+        let scene = scene.with_answers([answer_text("back")]);
         let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
-        assert_eq!(stream.session_id(), ran.stream().session_id());
+        assert_eq!(stream.session_id(), output.stream().session_id());
         let transcript = scene.server.requests()[0].transcript();
         assert_eq!(transcript.first().map(String::as_str), Some("user: remember 42"));
         assert_eq!(transcript.last().map(String::as_str), Some("user: again"));
@@ -138,9 +139,9 @@ fn a_failed_run_is_gone_on_with() {
 #[test]
 fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [answer_text("half an ans").cut(), answer_text("we").cut()]);
+        let scene = Scene::with_wire(wire, [answer_text("half an ans").cut(), answer_text("we").cut()]);
         assert_eq!(scene.ibeam(["-p", "begin"]).run().code, Some(25));
-        let scene = scene.then([answer_text("whole")]);
+        let scene = scene.with_answers([answer_text("whole")]);
         scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
         let transcript = scene.server.requests()[0].transcript();
         assert_eq!(transcript.first().map(String::as_str), Some("user: begin"));
@@ -152,9 +153,9 @@ fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
 #[test]
 fn a_run_that_was_killed_is_gone_on_with() {
     for wire in WIRES {
-        let scene = Scene::on(wire, []);
+        let scene = Scene::with_wire(wire, []);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let scene = scene.then([Answer::new().text("Now. ").call(
+        let scene = scene.with_answers([Answer::new().text("Now. ").call(
             "t1",
             "shell",
             &json!({ "command": lifeline.command() }),
@@ -163,9 +164,9 @@ fn a_run_that_was_killed_is_gone_on_with() {
         lifeline.wait_until_held();
         running.kill_alone();
         drop(running);
-        let scene = scene.then([answer_text("Back.")]);
-        let ran = scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
-        assert_eq!(ran.stream().deltas(), ["Back."]);
+        let scene = scene.with_answers([answer_text("Back.")]);
+        let output = scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
+        assert_eq!(output.stream().deltas(), ["Back."]);
         let transcript = scene.server.requests()[0].transcript();
         assert_eq!(transcript[..2], ["user: begin", "assistant: Now. "]);
         let result = transcript.iter().find(|line| line.starts_with("result ")).unwrap();
@@ -182,28 +183,28 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
         running.into_iter().map(|run| run.finish().succeeded().stream().session_id().to_owned()).collect();
     let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
     assert_eq!(distinct.len(), 8);
-    assert_eq!(scene.bare(["ls"]).run().succeeded().stdout.lines().count(), 8);
+    assert_eq!(scene.ibeam_without_model(["ls"]).run().succeeded().stdout.lines().count(), 8);
 }
 
 #[test]
 fn the_sessions_are_listed_newest_first() {
     let (scene, one) = first(Scene::new([answer_text("one")]));
-    let (scene, two) = first(scene.then([answer_text("two")]));
-    let listed = scene.bare(["ls"]).run().succeeded().stdout;
+    let (scene, two) = first(scene.with_answers([answer_text("two")]));
+    let listed = scene.ibeam_without_model(["ls"]).run().succeeded().stdout;
     let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(ids, [two.as_str(), one.as_str()]);
     assert!(listed.contains("remember 42"), "{listed}");
-    let listed = scene.bare(["ls", "--format", "json"]).run().succeeded().json();
+    let listed = scene.ibeam_without_model(["ls", "--format", "json"]).run().succeeded().json();
     assert_eq!(listed[0]["session_id"], two.as_str());
 }
 
 #[test]
 fn a_session_can_change_its_wire() {
-    let scene = Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n"));
+    let scene = Scene::new(opening()).with_workspace(Workspace::new().file("n.txt", "42\n"));
     let (scene, id) = first(scene);
-    let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.then([answer_text("here too")]) };
-    let ran = scene.ibeam(["-p", "and now?", "--resume", &id]).run().succeeded();
-    assert_eq!(ran.stream().deltas(), ["here too"]);
+    let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.with_answers([answer_text("here too")]) };
+    let output = scene.ibeam(["-p", "and now?", "--resume", &id]).run().succeeded();
+    assert_eq!(output.stream().deltas(), ["here too"]);
     let transcript = scene.server.requests()[0].transcript();
     assert_eq!(transcript.first().map(String::as_str), Some("user: remember 42"));
     assert_eq!(transcript.last().map(String::as_str), Some("user: and now?"));
@@ -211,10 +212,11 @@ fn a_session_can_change_its_wire() {
 
 #[test]
 fn a_whole_session_is_told_so() {
-    let (scene, id) = first(Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n")));
-    let ran = scene.bare(["sessions", "check", &id]).run().succeeded();
-    assert!(ran.stdout.starts_with(&format!("session `{id}`: whole\nevents: ")), "{ran}");
-    let reported = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
+    let (scene, id) = first(Scene::new(opening()).with_workspace(Workspace::new().file("n.txt", "42\n")));
+    let output = scene.ibeam_without_model(["sessions", "check", &id]).run().succeeded();
+    assert!(output.stdout.starts_with(&format!("session `{id}`: whole\nevents: ")), "{output}");
+    let reported =
+        scene.ibeam_without_model(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
     assert_eq!(reported["session_id"], id.as_str());
     assert_eq!(reported["whole"], true);
     assert_eq!(
@@ -241,23 +243,23 @@ fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
     let journal = spoil(&scene, &id);
     let spoilt = std::fs::read(&journal).unwrap();
     for args in [&["-p", "more", "--resume", &id][..], &["sessions", "check", &id]] {
-        let ran = scene.ibeam(args).run();
-        assert_eq!(ran.code, Some(65), "{ran}");
-        assert!(ran.stderr.contains("at line 3") && ran.stderr.contains("--repair"), "{ran}");
+        let output = scene.ibeam(args).run();
+        assert_eq!(output.code, Some(65), "{output}");
+        assert!(output.stderr.contains("at line 3") && output.stderr.contains("--repair"), "{output}");
     }
-    let reported = scene.bare(["sessions", "check", &id, "--format", "json"]).run();
+    let reported = scene.ibeam_without_model(["sessions", "check", &id, "--format", "json"]).run();
     assert_eq!(reported.code, Some(65), "{reported}");
     let reported: serde_json::Value = serde_json::from_str(&reported.stdout).unwrap();
     assert_eq!((&reported["whole"], &reported["damage"]["line"]), (&json!(false), &json!(3)));
     assert_eq!(std::fs::read(&journal).unwrap(), spoilt, "looking changes nothing");
 
-    let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
-    assert!(ran.stdout.contains("repaired") && ran.stdout.contains("events.damaged"), "{ran}");
+    let output = scene.ibeam_without_model(["sessions", "check", &id, "--repair"]).run().succeeded();
+    assert!(output.stdout.contains("repaired") && output.stdout.contains("events.damaged"), "{output}");
     let aside = std::fs::read(journal.with_file_name("events.damaged")).unwrap();
     assert_eq!([std::fs::read(&journal).unwrap(), aside].concat(), spoilt, "not a byte is gone");
-    let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
-    assert!(ran.stdout.contains("whole"), "{ran}");
-    let scene = scene.then([answer_text("on")]);
+    let output = scene.ibeam_without_model(["sessions", "check", &id, "--repair"]).run().succeeded();
+    assert!(output.stdout.contains("whole"), "{output}");
+    let scene = scene.with_answers([answer_text("on")]);
     scene.ibeam(["-p", "more", "--resume", &id]).run().succeeded();
 }
 
@@ -266,8 +268,8 @@ fn an_unknown_session_cannot_be_checked() {
     let scene = Scene::new([]);
     for name in [UUID, "nonsense"] {
         for repair in [&[][..], &["--repair"]] {
-            let ran = scene.bare(["sessions", "check", name]).args(repair).run();
-            assert_eq!(ran.code, Some(66), "{ran}");
+            let output = scene.ibeam_without_model(["sessions", "check", name]).args(repair).run();
+            assert_eq!(output.code, Some(66), "{output}");
         }
     }
 }
@@ -281,13 +283,13 @@ fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
         &["-p", "go on", "--fork", "--resume=-1"],
         &["resume", &id, "go on", "--fork"],
     ] {
-        scene = scene.then([answer_text("more")]);
-        let ran = scene.ibeam(flags).run().succeeded();
-        let new = ran.stream().session_id().to_owned();
+        scene = scene.with_answers([answer_text("more")]);
+        let output = scene.ibeam(flags).run().succeeded();
+        let new = output.stream().session_id().to_owned();
         assert_ne!(new, id, "{flags:?}");
         let sent = scene.server.requests()[0].transcript();
         assert_eq!(sent[..3], ["user: remember 42", "assistant: one", "user: go on"], "{flags:?}");
-        scene.bare(["sessions", "check", &new]).run().succeeded();
+        scene.ibeam_without_model(["sessions", "check", &new]).run().succeeded();
         // The next turn of the loop forks the newest session, which must be the old one.
         std::fs::remove_dir_all(scene.workspace.journal(&new).parent().unwrap()).unwrap();
     }
@@ -296,19 +298,23 @@ fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
 
 #[test]
 fn f146_a_held_session_is_refused_at_once_with_its_holder_and_can_be_forked() {
-    let scene = Scene::on(ibeam_testkit::Wire::Anthropic, []);
+    let scene = Scene::with_wire(ibeam_testkit::Wire::Anthropic, []);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let call = json!({ "command": lifeline.command() });
-    let scene = scene.then([Answer::new().text("Now. ").call("t1", "shell", &call), answer_text("aside")]);
+    let scene =
+        scene.with_answers([Answer::new().text("Now. ").call("t1", "shell", &call), answer_text("aside")]);
     let running = scene.ibeam(["-p", "begin", "--force", "--resume", UUID]).start();
     lifeline.wait_until_held();
-    let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
-    assert_eq!(ran.code, Some(75), "{ran}");
+    let output = scene.ibeam(["-p", "again", "--resume", UUID]).run();
+    assert_eq!(output.code, Some(75), "{output}");
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    assert!(ran.stderr.contains("process ") && ran.stderr.contains(&format!(" on {}", host.trim())), "{ran}");
-    assert!(ran.stderr.contains("--fork"), "{ran}");
-    let ran = scene.ibeam(["-p", "again", "--resume", UUID, "--fork"]).run().succeeded();
-    assert_ne!(ran.stream().session_id(), UUID);
+    assert!(
+        output.stderr.contains("process ") && output.stderr.contains(&format!(" on {}", host.trim())),
+        "{output}"
+    );
+    assert!(output.stderr.contains("--fork"), "{output}");
+    let output = scene.ibeam(["-p", "again", "--resume", UUID, "--fork"]).run().succeeded();
+    assert_ne!(output.stream().session_id(), UUID);
     let transcript = scene.server.requests()[1].transcript();
     assert_eq!(transcript[..2], ["user: begin", "assistant: Now. "]);
     running.kill_alone();
@@ -323,7 +329,7 @@ fn a_fork_needs_something_to_fork() {
         (&["-p", "x", "--fork", "--continue"], 66),
         (&["-p", "x", "--fork", "--resume", UUID], 66),
     ] {
-        let ran = scene.ibeam(flags).run();
-        assert_eq!(ran.code, Some(code), "{ran}");
+        let output = scene.ibeam(flags).run();
+        assert_eq!(output.code, Some(code), "{output}");
     }
 }

@@ -12,7 +12,7 @@ use crate::scene::{BINARY, KEY, Scene, answer_text};
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
 fn shim(scene: &Scene, directory: &Path) -> ProgramOutput {
-    scene.bare(["shim", directory.to_str().unwrap()]).run()
+    scene.ibeam_without_model(["shim", directory.to_str().unwrap()]).run()
 }
 
 /// Both names lead to the program.
@@ -28,25 +28,25 @@ fn check_links(directory: &Path) {
 /// Nothing is made, and it is said of which file and what to do.
 #[track_caller]
 fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
-    let ran = shim(scene, directory);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+    let output = shim(scene, directory);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(73), ""), "{output}");
     let message = format!("error: `{}` already exists and was not made by this program", path.display());
-    assert_eq!(ran.stderr_lines(&message).len(), 1, "{ran}");
-    assert_eq!(ran.stderr_lines("hint: move it away").len(), 1, "{ran}");
+    assert_eq!(output.stderr_lines(&message).len(), 1, "{output}");
+    assert_eq!(output.stderr_lines("hint: move it away").len(), 1, "{output}");
 }
 
 #[test]
 fn the_links_are_made_with_their_directory_and_named() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().canonicalize().unwrap().join("new/bin");
-    let ran = shim(&scene, &directory).succeeded();
+    let output = shim(&scene, &directory).succeeded();
     check_links(&directory);
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{ran}");
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{output}");
     for (line, name) in lines.iter().zip(NAMES) {
         assert!(
             line.starts_with(&format!("made `{}`, which starts `", directory.join(name).display())),
-            "{ran}"
+            "{output}"
         );
     }
 }
@@ -67,8 +67,8 @@ fn what_is_no_directory_is_called_so() {
     let scene = Scene::new([]);
     let file = scene.workspace.outside().join("a file");
     fs::write(&file, "x").unwrap();
-    let ran = shim(&scene, &file);
-    assert_eq!((ran.code, ran.stderr.contains("not a directory")), (Some(73), true), "{ran}");
+    let output = shim(&scene, &file);
+    assert_eq!((output.code, output.stderr.contains("not a directory")), (Some(73), true), "{output}");
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn a_second_time_changes_nothing_by_whichever_name() {
     shim(&scene, &directory).succeeded();
     for program in [PathBuf::from(BINARY), directory.join("agent")] {
         let again = Ibeam::new(program, &scene.workspace).args(["shim", directory.to_str().unwrap()]);
-        let ran = again.run().succeeded();
-        assert_eq!(ran.stdout.matches("is there already").count(), 2, "{ran}");
+        let output = again.run().succeeded();
+        assert_eq!(output.stdout.matches("is there already").count(), 2, "{output}");
         check_links(&directory);
     }
 }
@@ -114,8 +114,8 @@ fn a_link_of_an_earlier_installation_is_replaced() {
     let directory = scene.workspace.outside().join("bin");
     fs::create_dir(&directory).unwrap();
     symlink("/nowhere/now/ibeam", directory.join("agent")).unwrap();
-    let ran = shim(&scene, &directory).succeeded();
-    assert_eq!(ran.stdout.matches("made `").count(), 2, "{ran}");
+    let output = shim(&scene, &directory).succeeded();
+    assert_eq!(output.stdout.matches("made `").count(), 2, "{output}");
     check_links(&directory);
 }
 
@@ -144,8 +144,9 @@ fn dialects_are_given_one_by_one_or_as_a_list() {
     let scene = Scene::new([]);
     for flags in [&["--dialect", "claude,codex"][..], &["--dialect=claude", "--dialect", "codex"]] {
         let directory = scene.workspace.outside().join(format!("bin{}", flags.len()));
-        let ran = scene.bare(["shim", directory.to_str().unwrap()]).args(flags).run().succeeded();
-        assert_eq!(ran.stdout.matches("made `").count(), 4, "{ran}");
+        let output =
+            scene.ibeam_without_model(["shim", directory.to_str().unwrap()]).args(flags).run().succeeded();
+        assert_eq!(output.stdout.matches("made `").count(), 4, "{output}");
         assert!(directory.join("claude").is_file() && directory.join("codex").is_file());
     }
 }
@@ -163,8 +164,8 @@ fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
         let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude", "--dialect=codex"];
         Ibeam::new(program, &scene.workspace).args(args).run().succeeded()
     };
-    let ran = make(&program);
-    assert_eq!(ran.stdout.matches("made `").count(), 4, "{ran}");
+    let output = make(&program);
+    assert_eq!(output.stdout.matches("made `").count(), 4, "{output}");
     let run = Ibeam::new(directory.join("claude"), &scene.workspace)
         .args(["-p", "do it", "--output-format", "json", "--model", "anthropic/claude-sonnet-4-20250514"])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
@@ -182,8 +183,8 @@ fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
 
     fs::write(directory.join("claude"), "#!/bin/sh\nexec something-else\n").unwrap();
     let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude"];
-    let ran = scene.bare(args).run();
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+    let output = scene.ibeam_without_model(args).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(73), ""), "{output}");
     assert!(fs::read_to_string(directory.join("claude")).unwrap().contains("something-else"));
 }
 
@@ -193,12 +194,15 @@ fn a_directory_that_cannot_be_made_is_named() {
     let file = scene.workspace.outside().join("file");
     fs::write(&file, "").unwrap();
     for directory in [file.clone(), file.join("bin")] {
-        let ran = shim(&scene, &directory);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
-        assert!(ran.stderr.starts_with(&format!("error: cannot create `{}`", directory.display())), "{ran}");
+        let output = shim(&scene, &directory);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(73), ""), "{output}");
+        assert!(
+            output.stderr.starts_with(&format!("error: cannot create `{}`", directory.display())),
+            "{output}"
+        );
     }
-    let ran = scene.bare(["shim", ""]).run();
-    assert_eq!(ran.code, Some(2), "{ran}");
+    let output = scene.ibeam_without_model(["shim", ""]).run();
+    assert_eq!(output.code, Some(2), "{output}");
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn it_says_whether_clients_find_the_links() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("it's bin");
     let reported = |path: &str| {
-        let run = scene.bare(["shim", directory.to_str().unwrap()]).env("PATH", path);
+        let run = scene.ibeam_without_model(["shim", directory.to_str().unwrap()]).env("PATH", path);
         run.run().succeeded().stderr
     };
     let usual = std::env::var("PATH").unwrap();

@@ -6,7 +6,9 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, RunningProgram, Stdin, Wire};
 use serde_json::json;
 
-use crate::scene::{BINARY, Scene, WIRES, answer_text, calls, check_journaled, model, shell};
+use crate::scene::{
+    BINARY, Scene, WIRES, answer_call, answer_shell, answer_text, check_journaled, model_name,
+};
 
 const SIGNALS: [(Signal, i32); 4] =
     [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
@@ -16,25 +18,28 @@ const SIGNALS: [(Signal, i32); 4] =
 fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
     running.signal(signal);
     let before = std::time::Instant::now();
-    let ran = running.finish();
-    assert!(before.elapsed() < Duration::from_millis(3500), "an orderly shutdown takes 3 s at most: {ran}");
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    let stream = ran.stream();
+    let output = running.finish();
+    assert!(
+        before.elapsed() < Duration::from_millis(3500),
+        "an orderly shutdown takes 3 s at most: {output}"
+    );
+    assert_eq!(output.code, Some(exit), "{output}");
+    let stream = output.stream();
     assert_eq!((&stream.last()["code"], &stream.last()["exit_code"]), (&json!("signal"), &json!(exit)));
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    ran
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    output
 }
 
 /// Stops a run whose model is in the middle of a sentence.
 #[track_caller]
 fn stop_while_text_streams(signal: Signal, exit: i32) {
     for wire in WIRES {
-        let scene = Scene::on(wire, [answer_text("first ").stall()]);
+        let scene = Scene::with_wire(wire, [answer_text("first ").stall()]);
         let running = scene.print::<&str>([]).start();
         running.wait_for_stdout("first ");
-        let ran = stop(running, signal, exit);
-        assert_eq!(ran.stream().deltas(), ["first "]);
-        check_journaled(&scene, &ran);
+        let output = stop(running, signal, exit);
+        assert_eq!(output.stream().deltas(), ["first "]);
+        check_journaled(&scene, &output);
     }
 }
 
@@ -43,16 +48,19 @@ fn stop_while_text_streams(signal: Signal, exit: i32) {
 fn stop_while_a_command_runs(signal: Signal, exit: i32) {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let scene =
-        scene.then([answer_text("Now. ").call("t", "shell", &json!({ "command": lifeline.command() }))]);
+    let scene = scene.with_answers([answer_text("Now. ").call(
+        "t",
+        "shell",
+        &json!({ "command": lifeline.command() }),
+    )]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
-    let ran = stop(running, signal, exit);
+    let output = stop(running, signal, exit);
     lifeline.wait_until_gone();
-    let outline = ran.stream().outline();
+    let outline = output.stream().outline();
     assert_eq!(outline, ["system", "user", "text", "started shell", "completed shell", "error"]);
     assert_eq!(scene.server.requests().len(), 1);
-    check_journaled(&scene, &ran);
+    check_journaled(&scene, &output);
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.then([shell(&deaf), answer_text("never")]);
+    let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     stop(running, Signal::Term, 143);
@@ -107,13 +115,13 @@ fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
 fn a_background_command_ends_with_the_run() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let call = calls("t", "shell", &json!({ "command": lifeline.command(), "isBackground": true }));
-    let scene = scene.then([call, answer_text("started it")]);
-    let ran = scene.print(["--force"]).run().succeeded();
+    let call = answer_call("t", "shell", &json!({ "command": lifeline.command(), "isBackground": true }));
+    let scene = scene.with_answers([call, answer_text("started it")]);
+    let output = scene.print(["--force"]).run().succeeded();
     lifeline.wait_until_held();
     lifeline.wait_until_gone();
-    let stream = ran.stream();
-    assert_eq!(stream.completed()[0].1["result"]["isBackground"], true, "{ran}");
+    let stream = output.stream();
+    assert_eq!(stream.completed()[0].1["result"]["isBackground"], true, "{output}");
     assert_eq!(stream.last()["result"], "started it");
 }
 
@@ -121,9 +129,9 @@ fn a_background_command_ends_with_the_run() {
 fn the_time_limit_ends_a_command_too() {
     let scene = Scene::new([]);
     let lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
-    let ran = scene.print(["--force", "--timeout", "1500ms"]).run();
-    assert_eq!(ran.code, Some(33), "{ran}");
+    let scene = scene.with_answers([answer_shell(&lifeline.command()), answer_text("never")]);
+    let output = scene.print(["--force", "--timeout", "1500ms"]).run();
+    assert_eq!(output.code, Some(33), "{output}");
     let mut lifeline = lifeline;
     lifeline.wait_until_held();
     lifeline.wait_until_gone();
@@ -134,7 +142,7 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.then([shell(&deaf), answer_text("never")]);
+    let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     running.signal(Signal::Int);
@@ -142,10 +150,10 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
     std::thread::sleep(Duration::from_millis(200));
     running.signal(Signal::Int);
     let before = std::time::Instant::now();
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(130), "{ran}");
-    assert!(before.elapsed() < Duration::from_secs(1), "{ran}");
-    check_journaled(&scene, &ran);
+    let output = running.finish();
+    assert_eq!(output.code, Some(130), "{output}");
+    assert!(before.elapsed() < Duration::from_secs(1), "{output}");
+    check_journaled(&scene, &output);
     lifeline.wait_until_gone();
 }
 
@@ -153,15 +161,15 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
 #[test]
 fn a_stopped_session_is_gone_on_with() {
     for wire in WIRES {
-        let scene = Scene::on(wire, []);
+        let scene = Scene::with_wire(wire, []);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
+        let scene = scene.with_answers([answer_shell(&lifeline.command()), answer_text("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
-        let ran = stop(running, Signal::Int, 130);
-        let scene = scene.then([answer_text("back")]);
+        let output = stop(running, Signal::Int, 130);
+        let scene = scene.with_answers([answer_text("back")]);
         let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
-        assert_eq!(stream.session_id(), ran.stream().session_id());
+        assert_eq!(stream.session_id(), output.stream().session_id());
         let transcript = scene.server.requests()[0].transcript().join("\n");
         assert!(
             transcript.contains("call shell") && transcript.contains("result (ended by SIGTERM)"),
@@ -176,18 +184,18 @@ fn f126_a_reader_that_goes_away_ends_a_running_command() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let scene = scene.then([shell(&lifeline.command()), answer_text("never")]);
+        let scene = scene.with_answers([answer_shell(&lifeline.command()), answer_text("never")]);
         // The reader of stdout ends when it is told to through another pipe.
         let script = format!(
             "mkfifo go; {BINARY} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",
-            model(Wire::Anthropic)
+            model_name(Wire::Anthropic)
         );
         let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &script]);
         let running = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").start();
         lifeline.wait_until_held();
         std::fs::write(scene.workspace.path().join("go"), "now\n").unwrap();
-        let ran = running.finish();
-        assert_eq!(ran.code, Some(74), "{ran}");
+        let output = running.finish();
+        assert_eq!(output.code, Some(74), "{output}");
         lifeline.wait_until_gone();
     }
 }
@@ -200,9 +208,9 @@ fn a_signal_while_stdin_is_waited_for_ends_the_program_in_order() {
         let running = scene.ibeam(["-p", "--stdin", "read", "hi"]).stdin(Stdin::SilentPipe).start();
         running.wait_for_thread("stdin");
         running.signal(signal);
-        let ran = running.finish();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(exit), ""), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-        assert!(ran.elapsed < Duration::from_secs(3), "{ran}");
+        let output = running.finish();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(exit), ""), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+        assert!(output.elapsed < Duration::from_secs(3), "{output}");
     }
 }

@@ -6,17 +6,17 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Stream, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, answer_text, calls, journal, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
 /// The end of input, as a terminal has it.
 const END: &str = "\u{4}";
 
 #[test]
 fn printing_on_a_terminal_is_the_same_stream() {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("done")]);
-    let ran = scene.print::<&str>([]).terminal().run().succeeded();
-    assert!(!ran.stdout.contains('\u{1b}'), "no colour, no cursor movement: {ran}");
-    let stream = Stream::check(&ran.stdout.replace("\r\n", "\n")).unwrap();
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("done")]);
+    let output = scene.print::<&str>([]).terminal().run().succeeded();
+    assert!(!output.stdout.contains('\u{1b}'), "no colour, no cursor movement: {output}");
+    let stream = Stream::check(&output.stdout.replace("\r\n", "\n")).unwrap();
     assert_eq!(stream.outline(), ["system", "user", "started ls", "completed ls", "text", "result"]);
 }
 
@@ -24,16 +24,16 @@ fn printing_on_a_terminal_is_the_same_stream() {
 fn a_format_in_an_interactive_run_is_a_usage_error() {
     for format in ["text", "json", "stream-json"] {
         let scene = Scene::new([]);
-        let ran = scene.ibeam(["do it", "--output-format", format]).terminal().run();
-        assert_eq!(ran.code, Some(2), "{ran}");
-        assert!(ran.stderr.contains("--print"), "{ran}");
+        let output = scene.ibeam(["do it", "--output-format", format]).terminal().run();
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.contains("--print"), "{output}");
     }
 }
 
 #[test]
 fn a_conversation_goes_on_until_the_end_of_input() {
-    let scene =
-        Scene::new([answer_text("One it is.\n"), answer_text("Two it is.\n")]).within(Workspace::new());
+    let scene = Scene::new([answer_text("One it is.\n"), answer_text("Two it is.\n")])
+        .with_workspace(Workspace::new());
     let running = scene.ibeam(["say one"]).terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say two\n");
@@ -42,7 +42,7 @@ fn a_conversation_goes_on_until_the_end_of_input() {
     running.finish().succeeded();
     let requests = scene.server.requests();
     assert_eq!(requests[1].transcript(), ["user: say one", "assistant: One it is.\n", "user: say two"]);
-    let scene = scene.then([answer_text("three")]);
+    let scene = scene.with_answers([answer_text("three")]);
     scene.print(["--continue"]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript().len(), 5, "one session holds it all");
 }
@@ -56,14 +56,14 @@ fn a_journal_that_fails_later_ends_the_conversation() {
     let running = scene.ibeam(["say one", "--force"]).after("ulimit -f 64").terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say much\n");
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(74), "{ran}");
+    let output = running.finish();
+    assert_eq!(output.code, Some(74), "{output}");
 }
 
 #[test]
 fn a_person_may_allow_a_command() {
     for (answer, outcome) in [("y\n", "result hello"), ("n\n", "--force"), ("\n", "--force")] {
-        let scene = Scene::new([shell("echo hello"), answer_text("So be it.\n")]);
+        let scene = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
         let running = scene.ibeam(["greet"]).terminal().start();
         running.wait_for_stderr("allow `echo hello`? [y/N]");
         running.type_text(answer);
@@ -91,8 +91,8 @@ fn an_interrupt_ends_the_run_and_not_the_conversation() {
     }
     running.wait_for_stdout("Back.");
     running.type_text(END);
-    let ran = running.finish().succeeded();
-    assert_eq!(ran.stderr.matches("SIGINT").count(), 2, "{ran}");
+    let output = running.finish().succeeded();
+    assert_eq!(output.stderr.matches("SIGINT").count(), 2, "{output}");
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
         let running = scene.ibeam(["begin"]).terminal().start();
         running.wait_for_stdout("endless ");
         running.signal(signal);
-        let ran = running.finish();
-        assert_eq!(ran.code, Some(exit), "{ran}");
-        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        let output = running.finish();
+        assert_eq!(output.code, Some(exit), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
     }
 }
 
@@ -112,25 +112,28 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
 fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
     let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
     let scene = Scene::new([many, answer_text("never")]);
-    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let running = scene.ibeam(["--resume", &id, "begin"]).terminal().unread_stdout().start();
     scene.server.wait_for_requests(1);
     std::thread::sleep(Duration::from_millis(500));
     let before = Instant::now();
     running.signal(Signal::Term);
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(143), "{ran}");
-    assert!(before.elapsed() < Duration::from_millis(3500), "{ran}");
+    let output = running.finish();
+    assert_eq!(output.code, Some(143), "{output}");
+    assert!(before.elapsed() < Duration::from_millis(3500), "{output}");
     let events = journal(&scene, &id);
-    assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{} events; {ran}", events.len());
+    assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{} events; {output}", events.len());
 }
 
 /// A `y` that was typed ahead was meant for something else.
 #[test]
 fn what_was_typed_before_a_question_is_no_answer() {
     let pause = Duration::from_millis(500);
-    let scene =
-        Scene::new([shell("echo hello").pause(pause), answer_text("So be it.\n"), answer_text("Oh?\n")]);
+    let scene = Scene::new([
+        answer_shell("echo hello").pause(pause),
+        answer_text("So be it.\n"),
+        answer_text("Oh?\n"),
+    ]);
     let running = scene.ibeam(["greet"]).terminal().start();
     scene.server.wait_for_requests(1);
     running.type_text("y\n");
@@ -156,7 +159,7 @@ fn an_interrupt_at_an_empty_prompt_ends_the_program() {
 
 #[test]
 fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
-    let scene = Scene::new([shell("echo hello"), answer_text("Back.\n")]);
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("Back.\n")]);
     let running = scene.ibeam(["greet"]).terminal().start();
     running.wait_for_stderr("allow `echo hello`? [y/N]");
     let before = Instant::now();
@@ -166,8 +169,8 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     running.type_text("go on\n");
     running.wait_for_stdout("Back.");
     running.type_text(END);
-    let ran = running.finish().succeeded();
-    assert!(!ran.stdout.contains("Failed"), "a command that never ran did not fail: {ran}");
+    let output = running.finish().succeeded();
+    assert!(!output.stdout.contains("Failed"), "a command that never ran did not fail: {output}");
     let transcript = scene.server.requests()[1].transcript();
     assert!(transcript.join("\n").contains("result not executed"), "{transcript:?}");
     assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
@@ -179,11 +182,11 @@ const ONE_SCREEN: &str = "exec 2>&1";
 #[test]
 fn the_answer_comes_before_the_warning_about_the_run() {
     for _ in 0..5 {
-        let denied = calls("d", "write", &json!({ "path": "/outside.txt", "contents": "x" }));
+        let denied = answer_call("d", "write", &json!({ "path": "/outside.txt", "contents": "x" }));
         let scene = Scene::new([denied.text("I try."), answer_text("Tried.")]);
-        let ran = scene.print(["--output-format", "text"]).after(ONE_SCREEN).run().succeeded();
-        let (answer, warning) = (ran.stdout.find("Tried.\n"), ran.stdout.find("warning: 1 tool call"));
-        assert!(answer.is_some() && answer < warning, "{ran}");
+        let output = scene.print(["--output-format", "text"]).after(ONE_SCREEN).run().succeeded();
+        let (answer, warning) = (output.stdout.find("Tried.\n"), output.stdout.find("warning: 1 tool call"));
+        assert!(answer.is_some() && answer < warning, "{output}");
     }
 }
 
@@ -223,10 +226,12 @@ fn a_run_that_should_have_changed_a_file_and_did_not_says_so() {
         let scene = Scene::new([answer, answer_text("I fixed the test.")]);
         scene.ibeam(["-p", prompt, "--sandbox", "disabled", "--force"]).run().succeeded().stderr
     };
-    let list = || calls("l", "ls", &json!({ "path": "." }));
-    let write = calls("w", "write", &json!({ "path": "a.txt", "contents": "x" }));
+    let list = || answer_call("l", "ls", &json!({ "path": "." }));
+    let write = answer_call("w", "write", &json!({ "path": "a.txt", "contents": "x" }));
     assert_eq!(reported(list(), "Fix the test"), "warning: no file was changed\n");
-    assert!(reported(shell("true"), "Fix the test").contains("no file was changed with the file tools"));
+    assert!(
+        reported(answer_shell("true"), "Fix the test").contains("no file was changed with the file tools")
+    );
     assert_eq!(reported(write, "Fix the test"), "");
     assert_eq!(reported(list(), "Is the test right?"), "");
 }

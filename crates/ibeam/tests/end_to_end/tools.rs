@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use ibeam_testkit::Workspace;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, answer_text, calls};
+use crate::scene::{Scene, WIRES, answer_call, answer_text};
 use crate::schema;
 
 /// Calls the tool and gives what the completed event holds under its key.
@@ -18,8 +18,8 @@ fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
             .file("notes.txt", "alpha\nbeta\n")
             .file("src/main.rs", "fn main() { alpha() }\n")
             .file("old.txt", "old\n");
-        let scene =
-            Scene::on(wire, [calls("toolu_1", tool, arguments), answer_text("done")]).within(workspace);
+        let scene = Scene::with_wire(wire, [answer_call("toolu_1", tool, arguments), answer_text("done")])
+            .with_workspace(workspace);
         let stream = scene.print(["--force"]).run().succeeded().stream();
         schema::check(&stream.events);
         let (key, body) = stream.completed()[0];
@@ -160,10 +160,11 @@ fn names_that_are_no_text_are_listed_all_the_same() {
     ] {
         let workspace = Workspace::new();
         std::fs::write(workspace.path().join(name), "alpha\n").unwrap();
-        let scene = Scene::new([calls("toolu_1", tool, &arguments), answer_text("done")]).within(workspace);
-        let ran = scene.print::<&str>([]).run().succeeded();
-        assert!(ran.stdout.contains("caf\u{fffd}.txt"), "{tool}: {ran}");
-        let scene = scene.then([answer_text("still there")]);
+        let scene = Scene::new([answer_call("toolu_1", tool, &arguments), answer_text("done")])
+            .with_workspace(workspace);
+        let output = scene.print::<&str>([]).run().succeeded();
+        assert!(output.stdout.contains("caf\u{fffd}.txt"), "{tool}: {output}");
+        let scene = scene.with_answers([answer_text("still there")]);
         scene.print(["--continue"]).run().succeeded();
     }
 }

@@ -8,7 +8,7 @@ use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::hooks::write_hooks;
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// A site on loopback that gives one answer and keeps the heads of requests.
 struct Site {
@@ -68,34 +68,34 @@ const RULES: [&str; 4] = ["--allow", "WebFetch(docs.example.test)", "--allow", "
 const NO_SANDBOX: [&str; 2] = ["--sandbox", "disabled"];
 
 fn scene(config: &str, url: &str) -> Scene {
-    let answers = [calls("toolu_web", "web_fetch", &json!({ "url": url })), answer_text("done")];
-    Scene::new(answers).within(Workspace::new().user_config(config))
+    let answers = [answer_call("toolu_web", "web_fetch", &json!({ "url": url })), answer_text("done")];
+    Scene::new(answers).with_workspace(Workspace::new().user_config(config))
 }
 
 /// The arm and the payload of the only call, and the run.
 #[track_caller]
 fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
     let scene = scene(config, url);
-    let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
-    let (arm, payload) = result(&ran);
-    (arm, payload, ran)
+    let output = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
+    let (arm, payload) = result(&output);
+    (arm, payload, output)
 }
 
 #[track_caller]
-fn result(ran: &ProgramOutput) -> (String, Value) {
-    let stream = ran.stream();
+fn result(output: &ProgramOutput) -> (String, Value) {
+    let stream = output.stream();
     let completed = stream.completed();
-    assert_eq!(completed.len(), 1, "{ran}");
+    assert_eq!(completed.len(), 1, "{output}");
     let (key, call) = completed[0];
-    assert_eq!(key, "webFetchToolCall", "{ran}");
+    assert_eq!(key, "webFetchToolCall", "{output}");
     let (arm, payload) = call["result"].as_object().unwrap().iter().next().unwrap();
     (arm.clone(), payload.clone())
 }
 
 #[track_caller]
 fn check_rejected(config: &str, url: &str, flags: &[&str], message: &str) {
-    let (arm, payload, ran) = fetch(config, url, flags);
-    assert_eq!(arm, "rejected", "{url}: {ran}");
+    let (arm, payload, output) = fetch(config, url, flags);
+    assert_eq!(arm, "rejected", "{url}: {output}");
     assert!(payload["reason"].as_str().unwrap().contains(message), "{url}: {payload}");
 }
 
@@ -103,12 +103,12 @@ fn check_rejected(config: &str, url: &str, flags: &[&str], message: &str) {
 fn a_page_that_a_rule_allows_is_fetched_as_markdown() {
     let site = Site::page();
     let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/x#part");
-    let ran = scene.print([&NO_SANDBOX[..], &RULES].concat()).run().succeeded();
+    let output = scene.print([&NO_SANDBOX[..], &RULES].concat()).run().succeeded();
     let markdown = "# Docs\n\nRead [more](http://docs.example.test/more).";
     let page = json!({ "url": "http://docs.example.test/x", "markdown": markdown });
-    assert_eq!(result(&ran), ("success".to_owned(), page), "{ran}");
+    assert_eq!(result(&output), ("success".to_owned(), page), "{output}");
     assert_eq!(site.asked(), ["GET /x HTTP/1.1"]);
-    assert_eq!(ran.stream().completed()[0].1["args"], json!({ "url": "http://docs.example.test/x#part" }));
+    assert_eq!(output.stream().completed()[0].1["args"], json!({ "url": "http://docs.example.test/x#part" }));
     let reported = scene.server.requests()[1].transcript().join("\n");
     assert!(reported.contains("Read [more](http://docs.example.test/more)."), "{reported}");
 }
@@ -211,8 +211,8 @@ fn the_tool_is_offered_where_some_page_could_be_fetched() {
         (&["--force"], true),
     ] {
         let scene = Scene::new([answer_text("done")]);
-        let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
-        let tools = ran.stream().init()["tools"].to_string();
+        let output = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
+        let tools = output.stream().init()["tools"].to_string();
         assert_eq!(tools.contains("\"web_fetch\""), offered, "{flags:?}: {tools}");
         let request = scene.server.requests()[0].body.to_string();
         assert_eq!(request.contains("web_fetch"), offered, "{flags:?}");
@@ -224,13 +224,13 @@ fn the_tool_is_offered_where_some_page_could_be_fetched() {
 fn a_project_cannot_pin_a_name() {
     let site = Site::page();
     let answers = [
-        calls("toolu_web", "web_fetch", &json!({ "url": "http://docs.example.test/" })),
+        answer_call("toolu_web", "web_fetch", &json!({ "url": "http://docs.example.test/" })),
         answer_text("done"),
     ];
     let project = Workspace::new().file(".ibeam/config.toml", site.pinned_as(&["docs.example.test"]));
-    let scene = Scene::new(answers).within(project);
-    let ran = scene.print([&NO_SANDBOX[..], &RULES, &["--trust"]].concat()).run().succeeded();
-    assert_eq!(result(&ran).0, "error", "{ran}");
+    let scene = Scene::new(answers).with_workspace(project);
+    let output = scene.print([&NO_SANDBOX[..], &RULES, &["--trust"]].concat()).run().succeeded();
+    assert_eq!(result(&output).0, "error", "{output}");
     assert!(site.asked().is_empty());
 }
 
@@ -243,10 +243,10 @@ fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
         ("", &["--allow-net", "a.test"], 2, "write `a.test:443`"),
         ("", &["--allow-net", "2130706433:80"], 2, "write the host as `127.0.0.1`"),
     ] {
-        let scene = Scene::new([]).within(Workspace::new().user_config(config));
-        let ran = scene.print([&NO_SANDBOX, flags].concat()).run();
-        assert_eq!(ran.code, Some(exit), "{ran}");
-        assert!(ran.stderr_lines("error: ")[0].contains(message), "{ran}");
+        let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+        let output = scene.print([&NO_SANDBOX, flags].concat()).run();
+        assert_eq!(output.code, Some(exit), "{output}");
+        assert!(output.stderr_lines("error: ")[0].contains(message), "{output}");
         assert!(scene.server.requests().is_empty());
     }
 }
@@ -256,8 +256,8 @@ fn people_read_that_a_page_was_fetched() {
     let site = Site::page();
     let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/");
     let flags = [&NO_SANDBOX[..], &RULES, &["--output-format", "text", "--verbose"]].concat();
-    let ran = scene.print(flags).run().succeeded();
-    assert_eq!(ran.stdout, "Fetched web page: http://docs.example.test/\n\ndone\n");
+    let output = scene.print(flags).run().succeeded();
+    assert_eq!(output.stdout, "Fetched web page: http://docs.example.test/\n\ndone\n");
 }
 
 /// A company's proxy resolves names itself; what is pinned does not go through it.
@@ -267,8 +267,9 @@ fn the_proxy_of_the_environment_is_used() {
     let through = |config: &str, url: &str| {
         let scene = scene(config, url);
         let flags = [&NO_SANDBOX[..], &RULES].concat();
-        let ran = scene.print(flags).env("http_proxy", format!("http://{}", proxy.address)).run().succeeded();
-        assert_eq!(result(&ran).0, "success", "{ran}");
+        let output =
+            scene.print(flags).env("http_proxy", format!("http://{}", proxy.address)).run().succeeded();
+        assert_eq!(result(&output).0, "success", "{output}");
     };
     through("", "http://docs.example.test/a");
     through(&site.pinned_as(&["b.good.test"]), "http://b.good.test/b");
@@ -280,12 +281,12 @@ fn the_proxy_of_the_environment_is_used() {
 #[track_caller]
 fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
     let command = format!("curl -sS --max-time 20 {url}; true");
-    let scene =
-        Scene::new([shell(&command), answer_text("done")]).within(Workspace::new().user_config(config));
-    let ran = scene.print([&["--sandbox", "enabled"], flags].concat()).run().succeeded();
-    let stream = ran.stream();
+    let scene = Scene::new([answer_shell(&command), answer_text("done")])
+        .with_workspace(Workspace::new().user_config(config));
+    let output = scene.print([&["--sandbox", "enabled"], flags].concat()).run().succeeded();
+    let stream = output.stream();
     let result = &stream.completed()[0].1["result"]["success"];
-    let printed = result["interleavedOutput"].as_str().unwrap_or_else(|| panic!("{ran}")).to_owned();
+    let printed = result["interleavedOutput"].as_str().unwrap_or_else(|| panic!("{output}")).to_owned();
     if printed.contains("command not found") {
         eprintln!("SKIP: curl: {printed}");
         return None;
@@ -343,16 +344,17 @@ fn a_sandbox_that_was_made_anew_reaches_what_is_granted() {
         .file(".git/config", "[core]\n")
         .file("new", "[core]\n\tbare = false\n");
     let scene =
-        Scene::new([shell(&fetch("first")), shell(&fetch("second")), answer_text("done")]).within(workspace);
+        Scene::new([answer_shell(&fetch("first")), answer_shell(&fetch("second")), answer_text("done")])
+            .with_workspace(workspace);
     // A hook runs outside, as an editor does that saves a file by putting another in its place.
     let root = scene.workspace.path().display().to_string();
     let save = format!("cat > /dev/null; cd '{root}'; mv -f new .git/config 2> /dev/null; echo '{{}}'");
     write_hooks(&scene.workspace, &json!({"afterShellExecution": [{"command": save}]}));
     let run = scene.print(["--sandbox", "enabled", "--allow-net", "docs.example.test:80"]);
-    let ran = run.run().succeeded();
-    if ran.stdout.contains("command not found") {
+    let output = run.run().succeeded();
+    if output.stdout.contains("command not found") {
         return eprintln!("SKIP: there is no curl");
     }
-    assert!(scene.workspace.read(".git/config").is_some_and(|config| config.contains("bare")), "{ran}");
-    assert_eq!(site.asked(), ["GET /first HTTP/1.1", "GET /second HTTP/1.1"], "{ran}");
+    assert!(scene.workspace.read(".git/config").is_some_and(|config| config.contains("bare")), "{output}");
+    assert_eq!(site.asked(), ["GET /first HTTP/1.1", "GET /second HTTP/1.1"], "{output}");
 }

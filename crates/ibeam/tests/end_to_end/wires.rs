@@ -4,7 +4,7 @@ use ibeam_protocol::Usage;
 use ibeam_testkit::{Answer, Wire, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, WIRES, answer_text, calls};
+use crate::scene::{KEY, Scene, WIRES, answer_call, answer_text};
 
 #[test]
 fn thinking_goes_back_verbatim_with_its_signature() {
@@ -37,7 +37,7 @@ fn comments_and_pings_between_the_events_change_nothing() {
     for wire in WIRES {
         let answer =
             Answer::new().raw(comment).text("one ").raw(comment).text("two").raw("\n\nretry: 10\n\n");
-        let scene = Scene::on(wire, [answer]);
+        let scene = Scene::with_wire(wire, [answer]);
         assert_eq!(scene.print::<&str>([]).run().succeeded().stream().deltas(), ["one ", "two"]);
     }
 }
@@ -50,7 +50,7 @@ fn a_whole_document_is_an_answer() {
         "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "all at once" } }],
         "usage": { "prompt_tokens": 5, "completion_tokens": 3 },
     });
-    let scene = Scene::on(Wire::OpenAi, [Answer::status(200, document.to_string())]);
+    let scene = Scene::with_wire(Wire::OpenAi, [Answer::status(200, document.to_string())]);
     let stream = scene.print::<&str>([]).run().succeeded().stream();
     assert_eq!(stream.last()["result"], "all at once");
     assert_eq!(stream.last()["usage"]["inputTokens"], 5);
@@ -82,8 +82,8 @@ fn reasoning_goes_back_to_the_service_that_wants_it() {
         ),
         answer_text("done"),
     ];
-    let scene = Scene::on(Wire::OpenAi, answers);
-    let run = scene.bare(["-p", "x", "--model", "deepseek/deepseek-reasoner"]);
+    let scene = Scene::with_wire(Wire::OpenAi, answers);
+    let run = scene.ibeam_without_model(["-p", "x", "--model", "deepseek/deepseek-reasoner"]);
     run.env("DEEPSEEK_BASE_URL", scene.server.url()).env("DEEPSEEK_API_KEY", KEY).run().succeeded();
     let requests = scene.server.requests();
     let answer = requests[1].messages().iter().find(|message| message["role"] == "assistant").unwrap();
@@ -102,7 +102,7 @@ fn read_only_calls_of_one_answer_run_together() {
             .call("t2", "read", &read("b"))
             .call("t3", "ls", &json!({ "path": "." }));
         let workspace = Workspace::new().file("a", "content of a\n").file("b", "content of b\n");
-        let scene = Scene::on(wire, [answer, answer_text("done")]).within(workspace);
+        let scene = Scene::with_wire(wire, [answer, answer_text("done")]).with_workspace(workspace);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let outline = stream.outline();
         assert_eq!(outline[2..6], ["text", "started read", "started read", "started ls"]);
@@ -124,7 +124,7 @@ fn a_call_that_changes_something_waits_and_bars() {
             .call("t1", "write", &json!({ "path": "a", "fileText": "new\n" }))
             .call("t2", "read", &json!({ "path": "a" }))
             .call("t3", "edit", &json!({ "path": "a", "oldText": "new", "newText": "newer" }));
-        let scene = Scene::on(wire, [answer, answer_text("done")]);
+        let scene = Scene::with_wire(wire, [answer, answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(
             stream.outline()[2..8],
@@ -146,7 +146,8 @@ fn a_call_that_changes_something_waits_and_bars() {
 fn the_providers_call_ids_are_echoed() {
     for wire in WIRES {
         let id = "toolu_vrtx_01NnjaR886UcE8whekg2MGJd";
-        let scene = Scene::on(wire, [calls(id, "ls", &json!({ "path": "." })), answer_text("done")]);
+        let scene =
+            Scene::with_wire(wire, [answer_call(id, "ls", &json!({ "path": "." })), answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(stream.events[2]["call_id"], id);
         assert!(scene.server.requests()[1].body["messages"].to_string().contains(id));
@@ -157,9 +158,10 @@ fn the_providers_call_ids_are_echoed() {
 #[test]
 fn ids_that_come_again_in_a_later_answer_are_other_calls() {
     for wire in WIRES {
-        let ls = |path: &str| calls("call_0", "ls", &json!({ "path": path }));
+        let ls = |path: &str| answer_call("call_0", "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
-        let scene = Scene::on(wire, [ls("one"), ls("two"), answer_text("done")]).within(workspace);
+        let scene =
+            Scene::with_wire(wire, [ls("one"), ls("two"), answer_text("done")]).with_workspace(workspace);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(stream.completed().len(), 2);
     }
@@ -168,7 +170,10 @@ fn ids_that_come_again_in_a_later_answer_are_other_calls() {
 #[test]
 fn a_tool_that_does_not_exist_stands_under_function() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [calls("t", "teleport", &json!({ "to": "mars" })), answer_text("done")]);
+        let scene = Scene::with_wire(
+            wire,
+            [answer_call("t", "teleport", &json!({ "to": "mars" })), answer_text("done")],
+        );
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let (key, body) = stream.completed()[0];
         assert_eq!((key, &body["name"]), ("function", &json!("teleport")));
@@ -184,13 +189,13 @@ fn a_tool_that_does_not_exist_stands_under_function() {
 fn arguments_that_are_no_json_are_told_to_the_model() {
     for wire in WIRES {
         let answer = Answer::new().call_as_written("t", "read", "{\"path\": \"a");
-        let scene =
-            Scene::on(wire, [answer, answer_text("done")]).within(Workspace::new().file("a", "never read\n"));
-        let ran = scene.print::<&str>([]).run().succeeded();
-        let stream = ran.stream();
+        let scene = Scene::with_wire(wire, [answer, answer_text("done")])
+            .with_workspace(Workspace::new().file("a", "never read\n"));
+        let output = scene.print::<&str>([]).run().succeeded();
+        let stream = output.stream();
         let (key, body) = stream.completed()[0];
-        assert_eq!(key, "readToolCall", "{ran}");
-        assert!(body["result"].get("error").is_some(), "{ran}");
+        assert_eq!(key, "readToolCall", "{output}");
+        assert!(body["result"].get("error").is_some(), "{output}");
         assert!(!scene.server.requests()[1].body.to_string().contains("never read"));
     }
 }
@@ -205,14 +210,16 @@ fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
         "usage": { "prompt_tokens": 7, "completion_tokens": 8, "prompt_tokens_details": { "cached_tokens": 161 } },
     });
     let answer = || Answer::status(200, answer.to_string());
-    let ran = Scene::on(Wire::OpenAi, [answer(), answer_text("done")]).print::<&str>([]).run().succeeded();
-    let usage = ran.stream().last()["usage"].clone();
-    assert_eq!(usage["cacheReadTokens"], 161, "{ran}");
+    let output =
+        Scene::with_wire(Wire::OpenAi, [answer(), answer_text("done")]).print::<&str>([]).run().succeeded();
+    let usage = output.stream().last()["usage"].clone();
+    assert_eq!(usage["cacheReadTokens"], 161, "{output}");
     for key in ["inputTokens", "outputTokens", "cacheWriteTokens"] {
-        assert!(usage[key].is_u64(), "{key}: {ran}");
+        assert!(usage[key].is_u64(), "{key}: {output}");
     }
-    let ran = Scene::on(Wire::OpenAi, [answer(), answer_text("done")]).print(["--max-tokens", "100"]).run();
-    assert_eq!(ran.code, Some(30), "{ran}");
+    let output =
+        Scene::with_wire(Wire::OpenAi, [answer(), answer_text("done")]).print(["--max-tokens", "100"]).run();
+    assert_eq!(output.code, Some(30), "{output}");
 }
 
 #[test]
@@ -220,8 +227,8 @@ fn usage_is_the_sum_of_the_answers() {
     for (wire, cache_write) in [(Wire::Anthropic, 5), (Wire::OpenAi, 0)] {
         let usage = Usage { input: 10, output: 3, cache_read: 7, cache_write };
         let answers =
-            [calls("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
-        let scene = Scene::on(wire, answers);
+            [answer_call("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
+        let scene = Scene::with_wire(wire, answers);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         let expected = json!({
             "inputTokens": 20, "outputTokens": 6, "cacheReadTokens": 14, "cacheWriteTokens": 2 * cache_write
@@ -234,7 +241,7 @@ fn usage_is_the_sum_of_the_answers() {
 #[test]
 fn the_key_goes_where_its_wire_has_it() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [answer_text("hi")]);
+        let scene = Scene::with_wire(wire, [answer_text("hi")]);
         scene.print(["-H", "x-team: blue"]).run().succeeded();
         let request = &scene.server.requests()[0];
         match wire {
@@ -251,7 +258,7 @@ fn the_key_goes_where_its_wire_has_it() {
 #[test]
 fn the_source_of_the_key_is_told() {
     let scene = Scene::new([answer_text("hi")]);
-    let stream = scene.keyless(["-p", "x", "--api-key", KEY]).run().succeeded().stream();
+    let stream = scene.ibeam_without_key(["-p", "x", "--api-key", KEY]).run().succeeded().stream();
     assert_eq!(
         (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
         (&json!("flag"), &json!("flag"))
@@ -262,10 +269,13 @@ fn the_source_of_the_key_is_told() {
 /// A server of one's own, named by `--endpoint` alone, wants no key.
 #[test]
 fn an_endpoint_without_a_key_is_asked() {
-    let scene = Scene::on(Wire::OpenAi, [answer_text("hi")]);
+    let scene = Scene::with_wire(Wire::OpenAi, [answer_text("hi")]);
     let url = format!("{}/v1", scene.server.url());
-    let stream =
-        scene.bare(["-p", "x", "--endpoint", &url, "--model", "my-model"]).run().succeeded().stream();
+    let stream = scene
+        .ibeam_without_model(["-p", "x", "--endpoint", &url, "--model", "my-model"])
+        .run()
+        .succeeded()
+        .stream();
     assert_eq!(
         (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
         (&json!("env"), &json!("none"))
@@ -279,9 +289,10 @@ fn an_endpoint_without_a_key_is_asked() {
 #[test]
 fn a_request_begins_as_the_one_before_it() {
     for wire in WIRES {
-        let ls = |path: &str| calls(&format!("t-{path}"), "ls", &json!({ "path": path }));
+        let ls = |path: &str| answer_call(&format!("t-{path}"), "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
-        let scene = Scene::on(wire, [ls("one"), ls("two"), answer_text("done")]).within(workspace);
+        let scene =
+            Scene::with_wire(wire, [ls("one"), ls("two"), answer_text("done")]).with_workspace(workspace);
         scene.print::<&str>([]).run().succeeded();
         let plain = |request: &ibeam_testkit::Request| {
             let mut body = request.body.clone();
@@ -320,12 +331,12 @@ fn a_server_on_this_machine_is_asked_without_a_proxy() {
 /// A server of one's own, known by its address alone: no key is asked for, none is sent.
 #[test]
 fn a_base_url_is_enough_for_a_bare_name() {
-    let scene = Scene::on(Wire::OpenAi, [answer_text("ok")]);
-    let ran = scene
-        .bare(["-p", "hi", "--model", "my-own-model"])
+    let scene = Scene::with_wire(Wire::OpenAi, [answer_text("ok")]);
+    let output = scene
+        .ibeam_without_model(["-p", "hi", "--model", "my-own-model"])
         .env("OPENAI_BASE_URL", format!("{}/v1", scene.server.url()))
         .run()
         .succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["api_key"], "none", "{ran}");
+    assert_eq!(output.stream().init()["ibeam"]["api_key"], "none", "{output}");
     assert_eq!(scene.server.requests()[0].body["model"], "my-own-model");
 }

@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use ibeam_testkit::{Stdin, Workspace};
 
-use crate::faults::host::{is_root, open_to_all, skip, works};
+use crate::faults::host::{is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{KEY, Scene};
 
 /// A value of the wrong kind in the third line, between two that are right.
 const WRONG: &str = "[limits]\nmax_tool_calls = 7\nmax_turns = \"many\"\nmax_tokens = 9\n";
 
 fn scene_of(config: &str) -> Scene {
-    Scene::new([]).within(Workspace::new().user_config(config))
+    Scene::new([]).with_workspace(Workspace::new().user_config(config))
 }
 
 #[test]
@@ -23,22 +23,22 @@ fn the_commands_that_show_the_configuration_show_its_fault() {
         (&["status"], "Not logged in"),
         (&["config", "explain"], "limits.max_tool_calls = 7"),
     ] {
-        let ran = scene.bare(args).run();
-        assert_eq!(ran.code, Some(78), "{ran}");
-        assert!(ran.stdout.contains(expect), "{ran}");
-        let (error, hint) = ran.stderr.split_once('\n').unwrap();
-        assert!(error.starts_with("error: the configuration in `"), "{ran}");
+        let output = scene.ibeam_without_model(args).run();
+        assert_eq!(output.code, Some(78), "{output}");
+        assert!(output.stdout.contains(expect), "{output}");
+        let (error, hint) = output.stderr.split_once('\n').unwrap();
+        assert!(error.starts_with("error: the configuration in `"), "{output}");
         assert!(
             error
                 .ends_with("config.toml:3:13` is wrong: `limits.max_turns` should be a whole number above 0")
         );
-        assert!(hint.starts_with("hint: `ibeam config explain`"), "{ran}");
+        assert!(hint.starts_with("hint: `ibeam config explain`"), "{output}");
     }
     for args in [&["doctor"][..], &["config", "explain"]] {
-        let ran = scene.bare(args).run();
-        assert!(ran.stdout.contains("config.toml:3:13` is wrong"), "{ran}");
+        let output = scene.ibeam_without_model(args).run();
+        assert!(output.stdout.contains("config.toml:3:13` is wrong"), "{output}");
     }
-    let rows = scene.bare(["config", "explain", "--format", "json"]).run();
+    let rows = scene.ibeam_without_model(["config", "explain", "--format", "json"]).run();
     let rows: serde_json::Value = serde_json::from_str(&rows.stdout).unwrap();
     let value = |key: &str| rows.as_array().unwrap().iter().find(|row| row["key"] == key).cloned();
     assert_eq!(value("limits.max_tokens").unwrap()["value"], 9);
@@ -57,10 +57,10 @@ fn every_fault_is_shown() {
         let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
         std::fs::write(&path, "keys = \"no\"\n= [").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        let ran = scene.bare(["config", "explain"]).env("IBEAM_TIMEOUT", "soon").run();
-        assert_eq!((ran.code, ran.stderr.matches("error: ").count()), (Some(78), 1), "{ran}");
+        let output = scene.ibeam_without_model(["config", "explain"]).env("IBEAM_TIMEOUT", "soon").run();
+        assert_eq!((output.code, output.stderr.matches("error: ").count()), (Some(78), 1), "{output}");
         for fault in faults.iter().chain(&["`IBEAM_TIMEOUT` is wrong", "credentials.toml:2` is wrong"]) {
-            assert!(ran.stdout.contains(fault) && ran.stderr.contains(fault), "{fault}: {ran}");
+            assert!(output.stdout.contains(fault) && output.stderr.contains(fault), "{fault}: {output}");
         }
     }
 }
@@ -78,14 +78,15 @@ fn commands_that_need_no_configuration_run_and_warn() {
             (&["trust", "forget"], "nothing to forget"),
             (&["logout"], "no stored key"),
         ] {
-            let ran = scene.bare(args).run().succeeded();
-            assert!(ran.stdout.contains(expect), "{ran}");
-            assert!(ran.stderr.starts_with("warning: the configuration in `"), "{args:?}: {ran}");
+            let output = scene.ibeam_without_model(args).run().succeeded();
+            assert!(output.stdout.contains(expect), "{output}");
+            assert!(output.stderr.starts_with("warning: the configuration in `"), "{args:?}: {output}");
         }
-        let login = scene.bare(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
+        let login = scene.ibeam_without_model(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
         login.run().succeeded();
-        let ran = scene.bare(["sessions", "check", "9c655aca-e4c6-46a6-a110-6193ad04e451"]).run();
-        assert_eq!(ran.code, Some(66), "{ran}");
+        let output =
+            scene.ibeam_without_model(["sessions", "check", "9c655aca-e4c6-46a6-a110-6193ad04e451"]).run();
+        assert_eq!(output.code, Some(66), "{output}");
     }
 }
 
@@ -101,14 +102,14 @@ fn a_run_and_what_asks_the_rules_or_a_provider_is_refused() {
         &["mcp", "list"],
         &["create-chat"],
     ] {
-        let ran = scene.ibeam(args).run();
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{args:?}: {ran}");
+        let output = scene.ibeam(args).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{args:?}: {output}");
     }
 }
 
 #[test]
 fn what_cannot_be_read_or_written_is_not_called_wrong() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be a user without the right to read");
     }
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -116,20 +117,20 @@ fn what_cannot_be_read_or_written_is_not_called_wrong() {
         std::fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
     };
     let scene = scene_of("verbose = true\n");
-    open_to_all(&scene);
+    make_accessible_to_all(&scene);
     closed(&scene.workspace.home().join(".config/ibeam/config.toml"));
-    let ran = scene.bare(["doctor"]).through(user).run();
-    assert_eq!(ran.code, Some(78), "{ran}");
-    assert!(ran.stderr.starts_with("error: cannot read the configuration `"), "{ran}");
+    let output = scene.ibeam_without_model(["doctor"]).through(user).run();
+    assert_eq!(output.code, Some(78), "{output}");
+    assert!(output.stderr.starts_with("error: cannot read the configuration `"), "{output}");
 
     let scene = scene_of("");
-    open_to_all(&scene);
+    make_accessible_to_all(&scene);
     let locked = scene.workspace.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
     closed(&locked);
     for args in [&["status"][..], &["-p", "x"]] {
-        let ran = scene.bare(args).args(["--workspace", "locked"]).through(user).run();
-        assert_eq!(ran.code, Some(66), "{ran}");
-        assert!(ran.stderr.starts_with("error: cannot read `locked`: Permission denied"), "{ran}");
+        let output = scene.ibeam_without_model(args).args(["--workspace", "locked"]).through(user).run();
+        assert_eq!(output.code, Some(66), "{output}");
+        assert!(output.stderr.starts_with("error: cannot read `locked`: Permission denied"), "{output}");
     }
 }

@@ -3,17 +3,17 @@
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::json;
 
-use crate::faults::host::failed;
-use crate::scene::{KEY, Scene, answer_text, calls};
+use crate::faults::host::check_failure;
+use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 /// Every request of a run, and whether the key is in one of its headers.
 #[track_caller]
-fn check_key(scene: &Scene, ran: &ProgramOutput, is_sent: bool) {
+fn check_key(scene: &Scene, output: &ProgramOutput, is_sent: bool) {
     let requests = scene.server.requests();
-    assert_eq!(requests.len(), 1, "{ran}");
+    assert_eq!(requests.len(), 1, "{output}");
     let headers = ["authorization", "x-api-key", "x-gateway-token"];
     let sent: Vec<&str> = headers.iter().filter_map(|name| requests[0].header(name)).collect();
-    assert_eq!(sent.iter().any(|value| value.contains(KEY)), is_sent, "{sent:?} {ran}");
+    assert_eq!(sent.iter().any(|value| value.contains(KEY)), is_sent, "{sent:?} {output}");
 }
 
 fn endpoint(scene: &Scene) -> String {
@@ -32,11 +32,11 @@ fn the_key_of_a_service_goes_to_no_other_server() {
         // The service is named, but not for this server.
         (model, &[]),
     ] {
-        let scene = Scene::on(wire_of(&config, flags), [answer_text("hi")]);
-        let scene = scene.within(Workspace::new().user_config(&config));
-        let run = scene.bare(["-p", "x", "--endpoint", &endpoint(&scene)]).args(flags);
-        let ran = with_every_key(run).run().succeeded();
-        check_key(&scene, &ran, false);
+        let scene = Scene::with_wire(wire_of(&config, flags), [answer_text("hi")]);
+        let scene = scene.with_workspace(Workspace::new().user_config(&config));
+        let run = scene.ibeam_without_model(["-p", "x", "--endpoint", &endpoint(&scene)]).args(flags);
+        let output = with_every_key(run).run().succeeded();
+        check_key(&scene, &output, false);
     }
 }
 
@@ -54,11 +54,11 @@ fn with_every_key(run: Ibeam) -> Ibeam {
 #[test]
 fn the_only_key_there_is_goes_to_no_other_server() {
     for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GROQ_API_KEY"] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
-        let run = scene.bare(["-p", "x", "--model", "foo", "--endpoint", &endpoint(&scene)]);
-        let ran = run.env(name, KEY).run().succeeded();
-        check_key(&scene, &ran, false);
-        assert_eq!(ran.stream().init()["ibeam"]["api_key"], "none", "{ran}");
+        let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+        let run = scene.ibeam_without_model(["-p", "x", "--model", "foo", "--endpoint", &endpoint(&scene)]);
+        let output = run.env(name, KEY).run().succeeded();
+        check_key(&scene, &output, false);
+        assert_eq!(output.stream().init()["ibeam"]["api_key"], "none", "{output}");
     }
 }
 
@@ -66,20 +66,22 @@ fn the_only_key_there_is_goes_to_no_other_server() {
 fn a_key_goes_to_a_server_that_is_given_for_its_service() {
     let configured = |scene: &Scene| format!("[providers.openai]\nbase_url = \"{}\"\n", endpoint(scene));
     for by_flag in [true, false] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+        let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         let config = if by_flag { String::new() } else { configured(&scene) };
-        let scene = scene.within(Workspace::new().user_config(&config));
-        let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
+        let scene = scene.with_workspace(Workspace::new().user_config(&config));
+        let run = scene.ibeam_without_model(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
         let url = endpoint(&scene);
         let run = if by_flag { run.args(["--endpoint", &url]) } else { run };
-        let ran = run.run().succeeded();
-        check_key(&scene, &ran, true);
+        let output = run.run().succeeded();
+        check_key(&scene, &output, true);
     }
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+    let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let url = endpoint(&scene);
-    let ran =
-        scene.bare(["-p", "x", "--model", "foo", "--endpoint", &url, "--api-key", KEY]).run().succeeded();
-    check_key(&scene, &ran, true);
+    let output = scene
+        .ibeam_without_model(["-p", "x", "--model", "foo", "--endpoint", &url, "--api-key", KEY])
+        .run()
+        .succeeded();
+    check_key(&scene, &output, true);
 }
 
 #[test]
@@ -92,19 +94,23 @@ fn an_address_or_a_key_without_a_model_is_an_error() {
         &["--endpoint", &url, "--model", "auto"],
         &["--api-key", KEY],
     ] {
-        let run = scene.bare(["-p", "x"]).args(flags).env("ANTHROPIC_API_KEY", "another");
-        let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).run();
-        failed(&ran, 2);
-        assert!(ran.stderr.contains("--model") && !ran.stderr.contains(KEY), "{ran}");
+        let run = scene.ibeam_without_model(["-p", "x"]).args(flags).env("ANTHROPIC_API_KEY", "another");
+        let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).run();
+        check_failure(&output, 2);
+        assert!(output.stderr.contains("--model") && !output.stderr.contains(KEY), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
-    let listed = scene.bare(["models", "--endpoint", &url]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
+    let listed = scene
+        .ibeam_without_model(["models", "--endpoint", &url])
+        .env("ANTHROPIC_API_KEY", KEY)
+        .run()
+        .succeeded();
     assert!(listed.stdout.contains("\nscripted-1 - "), "{listed}");
 }
 
 /// A run whose every connection goes to the scripted server as its proxy, on the wire of OpenAI.
 fn through_proxy(scene: &Scene, config_model: &str) -> Ibeam {
-    let run = scene.bare(["-p", "x", "--model", config_model]);
+    let run = scene.ibeam_without_model(["-p", "x", "--model", config_model]);
     ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
         .into_iter()
         .fold(run, |run, name| run.env(name, scene.server.url()))
@@ -124,23 +130,26 @@ fn a_key_is_not_sent_unencrypted() {
         ("foo", none, &["--endpoint", "http://a.example.com", "--header", "X-Api-Key: k"], "--endpoint"),
     ];
     for (model, (name, value), flags, source) in cases {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
+        let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
         let run = through_proxy(&scene, model).args(flags).env("OPENAI_API_KEY", KEY);
-        let ran = run.env(name, value).run();
-        failed(&ran, 78);
-        assert!(ran.stderr.contains(source) && ran.stderr.contains("network.insecure_hosts"), "{ran}");
-        assert_eq!((scene.server.requests().len(), scene.server.connections()), (0, 0), "{ran}");
+        let output = run.env(name, value).run();
+        check_failure(&output, 78);
+        assert!(
+            output.stderr.contains(source) && output.stderr.contains("network.insecure_hosts"),
+            "{output}"
+        );
+        assert_eq!((scene.server.requests().len(), scene.server.connections()), (0, 0), "{output}");
     }
 }
 
 #[test]
 fn a_base_url_of_a_file_is_held_to_the_same() {
     let config = "[providers.mine]\nbase_url = \"http://box.example.com:8000/v1\"\nkey_variable = \"MINE\"\n";
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
-    let scene = scene.within(Workspace::new().user_config(config));
-    let ran = through_proxy(&scene, "mine/foo").env("MINE", KEY).run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains("config.toml:2") && ran.stderr.contains("box.example.com"), "{ran}");
+    let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(config));
+    let output = through_proxy(&scene, "mine/foo").env("MINE", KEY).run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains("config.toml:2") && output.stderr.contains("box.example.com"), "{output}");
     assert_eq!(scene.server.connections(), 0);
 }
 
@@ -148,20 +157,20 @@ fn a_base_url_of_a_file_is_held_to_the_same() {
 #[test]
 fn a_base_url_without_a_scheme_is_encrypted() {
     for flags in [&[][..], &["--endpoint", "api.example.com/v1"]] {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
-        let scene = scene.within(Workspace::new().user_config(QUICK));
+        let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
+        let scene = scene.with_workspace(Workspace::new().user_config(QUICK));
         let run = through_proxy(&scene, "openai/foo").args(flags).env("OPENAI_API_KEY", KEY);
-        let ran = run.env("OPENAI_BASE_URL", "api.example.com/v1").run();
-        assert!(matches!(ran.code, Some(26 | 27)), "{ran}");
-        assert_eq!(scene.server.requests().len(), 0, "{ran}");
-        assert!(scene.server.connections() > 0, "the proxy was asked for a tunnel: {ran}");
+        let output = run.env("OPENAI_BASE_URL", "api.example.com/v1").run();
+        assert!(matches!(output.code, Some(26 | 27)), "{output}");
+        assert_eq!(scene.server.requests().len(), 0, "{output}");
+        assert!(scene.server.connections() > 0, "the proxy was asked for a tunnel: {output}");
     }
     // This machine is asked without TLS.
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+    let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let url = endpoint(&scene);
-    let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
-    let ran = run.env("OPENAI_BASE_URL", url.strip_prefix("http://").unwrap()).run().succeeded();
-    check_key(&scene, &ran, true);
+    let run = scene.ibeam_without_model(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
+    let output = run.env("OPENAI_BASE_URL", url.strip_prefix("http://").unwrap()).run().succeeded();
+    check_key(&scene, &output, true);
 }
 
 #[test]
@@ -169,27 +178,28 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
     let setting = |host: &str| format!("[network]\ninsecure_hosts = [\"{host}\"]\n");
     for (host, is_named) in [("api.example.com", true), ("api.example.com:80", true), ("example.com", false)]
     {
-        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
-        let scene = scene.within(Workspace::new().user_config(&setting(host)));
+        let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+        let scene = scene.with_workspace(Workspace::new().user_config(&setting(host)));
         let run = through_proxy(&scene, "openai/foo").env("OPENAI_API_KEY", KEY);
-        let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
+        let output = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
         match is_named {
-            true => check_key(&scene, &ran.succeeded(), true),
-            false => failed(&ran, 78),
+            true => check_key(&scene, &output.succeeded(), true),
+            false => check_failure(&output, 78),
         }
     }
     // A project may not say so, trusted or not.
     let workspace = Workspace::new().file(".ibeam/config.toml", setting("api.example.com"));
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("never")]).within(workspace);
+    let scene =
+        Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]).with_workspace(workspace);
     let run = through_proxy(&scene, "openai/foo").args(["--trust"]).env("OPENAI_API_KEY", KEY);
-    let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
-    failed(&ran, 78);
+    let output = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
+    check_failure(&output, 78);
 }
 
 /// A server that wants no key gets none, and may be asked in the clear.
 #[test]
 fn without_a_key_plain_http_is_no_error() {
-    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
+    let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let run = through_proxy(&scene, "ollama/foo").env("OLLAMA_HOST", "10.0.0.5:8000");
     check_key(&scene, &run.env("OPENAI_API_KEY", KEY).run().succeeded(), false);
 }
@@ -204,22 +214,23 @@ fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
         json!({ "mcpServers": { "test": { "command": python, "args": ["server.py"], "env": env } } })
             .to_string()
     };
-    let ask = || calls("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
+    let ask = || answer_call("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
     let run = |workspace: Workspace, flag: &str| {
-        let scene = Scene::new([ask(), answer_text("done")]).within(workspace.file("server.py", server));
-        let ran = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "theirs").run().succeeded();
-        (ran, scene)
+        let scene =
+            Scene::new([ask(), answer_text("done")]).with_workspace(workspace.file("server.py", server));
+        let output = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "theirs").run().succeeded();
+        (output, scene)
     };
     for (variable, is_expanded) in
         [("ANTHROPIC_API_KEY", false), ("XAI_API_KEY", false), ("SAME", false), ("OTHER_API_KEY", true)]
     {
         for flag in ["--approve-mcps", "--trust", "--force"] {
             let flags = Workspace::new().file(".cursor/mcp.json", declared(variable));
-            let (ran, scene) = run(flags, flag);
-            let status = ran.stream().init()["mcp_servers"][0]["status"].clone();
-            assert_eq!(status, if is_expanded { "connected" } else { "failed" }, "{variable}: {ran}");
-            let warned = ran.stderr.contains(variable) && ran.stderr.contains("the key of a model");
-            assert_eq!(warned, !is_expanded, "{ran}");
+            let (output, scene) = run(flags, flag);
+            let status = output.stream().init()["mcp_servers"][0]["status"].clone();
+            assert_eq!(status, if is_expanded { "connected" } else { "failed" }, "{variable}: {output}");
+            let warned = output.stderr.contains(variable) && output.stderr.contains("the key of a model");
+            assert_eq!(warned, !is_expanded, "{output}");
             let seen: Vec<String> = scene.server.requests().iter().flat_map(|one| one.transcript()).collect();
             assert!(!seen.iter().any(|text| text.contains(KEY)), "{seen:?}");
         }
@@ -228,6 +239,6 @@ fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
     let workspace = Workspace::new();
     std::fs::create_dir_all(workspace.home().join(".cursor")).unwrap();
     std::fs::write(workspace.home().join(".cursor/mcp.json"), declared("ANTHROPIC_API_KEY")).unwrap();
-    let (ran, _scene) = run(workspace, "--force");
-    assert_eq!(ran.stream().init()["mcp_servers"][0]["status"], "connected", "{ran}");
+    let (output, _scene) = run(workspace, "--force");
+    assert_eq!(output.stream().init()["mcp_servers"][0]["status"], "connected", "{output}");
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use ibeam_testkit::{ProgramOutput, Workspace};
 
-use crate::faults::host::failed;
-use crate::scene::{Scene, answer_text, shell};
+use crate::faults::host::check_failure;
+use crate::scene::{Scene, answer_shell, answer_text};
 
 const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;
 
 /// Runs a command where commands may write `root`, and then another run in the same home.
 fn attack(scene: Scene, root: &Path, command: &str) -> (ProgramOutput, ProgramOutput, Scene) {
-    let scene = scene.then([shell(command), answer_text("done")]);
+    let scene = scene.with_answers([answer_shell(command), answer_text("done")]);
     let workspace = root.to_str().unwrap().to_owned();
     let first = scene.print(["--force", "--workspace", &workspace]).run();
-    let scene = scene.then([answer_text("again")]);
+    let scene = scene.with_answers([answer_text("again")]);
     let second = scene.print(["--force", "--workspace", &workspace]).run();
     (first, second, scene)
 }
@@ -60,9 +60,9 @@ fn commands_do_not_lead_what_is_written_elsewhere() {
         first.succeeded();
         second.succeeded();
         // What a protected name is moved away to.
-        let scene = scene.then([shell("printf x > .envrc"), answer_text("done")]);
-        let ran = scene.print(["--force", "--workspace", home.to_str().unwrap()]).run();
-        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{ran}");
+        let scene = scene.with_answers([answer_shell("printf x > .envrc"), answer_text("done")]);
+        let output = scene.print(["--force", "--workspace", home.to_str().unwrap()]).run();
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{output}");
     }
 }
 
@@ -74,30 +74,30 @@ fn links_that_were_left_are_not_followed() {
         std::fs::create_dir(&target).unwrap();
         std::fs::create_dir_all(home.join(".cache/ibeam")).unwrap();
         symlink(&target, home.join(".cache/ibeam").join(name)).unwrap();
-        let ran = scene.print::<&str>([]).run();
-        failed(&ran, 73);
-        assert!(ran.stderr.contains(name) && ran.stderr.contains("XDG_CACHE_HOME"), "{ran}");
+        let output = scene.print::<&str>([]).run();
+        check_failure(&output, 73);
+        assert!(output.stderr.contains(name) && output.stderr.contains("XDG_CACHE_HOME"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
     // A configuration that leads into the workspace is the model's to write.
     let workspace = Workspace::new().file("own/config.toml", "");
-    let scene = Scene::new([answer_text("never")]).within(workspace);
+    let scene = Scene::new([answer_text("never")]).with_workspace(workspace);
     std::fs::create_dir_all(scene.workspace.home().join(".config")).unwrap();
     symlink(scene.workspace.path().join("own"), scene.workspace.home().join(".config/ibeam")).unwrap();
-    failed(&scene.print::<&str>([]).run(), 73);
+    check_failure(&scene.print::<&str>([]).run(), 73);
 }
 
 /// As programs arrange it that keep configuration files in one place.
 #[test]
 fn linked_configuration_directories_work_where_commands_cannot_write_them() {
     for (link, to) in [(".config", "kept"), (".config/ibeam", "kept/ibeam"), (".cache", "kept")] {
-        let scene = Scene::new([shell("touch made"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("touch made"), answer_text("done")]);
         let (home, kept) = (scene.workspace.home(), scene.workspace.outside().join("kept"));
         std::fs::create_dir_all(kept.join("ibeam")).unwrap();
         std::fs::create_dir_all(home.join(link).parent().unwrap()).unwrap();
         std::fs::write(kept.join("ibeam/config.toml"), "[permissions]\ndeny = [\"Shell(touch)\"]\n").unwrap();
         symlink(scene.workspace.outside().join(to), home.join(link)).unwrap();
-        let ran = scene.print(["--force"]).run().succeeded();
-        assert_eq!(ran.stdout.contains("rejected"), link != ".cache", "{ran}");
+        let output = scene.print(["--force"]).run().succeeded();
+        assert_eq!(output.stdout.contains("rejected"), link != ".cache", "{output}");
     }
 }

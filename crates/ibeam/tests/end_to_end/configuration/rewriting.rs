@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ibeam_testkit::Workspace;
 
-use crate::scene::{Scene, answer_text, shell};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
 const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
@@ -17,7 +17,7 @@ fn run_next_to_a_writer(path: &str, text: &str) {
     let path = workspace.home().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
-    let mut scene = Scene::new([]).within(workspace);
+    let mut scene = Scene::new([]).with_workspace(workspace);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -27,13 +27,13 @@ fn run_next_to_a_writer(path: &str, text: &str) {
         });
         for _ in 0..6 {
             scene = std::mem::replace(&mut scene, Scene::new([]))
-                .then([shell("touch made"), answer_text("done")]);
-            let ran = scene.print(["--force"]).run();
-            if ran.code != Some(78) && !ran.stdout.contains("rejected") {
+                .with_answers([answer_shell("touch made"), answer_text("done")]);
+            let output = scene.print(["--force"]).run();
+            if output.code != Some(78) && !output.stdout.contains("rejected") {
                 done.store(true, Ordering::Relaxed);
-                panic!("it ran without its rule: {ran}");
+                panic!("it ran without its rule: {output}");
             }
-            assert!(ran.code != Some(78) || ran.stderr.contains(path.to_str().unwrap()), "{ran}");
+            assert!(output.code != Some(78) || output.stderr.contains(path.to_str().unwrap()), "{output}");
             assert_eq!(scene.workspace.read("made"), None);
         }
         done.store(true, Ordering::Relaxed);
@@ -54,7 +54,7 @@ fn rewrite(path: &Path, text: &str) {
 /// Truncated and written at once, over and over: nearly every run finds the whole file, and none runs without it.
 #[test]
 fn rules_that_are_written_in_a_loop_are_found() {
-    let scene = Scene::new([]).within(Workspace::new().user_config(RULES));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(RULES));
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     let mut scene = scene;
     let done = AtomicBool::new(false);
@@ -69,12 +69,12 @@ fn rules_that_are_written_in_a_loop_are_found() {
         let mut wrong = None;
         for _ in 0..4 {
             scene = std::mem::replace(&mut scene, Scene::new([]))
-                .then([shell("touch made"), answer_text("done")]);
-            let ran = scene.print(["--force"]).run();
-            let obeys = ran.code == Some(0) && ran.stdout.contains("rejected");
+                .with_answers([answer_shell("touch made"), answer_text("done")]);
+            let output = scene.print(["--force"]).run();
+            let obeys = output.code == Some(0) && output.stdout.contains("rejected");
             found += u32::from(obeys);
-            if (!obeys && ran.code != Some(78)) || scene.workspace.read("made").is_some() {
-                wrong = Some(ran);
+            if (!obeys && output.code != Some(78)) || scene.workspace.read("made").is_some() {
+                wrong = Some(output);
                 break;
             }
         }
@@ -109,14 +109,14 @@ fn a_file_that_has_lost_its_rules_is_a_warning_once() {
                 Some(text) => std::fs::write(&file, text).unwrap(),
                 None => std::fs::remove_file(&file).unwrap(),
             }
-            let scene = scene.then([answer_text("two")]);
+            let scene = scene.with_answers([answer_text("two")]);
             let second = scene.print::<&str>([]).run().succeeded();
             // Somebody has written `{}`.
             let is_warned = lost != Some("{}");
             let warned = second.stderr.contains("held permission rules in the last run")
                 && second.stderr.contains(path);
             assert_eq!(warned, is_warned, "{second}");
-            let scene = scene.then([answer_text("three")]);
+            let scene = scene.with_answers([answer_text("three")]);
             let third = scene.print::<&str>([]).run().succeeded();
             assert_eq!(third.stderr, "", "{third}");
         }

@@ -61,13 +61,13 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     for process in surviving_processes(scene.workspace.home(), timeout) {
         findings.orphan(&process);
     }
-    let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
+    let output = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
     let starts = reported.started.iter().filter(|id| counts(scenario, id)).count();
-    if ran > starts {
-        findings.repeated(&format!("{ran} executions, {starts} starts"));
+    if output > starts {
+        findings.repeated(&format!("{output} executions, {starts} starts"));
     }
     strays(&scene, scenario, &mut findings);
-    let checked = scene.bare(["sessions", "check", &id]).run();
+    let checked = scene.ibeam_without_model(["sessions", "check", &id]).run();
     if checked.code != Some(0) {
         findings.unresumable(&format!("sessions check: {checked}"));
     }
@@ -233,14 +233,14 @@ fn resume(
     reported: &JournalFacts,
     findings: &mut Findings<'_>,
 ) -> Scene {
-    let scene = scene.then([answer_text("Back.")]);
-    let ran = scene.ibeam(["-p", "again", "--resume", id]).run();
-    if ran.code != Some(0) {
-        findings.unresumable(&ran.to_string());
+    let scene = scene.with_answers([answer_text("Back.")]);
+    let output = scene.ibeam(["-p", "again", "--resume", id]).run();
+    if output.code != Some(0) {
+        findings.unresumable(&output.to_string());
         return scene;
     }
-    if ran.stream().deltas() != ["Back."] || ran.stream().session_id() != id {
-        findings.unresumable(&ran.to_string());
+    if output.stream().deltas() != ["Back."] || output.stream().session_id() != id {
+        findings.unresumable(&output.to_string());
     }
     // That each call has exactly one result is a rule of the wire, which the server holds.
     let request = &scene.server.requests()[0];

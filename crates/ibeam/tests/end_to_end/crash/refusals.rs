@@ -10,7 +10,7 @@ use serde_json::json;
 use super::aftermath;
 use super::scenario::{self, Scenario, UUID};
 use super::tally::Tally;
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const DISK: [Errno; 3] = [Errno::Io, Errno::NoSpace, Errno::ReadOnly];
 
@@ -60,9 +60,9 @@ fn refuse(
             continue;
         }
         let TraceResult { code, stdout, stderr, points, .. } = traced;
-        let ran = ProgramOutput { code, signal: None, stdout, stderr, elapsed: Duration::ZERO };
+        let output = ProgramOutput { code, signal: None, stdout, stderr, elapsed: Duration::ZERO };
         let step = points.iter().filter(|point| is_meant(point)).nth(nth).unwrap();
-        holds(scene, &format!("{error:?}, {trouble:?} at {step}: {ran}"), ran);
+        holds(scene, &format!("{error:?}, {trouble:?} at {step}: {output}"), output);
     }
 }
 
@@ -75,19 +75,19 @@ fn f135_a_journal_that_cannot_be_written_ends_the_run_in_order() {
         Trouble::FromThenOn,
         || stage(&scenario),
         is_journal,
-        |scene, moment, ran| {
+        |scene, moment, output| {
             // Before there is a session, there is no run.
-            let expect = if ran.stdout.is_empty() { 73 } else { 74 };
-            assert_eq!(ran.code, Some(expect), "{moment}");
-            assert_eq!(ran.stderr_lines("error: ").len(), 1, "{moment}");
+            let expect = if output.stdout.is_empty() { 73 } else { 74 };
+            assert_eq!(output.code, Some(expect), "{moment}");
+            assert_eq!(output.stderr_lines("error: ").len(), 1, "{moment}");
             if expect == 74 {
-                let stream = ran.stream();
+                let stream = output.stream();
                 let last = stream.last();
                 assert_eq!((&last["code"], &last["exit_code"]), (&json!("io"), &json!(74)), "{moment}");
             }
-            let scene = scene.then([answer_text("Back.")]);
-            let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
-            assert_eq!(ran.code, Some(0), "{moment}; then {ran}");
+            let scene = scene.with_answers([answer_text("Back.")]);
+            let output = scene.ibeam(["-p", "again", "--resume", UUID]).run();
+            assert_eq!(output.code, Some(0), "{moment}; then {output}");
         },
     );
 }
@@ -101,11 +101,11 @@ fn f135_a_journal_that_fails_once_makes_no_success_with_a_gap() {
         Trouble::Once,
         || stage(&scenario),
         is_journal,
-        |scene, moment, ran| {
-            assert!([Some(0), Some(73), Some(74)].contains(&ran.code), "{moment}");
+        |scene, moment, output| {
+            assert!([Some(0), Some(73), Some(74)].contains(&output.code), "{moment}");
             let mut found = Tally::default();
-            aftermath::examine(scene, &scenario, &ran.stdout, moment, &mut found);
-            if ran.code != Some(0) {
+            aftermath::examine(scene, &scenario, &output.stdout, moment, &mut found);
+            if output.code != Some(0) {
                 // What could not be recorded was told all the same, and so was that.
                 found.lost.clear();
             }
@@ -127,7 +127,8 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
     ] {
         let stage = || {
             let workspace = Workspace::new().file("n.txt", "old\n");
-            let scene = Scene::new([calls("t1", tool, &arguments), answer_text("Noted.")]).within(workspace);
+            let scene = Scene::new([answer_call("t1", tool, &arguments), answer_text("Noted.")])
+                .with_workspace(workspace);
             let command = scene.print(["--force"]);
             (scene, command)
         };
@@ -137,9 +138,9 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
                 matches!(point.call, CallKind::Write | CallKind::Sync | CallKind::Link | CallKind::Rename);
             is_step && point.path.starts_with("project") && point.path.as_os_str() != "project"
         };
-        refuse(&DISK, Trouble::Once, stage, of_the_file, |scene, moment, ran| {
-            assert_eq!(ran.code, Some(0), "{moment}");
-            let stream = ran.stream();
+        refuse(&DISK, Trouble::Once, stage, of_the_file, |scene, moment, output| {
+            assert_eq!(output.code, Some(0), "{moment}");
+            let stream = output.stream();
             let (_, call) = stream.completed()[0];
             assert!(call["result"]["error"].is_object(), "{moment}");
             assert_eq!(stream.deltas(), ["Noted."], "{moment}");
@@ -152,14 +153,14 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
 #[test]
 fn f137_a_command_without_a_process_to_be_had_is_told() {
     let stage = || {
-        let scene = Scene::new([shell("true"), answer_text("Noted.")]);
+        let scene = Scene::new([answer_shell("true"), answer_text("Noted.")]);
         let command = scene.print(["--force", "--sandbox", "disabled"]);
         (scene, command)
     };
     let is_fork = |point: &TracePoint| point.call == CallKind::Fork;
-    refuse(&[Errno::Again], Trouble::FromThenOn, stage, is_fork, |_, moment, ran| {
-        assert_eq!(ran.code, Some(0), "{moment}");
-        let stream = ran.stream();
+    refuse(&[Errno::Again], Trouble::FromThenOn, stage, is_fork, |_, moment, output| {
+        assert_eq!(output.code, Some(0), "{moment}");
+        let stream = output.stream();
         let (_, call) = stream.completed()[0];
         assert!(call["result"]["spawnError"]["errorMessage"].is_string(), "{moment}");
         assert_eq!(stream.deltas(), ["Noted."], "{moment}");

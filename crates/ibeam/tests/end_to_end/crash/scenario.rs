@@ -3,7 +3,7 @@
 use ibeam_testkit::{Answer, Ibeam, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 /// The session of every such run: named up front, so that it can be asked for whatever became of it.
 pub(super) const UUID: &str = "7d9f1c52-3a68-4e0b-9c41-5b2f8e6a0d13";
@@ -62,11 +62,11 @@ impl Scenario {
         for (path, text) in &self.files {
             workspace = workspace.file(path, text);
         }
-        let scene = Scene::new([answer_text("First.")]).within(workspace);
+        let scene = Scene::new([answer_text("First.")]).with_workspace(workspace);
         if self.resumed {
             scene.ibeam(["-p", "before", "--resume", UUID]).run().succeeded();
         }
-        scene.then(self.answers.clone())
+        scene.with_answers(self.answers.clone())
     }
 
     /// The run.
@@ -98,7 +98,7 @@ pub(super) fn all() -> Vec<Scenario> {
 }
 
 fn shell(id: &str, command: &str) -> Answer {
-    calls(id, "shell", &json!({ "command": command }))
+    answer_call(id, "shell", &json!({ "command": command }))
 }
 
 fn write(path: &str, text: &str) -> Value {
@@ -111,8 +111,11 @@ pub(super) fn text() -> Scenario {
 }
 
 pub(super) fn read() -> Scenario {
-    Scenario::new("read", vec![calls("t1", "read", &json!({ "path": "n.txt" })), answer_text("It is 42.")])
-        .file("n.txt", "42\n")
+    Scenario::new(
+        "read",
+        vec![answer_call("t1", "read", &json!({ "path": "n.txt" })), answer_text("It is 42.")],
+    )
+    .file("n.txt", "42\n")
 }
 
 pub(super) fn write_new() -> Scenario {
@@ -126,7 +129,7 @@ pub(super) fn write_new() -> Scenario {
 pub(super) fn write_over() -> Scenario {
     Scenario::new(
         "write over a file",
-        vec![calls("t1", "write", &write("n.txt", "new\n")), answer_text("Done.")],
+        vec![answer_call("t1", "write", &write("n.txt", "new\n")), answer_text("Done.")],
     )
     .file("n.txt", "old and longer\n")
     .change("t1", "n.txt", Some("new\n"))
@@ -134,7 +137,7 @@ pub(super) fn write_over() -> Scenario {
 
 pub(super) fn edit() -> Scenario {
     let arguments = json!({ "path": "n.txt", "oldText": "beta", "newText": "gamma" });
-    Scenario::new("edit", vec![calls("t1", "edit", &arguments), answer_text("Done.")])
+    Scenario::new("edit", vec![answer_call("t1", "edit", &arguments), answer_text("Done.")])
         .file("n.txt", "alpha\nbeta\n")
         .change("t1", "n.txt", Some("alpha\ngamma\n"))
 }
@@ -166,16 +169,16 @@ pub(super) fn background() -> Scenario {
     let arguments = json!({ "command": "echo x >> ran; sleep 60", "isBackground": true });
     Scenario::new(
         "command in the background",
-        vec![calls("t1", "shell", &arguments), answer_text("It runs.")],
+        vec![answer_call("t1", "shell", &arguments), answer_text("It runs.")],
     )
 }
 
 pub(super) fn failure() -> Scenario {
     let wrong = json!({ "path": "n.txt", "oldText": "nowhere", "newText": "x" });
     let answers = vec![
-        calls("t1", "edit", &wrong),
+        answer_call("t1", "edit", &wrong),
         shell("t2", "echo x >> ran; exit 3"),
-        calls("t3", "write", &write("n.txt", "new\n")),
+        answer_call("t3", "write", &write("n.txt", "new\n")),
         answer_text("Done at last."),
     ];
     Scenario::new("failures, then success", answers).file("n.txt", "old\n").change(
@@ -202,7 +205,7 @@ pub(super) fn large() -> Scenario {
     let text = "a line of some length that is there many times\n".repeat(4000);
     let answers = vec![
         answer_text(&"A long answer. ".repeat(6000)).call("t1", "write", &write("large.txt", &text)),
-        calls("t2", "shell", &json!({ "command": "echo x >> ran; cat large.txt" })),
+        answer_call("t2", "shell", &json!({ "command": "echo x >> ran; cat large.txt" })),
         answer_text("Done."),
     ];
     Scenario::new("large payloads", answers).change("t1", "large.txt", Some(&text))

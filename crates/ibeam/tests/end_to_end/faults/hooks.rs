@@ -6,9 +6,9 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
-use super::host::works;
+use super::host::launcher_works;
 use crate::hooks::{hooked, result, write_hooks};
-use crate::scene::{Scene, answer_text, calls, check_journaled, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// What a run may hold beyond what a small one of its kind holds.
 const MORE: u64 = 64 << 20;
@@ -20,20 +20,20 @@ fn check_misbehaving(hook: &Value, expect: &str) {
         let mut hook = hook.clone();
         hook["failClosed"] = json!(fail_closed);
         let hooks = json!({"beforeShellExecution": [hook]});
-        let scene = hooked([shell("echo ran"), answer_text("done")], &hooks);
-        let ran = scene.print(["--force"]).run().succeeded();
-        let (arm, payload) = result(&ran);
-        let warnings = ran.stderr_lines("warning: ");
-        assert_eq!(warnings.len(), 1, "{ran}");
+        let scene = hooked([answer_shell("echo ran"), answer_text("done")], &hooks);
+        let output = scene.print(["--force"]).run().succeeded();
+        let (arm, payload) = result(&output);
+        let warnings = output.stderr_lines("warning: ");
+        assert_eq!(warnings.len(), 1, "{output}");
         if fail_closed {
-            assert_eq!(arm, "rejected", "{ran}");
+            assert_eq!(arm, "rejected", "{output}");
             let reason = payload["reason"].as_str().unwrap();
             assert!(reason.contains("failClosed") && reason.contains(expect), "{reason}");
         } else {
-            assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!("ran\n")), "{ran}");
-            assert!(warnings[0].contains("beforeShellExecution") && warnings[0].contains(expect), "{ran}");
+            assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!("ran\n")), "{output}");
+            assert!(warnings[0].contains("beforeShellExecution") && warnings[0].contains(expect), "{output}");
         }
-        check_journaled(&scene, &ran);
+        check_journaled(&scene, &output);
     }
 }
 
@@ -48,12 +48,12 @@ fn f179_a_hook_that_hangs_is_ended_at_its_time() {
 
 #[test]
 fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
-    let scene = Scene::new([shell("echo ran"), answer_text("done")])
-        .within(Workspace::new().user_config("[timeouts]\nhook = \"400ms\"\n"));
+    let scene = Scene::new([answer_shell("echo ran"), answer_text("done")])
+        .with_workspace(Workspace::new().user_config("[timeouts]\nhook = \"400ms\"\n"));
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": "sleep 60"}]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran).0, "success");
-    assert!(ran.stderr_lines("warning: ")[0].contains("longer than 0.4 s"), "{ran}");
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output).0, "success");
+    assert!(output.stderr_lines("warning: ")[0].contains("longer than 0.4 s"), "{output}");
 }
 
 #[test]
@@ -73,9 +73,10 @@ fn f179_a_hook_that_says_what_is_no_answer_has_failed() {
 #[test]
 fn f179_exit_2_with_broken_json_refuses() {
     let hook = json!({"command": "printf '{\"permission\": \"al'; echo never >&2; exit 2"});
-    let scene = hooked([shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "never"})));
+    let scene =
+        hooked([answer_shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "never"})));
 }
 
 #[test]
@@ -87,16 +88,17 @@ fn f179_a_hook_that_floods_stdout_has_failed() {
 #[test]
 fn f179_a_hook_may_flood_stderr() {
     let hook = json!({"command": "head -c 100000000 /dev/zero >&2; echo '{\"permission\": \"deny\"}'"});
-    let scene = hooked([shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(result(&ran).0, "rejected", "{ran}");
+    let scene =
+        hooked([answer_shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&output).0, "rejected", "{output}");
 }
 
 /// What a flood leaves in memory.
 #[test]
 fn f179_a_flood_is_not_held_in_memory() {
     let peak_with = |command: &str| {
-        let gate = shell("until test -e go; do sleep 0.02; done");
+        let gate = answer_shell("until test -e go; do sleep 0.02; done");
         let scene = hooked([gate, answer_text("done")], &json!({"sessionStart": [{"command": command}]}));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("until test -e go");
@@ -113,12 +115,12 @@ fn f179_a_flood_is_not_held_in_memory() {
 /// A hook that does not read what it is told, however much that is.
 #[test]
 fn f179_a_hook_need_not_read_its_stdin() {
-    let write = calls("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
+    let write = answer_call("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
     let hooks = json!({"preToolUse": [{"command": "exec <&-; true"}, {"command": "sleep 0.1"}]});
     let scene = hooked([write, answer_text("done")], &hooks);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(result(&ran).0, "success", "{ran}");
-    assert_eq!(ran.stderr, "");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(result(&output).0, "success", "{output}");
+    assert_eq!(output.stderr, "");
 }
 
 /// Runs with a controlling terminal, as from a person's shell; what is shown there is stdout.
@@ -128,7 +130,7 @@ fn on_a_terminal(ibeam: Ibeam) -> ProgramOutput {
 
 #[test]
 fn f179_a_hook_has_no_terminal() {
-    if !works(&["setsid", "-w"]) {
+    if !launcher_works(&["setsid", "-w"]) {
         return;
     }
     let try_terminal = "if (echo INTRUDER > /dev/tty) 2>/dev/null; then echo had; else echo none; fi";
@@ -138,26 +140,28 @@ fn f179_a_hook_has_no_terminal() {
     assert!(on_a_terminal(bash).stdout.contains("INTRUDER"));
     let command =
         format!("{try_terminal} > \"$IBEAM_PROJECT_DIR/tried\"; test -t 0 -o -t 1 -o -t 2 && exit 2; true");
-    let scene =
-        hooked([shell("echo ran"), answer_text("done")], &json!({"preToolUse": [{"command": command}]}));
-    let ran = on_a_terminal(scene.print(["--force"]));
-    assert_eq!(scene.workspace.read("tried").as_deref(), Some("none\n"), "{ran}");
-    assert!(!ran.stdout.contains("INTRUDER") && ran.stdout.contains("\"stdout\":\"ran"), "{ran}");
+    let scene = hooked(
+        [answer_shell("echo ran"), answer_text("done")],
+        &json!({"preToolUse": [{"command": command}]}),
+    );
+    let output = on_a_terminal(scene.print(["--force"]));
+    assert_eq!(scene.workspace.read("tried").as_deref(), Some("none\n"), "{output}");
+    assert!(!output.stdout.contains("INTRUDER") && output.stdout.contains("\"stdout\":\"ran"), "{output}");
 }
 
 /// A hook that leaves a process behind, out of its group and its session, holding its pipes.
 #[test]
 fn f179_a_hook_leaves_nothing_behind() {
     for rest in ["exit 0", "sleep 60"] {
-        let scene = Scene::new([shell("echo ran"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let daemon =
             format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", lifeline.command());
         let daemon = daemon.replace("echo held >&3", "echo held >&3; echo > up");
         let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' HUP; {daemon}; {rest}");
         write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command, "timeout": 5}]}));
-        let ran = scene.print(["--force"]).run().succeeded();
-        assert_eq!(result(&ran).0, "success", "{ran}");
+        let output = scene.print(["--force"]).run().succeeded();
+        assert_eq!(result(&output).0, "success", "{output}");
         lifeline.wait_until_held();
         lifeline.wait_until_gone();
     }
@@ -166,7 +170,7 @@ fn f179_a_hook_leaves_nothing_behind() {
 #[test]
 fn f179_a_stop_ends_the_hook_that_runs() {
     for event in ["sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop"] {
-        let scene = Scene::new([shell("echo ran"), answer_text("done")]);
+        let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", lifeline.command());
         write_hooks(&scene.workspace, &json!({event: [{"command": command}]}));
@@ -174,17 +178,17 @@ fn f179_a_stop_ends_the_hook_that_runs() {
         lifeline.wait_until_held();
         running.signal(Signal::Term);
         let before = std::time::Instant::now();
-        let ran = running.finish();
-        assert!(before.elapsed() < Duration::from_millis(3500), "{event}: {ran}");
-        assert_eq!(ran.code, Some(143), "{event}: {ran}");
-        assert_eq!(ran.stream().last()["code"], "signal", "{event}: {ran}");
+        let output = running.finish();
+        assert!(before.elapsed() < Duration::from_millis(3500), "{event}: {output}");
+        assert_eq!(output.code, Some(143), "{event}: {output}");
+        assert_eq!(output.stream().last()["code"], "signal", "{event}: {output}");
         lifeline.wait_until_gone();
     }
 }
 
 #[test]
 fn f179_a_killed_run_takes_its_hook_with_it() {
-    let scene = Scene::new([shell("echo ran"), answer_text("done")]);
+    let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", lifeline.command());
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command}]}));
@@ -203,18 +207,18 @@ fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     running.wait_for_stdout("first ");
     running.signal(Signal::Int);
     let before = std::time::Instant::now();
-    let ran = running.finish();
-    assert!(before.elapsed() < Duration::from_millis(3500), "{ran}");
-    assert_eq!(ran.code, Some(130), "{ran}");
-    assert_eq!(ran.stream().last()["code"], "signal", "{ran}");
-    check_journaled(&scene, &ran);
+    let output = running.finish();
+    assert!(before.elapsed() < Duration::from_millis(3500), "{output}");
+    assert_eq!(output.code, Some(130), "{output}");
+    assert_eq!(output.stream().last()["code"], "signal", "{output}");
+    check_journaled(&scene, &output);
 }
 
 /// The same failure at every call is one line, not a thousand.
 #[test]
 fn f179_a_hook_that_always_fails_is_told_of_once() {
-    let answer = shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
+    let answer = answer_shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
     let scene = hooked([answer, answer_text("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
 }

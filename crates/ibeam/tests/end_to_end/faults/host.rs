@@ -10,7 +10,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{BINARY, KEY, Scene, answer_text, calls, check_journaled, journal, shell};
+use crate::scene::{BINARY, KEY, Scene, answer_call, answer_shell, answer_text, check_journaled, journal};
 
 /// Says why a fault cannot be brought about here.
 pub(crate) fn skip(why: &str) {
@@ -22,13 +22,13 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// Whether a program that brings faults about does so here.
-pub(crate) fn works(launcher: &[&str]) -> bool {
+pub(crate) fn launcher_works(launcher: &[&str]) -> bool {
     let Some((program, args)) = launcher.split_first() else { return false };
     Command::new(program).args(args).arg("true").output().is_ok_and(|output| output.status.success())
 }
 
 /// Lets another user walk to the workspace and the home.
-pub(crate) fn open_to_all(scene: &Scene) {
+pub(crate) fn make_accessible_to_all(scene: &Scene) {
     for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
     }
@@ -36,20 +36,20 @@ pub(crate) fn open_to_all(scene: &Scene) {
 
 /// One `error:` line, the exit code, no success.
 #[track_caller]
-pub(crate) fn failed(ran: &ProgramOutput, exit: i32) {
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
-    assert!(!ran.stderr.contains("panicked"), "{ran}");
+pub(crate) fn check_failure(output: &ProgramOutput, exit: i32) {
+    assert_eq!(output.code, Some(exit), "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    assert!(!output.stdout.contains(r#""subtype":"success""#), "{output}");
+    assert!(!output.stderr.contains("panicked"), "{output}");
 }
 
 /// A run that ends well, and is kept.
 #[track_caller]
 fn check_success(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
-    let ran = ibeam.run().succeeded();
-    assert!(!ran.stream().deltas().is_empty(), "{ran}");
-    check_journaled(scene, &ran);
-    ran
+    let output = ibeam.run().succeeded();
+    assert!(!output.stream().deltas().is_empty(), "{output}");
+    check_journaled(scene, &output);
+    output
 }
 
 // ---- signals
@@ -58,23 +58,28 @@ fn check_success(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
 #[test]
 fn f116_an_interrupt_at_any_instant_ends_the_run_in_time() {
     for after_ms in (0..200).step_by(13) {
-        let scene = Scene::new([shell("echo one; sleep 0.05; echo two"), answer_text("some text ").stall()]);
+        let scene =
+            Scene::new([answer_shell("echo one; sleep 0.05; echo two"), answer_text("some text ").stall()]);
         let running = scene.print(["--force"]).start();
         std::thread::sleep(Duration::from_millis(after_ms));
         let before = Instant::now();
         running.signal(Signal::Int);
-        let ran = running.finish();
-        assert!(before.elapsed() < Duration::from_millis(3500), "after {after_ms} ms: {ran}");
-        match ran.code {
-            Some(130) => failed(&ran, 130),
-            _ => assert_eq!((ran.signal, ran.stdout.as_str()), (Some(2), ""), "after {after_ms} ms: {ran}"),
+        let output = running.finish();
+        assert!(before.elapsed() < Duration::from_millis(3500), "after {after_ms} ms: {output}");
+        match output.code {
+            Some(130) => check_failure(&output, 130),
+            _ => assert_eq!(
+                (output.signal, output.stdout.as_str()),
+                (Some(2), ""),
+                "after {after_ms} ms: {output}"
+            ),
         }
         // A run that was stopped before it had a session says that nothing can be resumed.
         if ["\"type\":\"tool_call\"", "\"type\":\"assistant\"", "\"resumable\":true"]
             .iter()
-            .any(|word| ran.stdout.contains(word))
+            .any(|word| output.stdout.contains(word))
         {
-            check_journaled(&scene, &ran);
+            check_journaled(&scene, &output);
         }
     }
 }
@@ -83,13 +88,14 @@ fn f116_an_interrupt_at_any_instant_ends_the_run_in_time() {
 fn f122_a_reader_that_takes_one_line_ends_the_run() {
     let scene = Scene::new([answer_text("one ").pause(Duration::from_millis(50)).text("two ").stall()]);
     let head = format!("set -o pipefail; {BINARY} -p x \"$@\" | head -1");
-    let model = crate::scene::model(scene.wire);
+    let model = crate::scene::model_name(scene.wire);
     let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &head, "sh", "--model", model]);
-    let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
-    failed(&ran, 74);
-    assert_eq!(ran.stdout.lines().count(), 1, "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(5), "{ran}");
-    let id = serde_json::from_str::<Value>(&ran.stdout).unwrap()["session_id"].as_str().unwrap().to_owned();
+    let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
+    check_failure(&output, 74);
+    assert_eq!(output.stdout.lines().count(), 1, "{output}");
+    assert!(output.elapsed < Duration::from_secs(5), "{output}");
+    let id =
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["session_id"].as_str().unwrap().to_owned();
     let last = journal(&scene, &id).pop().unwrap();
     assert!(!last["kind"]["run_finished"].is_null(), "{last}");
 }
@@ -108,9 +114,9 @@ fn f122_the_signal_itself_changes_nothing() {
 /// `head` must see the end of `yes` in a command too: children have the signal as every program expects it.
 #[test]
 fn f122_commands_have_the_signal_as_usual() {
-    let scene = Scene::new([shell("yes | head -1; echo ${PIPESTATUS[0]}"), answer_text("done")]);
-    let ran = check_success(&scene, scene.print(["--force"]));
-    let result = ran.stream().completed()[0].1["result"]["success"].clone();
+    let scene = Scene::new([answer_shell("yes | head -1; echo ${PIPESTATUS[0]}"), answer_text("done")]);
+    let output = check_success(&scene, scene.print(["--force"]));
+    let result = output.stream().completed()[0].1["result"]["success"].clone();
     assert_eq!(result["stdout"], "y\n141\n", "{result}");
 }
 
@@ -122,7 +128,8 @@ const IDLE: &str =
 #[test]
 fn f123_the_time_that_a_run_stood_still_counts() {
     for silent in [Answer::silence(), Answer::new().thinking("hm", "sig").stall()] {
-        let scene = Scene::new([silent, answer_text("back")]).within(Workspace::new().user_config(IDLE));
+        let scene =
+            Scene::new([silent, answer_text("back")]).with_workspace(Workspace::new().user_config(IDLE));
         let running = scene.print::<&str>([]).start();
         scene.server.wait_for_requests(1);
         running.pause();
@@ -131,16 +138,16 @@ fn f123_the_time_that_a_run_stood_still_counts() {
         let before = Instant::now();
         scene.server.wait_for_requests(2);
         assert!(before.elapsed() < Duration::from_millis(1500), "{:?} more", before.elapsed());
-        let ran = running.finish().succeeded();
-        assert_eq!(ran.stream().deltas(), ["back"]);
-        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+        let output = running.finish().succeeded();
+        assert_eq!(output.stream().deltas(), ["back"]);
+        assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
     }
 }
 
 #[test]
 fn f123_a_connection_that_died_meanwhile_is_made_again() {
     let dying = Answer::new().thinking("hm", "sig").pause(Duration::from_millis(400)).cut();
-    let scene = Scene::new([dying, answer_text("back")]).within(Workspace::new().user_config(IDLE));
+    let scene = Scene::new([dying, answer_text("back")]).with_workspace(Workspace::new().user_config(IDLE));
     let running = scene.print::<&str>([]).start();
     scene.server.wait_for_requests(1);
     running.pause();
@@ -158,7 +165,7 @@ fn f133_a_hang_up_that_was_to_be_ignored_is_ignored() {
     running.signal(Signal::Hup);
     std::thread::sleep(Duration::from_millis(200));
     running.signal(Signal::Term);
-    failed(&running.finish(), 143);
+    check_failure(&running.finish(), 143);
 }
 
 // ---- stdin, stdout, stderr
@@ -168,21 +175,21 @@ fn f128_a_reader_that_never_reads_holds_up_neither_the_end_nor_the_journal() {
     let many = || (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
     for format in ["stream-json", "json"] {
         let scene = Scene::new([many(), answer_text("never")]);
-        let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+        let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
         let run = scene.print(["--timeout", "1500ms", "--output-format", format, "--resume", &id]);
         let running = run.unread_stdout().start();
         scene.server.wait_for_requests(1);
         std::thread::sleep(Duration::from_millis(1000));
         let peak = running.peak_memory();
-        let ran = running.finish();
-        failed(&ran, 33);
-        assert!(ran.elapsed < Duration::from_millis(1500 + 3500), "{ran}");
+        let output = running.finish();
+        check_failure(&output, 33);
+        assert!(output.elapsed < Duration::from_millis(1500 + 3500), "{output}");
         assert!(peak < 128 << 20, "{peak} bytes");
         let events = journal(&scene, &id);
         let last = events.last().unwrap();
         assert!(
             !last["kind"]["run_finished"].is_null(),
-            "{format}: {} events, the last {last}; {ran}",
+            "{format}: {} events, the last {last}; {output}",
             events.len()
         );
     }
@@ -198,7 +205,7 @@ fn f128_a_reader_that_never_reads_does_not_hold_up_a_signal() {
     std::thread::sleep(Duration::from_millis(500));
     running.signal(Signal::Term);
     let before = Instant::now();
-    failed(&running.finish(), 143);
+    check_failure(&running.finish(), 143);
     assert!(before.elapsed() < Duration::from_millis(3500));
 }
 
@@ -206,12 +213,12 @@ fn f128_a_reader_that_never_reads_does_not_hold_up_a_signal() {
 fn f131_a_stdin_that_is_closed_is_not_used_for_anything_else() {
     for script in ["exec <&-", "exec <&- 2>&-", "exec <&- >&- 2>&-"] {
         let scene = Scene::new([answer_text("one "), answer_text("never")]);
-        let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
-        let ran = scene.print(["--resume", &id]).after(script).run().succeeded();
+        let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+        let output = scene.print(["--resume", &id]).after(script).run().succeeded();
         let events = journal(&scene, &id);
         assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{script}");
         if !script.contains(">&- 2") {
-            assert_eq!(ran.stream().deltas(), ["one "], "{script}");
+            assert_eq!(output.stream().deltas(), ["one "], "{script}");
         }
     }
     let scene = Scene::new([answer_text("one ").stall()]);
@@ -224,32 +231,32 @@ fn f131_a_stdin_that_is_closed_is_not_used_for_anything_else() {
 /// With and without a terminal, the stream is the same.
 #[test]
 fn f133_without_a_terminal_the_stream_is_the_same() {
-    let answers = || [calls("t", "ls", &json!({ "path": "." })), answer_text("done")];
+    let answers = || [answer_call("t", "ls", &json!({ "path": "." })), answer_text("done")];
     let scene = Scene::new(answers());
     let outline = scene.print::<&str>([]).run().succeeded().stream().outline();
     let poor = ["env", "-u", "PATH", "-u", "XDG_CONFIG_HOME", "-u", "XDG_CACHE_HOME", "-u", "XDG_STATE_HOME"];
     for launcher in [&["setsid", "--wait"][..], &["nohup"], &poor] {
         let scene = Scene::new(answers());
-        let ran = scene.print::<&str>([]).through(launcher).run().succeeded();
-        assert_eq!(ran.stream().outline(), outline, "{launcher:?}");
-        assert_eq!(ran.stderr_lines("warning: ").len(), 0, "{launcher:?}: {ran}");
+        let output = scene.print::<&str>([]).through(launcher).run().succeeded();
+        assert_eq!(output.stream().outline(), outline, "{launcher:?}");
+        assert_eq!(output.stderr_lines("warning: ").len(), 0, "{launcher:?}: {output}");
     }
 }
 
 #[test]
 fn a_stdin_that_is_a_directory_is_told() {
     let scene = Scene::new([]);
-    let ran = scene.print::<&str>([]).after("exec </").run();
-    failed(&ran, 66);
-    assert!(ran.stderr.contains("stdin"), "{ran}");
+    let output = scene.print::<&str>([]).after("exec </").run();
+    check_failure(&output, 66);
+    assert!(output.stderr.contains("stdin"), "{output}");
 }
 
 #[test]
 fn a_stdin_that_is_a_fifo_without_a_writer_is_ignored_in_time() {
     let scene = Scene::new([answer_text("ok")]);
-    let ran = scene.print::<&str>([]).after("mkfifo quiet; exec <>quiet").run().succeeded();
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
-    assert!(ran.elapsed < Duration::from_millis(4500), "{ran}");
+    let output = scene.print::<&str>([]).after("mkfifo quiet; exec <>quiet").run().succeeded();
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
+    assert!(output.elapsed < Duration::from_millis(4500), "{output}");
 }
 
 /// Nobody hears what is said on stderr, and the result is the same.
@@ -258,10 +265,10 @@ fn a_stderr_that_takes_nothing_never_changes_the_result() {
     let warned = || [Answer::error(529, "overloaded_error", "busy"), answer_text("ok")];
     let config = "[retry]\nfirst_pause = \"1ms\"\n";
     for script in ["exec 2>&-", "exec 2>/dev/full"] {
-        let scene = Scene::new(warned()).within(Workspace::new().user_config(config));
+        let scene = Scene::new(warned()).with_workspace(Workspace::new().user_config(config));
         assert_eq!(scene.print::<&str>([]).after(script).run().succeeded().stream().deltas(), ["ok"]);
-        let ran = scene.bare(["--no-such-flag"]).after(script).run();
-        assert_eq!(ran.code, Some(2), "{script}: {ran}");
+        let output = scene.ibeam_without_model(["--no-such-flag"]).after(script).run();
+        assert_eq!(output.code, Some(2), "{script}: {output}");
     }
 }
 
@@ -270,14 +277,14 @@ fn a_stderr_that_takes_nothing_never_changes_the_result() {
 fn a_stderr_that_nobody_reads_never_changes_the_result() {
     let keys: String = (0..10).map(|number| format!("{}{number} = 1\n", "k".repeat(12_000))).collect();
     for args in [&["--heartbeat", "1"][..], &[]] {
-        let scene = Scene::new([answer_text("ok")]).within(Workspace::new().user_config(&keys));
-        let ran = scene.print(args).unread_stderr().run().succeeded();
-        assert_eq!(ran.stream().deltas(), ["ok"]);
-        assert!(ran.elapsed < Duration::from_secs(5), "{ran}");
+        let scene = Scene::new([answer_text("ok")]).with_workspace(Workspace::new().user_config(&keys));
+        let output = scene.print(args).unread_stderr().run().succeeded();
+        assert_eq!(output.stream().deltas(), ["ok"]);
+        assert!(output.elapsed < Duration::from_secs(5), "{output}");
     }
-    let scene = Scene::new([]).within(Workspace::new().user_config(&keys));
-    let ran = scene.print(["--header", "none"]).unread_stderr().run();
-    assert_eq!(ran.code, Some(2), "{ran}");
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(&keys));
+    let output = scene.print(["--header", "none"]).unread_stderr().run();
+    assert_eq!(output.code, Some(2), "{output}");
 }
 
 // ---- limits of the system
@@ -287,15 +294,15 @@ fn a_stderr_that_nobody_reads_never_changes_the_result() {
 fn a_process_without_descriptors_fails_with_71_or_ends_well() {
     let mut ended_well = 0;
     for descriptors in 3..48 {
-        let scene = Scene::new([shell("echo hello"), answer_text("ok")]);
+        let scene = Scene::new([answer_shell("echo hello"), answer_text("ok")]);
         let limit = format!("ulimit -n {descriptors}");
-        let ran = scene.print(["--force"]).after(&limit).run();
-        match ran.code {
+        let output = scene.print(["--force"]).after(&limit).run();
+        match output.code {
             Some(0) => ended_well += 1,
-            Some(71) => failed(&ran, 71),
+            Some(71) => check_failure(&output, 71),
             // Before `main`: the shell or the loader had none.
-            Some(126 | 127) if !ran.stderr.contains("error: ") => {}
-            _ => panic!("with {descriptors} descriptors: {ran}"),
+            Some(126 | 127) if !output.stderr.contains("error: ") => {}
+            _ => panic!("with {descriptors} descriptors: {output}"),
         }
     }
     assert!(ended_well > 0, "48 descriptors are enough");
@@ -306,8 +313,8 @@ fn a_process_without_descriptors_fails_with_71_or_ends_well() {
 fn a_file_that_reaches_its_size_limit_is_an_io_failure() {
     let many = (0..400).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(64)));
     let scene = Scene::new([many]);
-    let ran = scene.print::<&str>([]).after("ulimit -f 64").run();
-    failed(&ran, 74);
+    let output = scene.print::<&str>([]).after("ulimit -f 64").run();
+    check_failure(&output, 74);
 }
 
 /// However little memory there is, the program ends, and never well without having done its work.
@@ -316,11 +323,11 @@ fn a_process_without_memory_ends_at_once() {
     for megabytes in [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512] {
         let scene = Scene::new([answer_text("ok")]);
         let limit = format!("ulimit -v {}", megabytes * 1024);
-        let ran = scene.print::<&str>([]).after(&limit).run();
-        assert!(ran.elapsed < Duration::from_secs(10), "{megabytes} MB: {ran}");
-        match ran.code {
-            Some(0) => assert_eq!(ran.stream().deltas(), ["ok"], "{megabytes} MB"),
-            _ => assert!(!ran.stderr.is_empty() || ran.signal.is_some(), "{megabytes} MB: {ran}"),
+        let output = scene.print::<&str>([]).after(&limit).run();
+        assert!(output.elapsed < Duration::from_secs(10), "{megabytes} MB: {output}");
+        match output.code {
+            Some(0) => assert_eq!(output.stream().deltas(), ["ok"], "{megabytes} MB"),
+            _ => assert!(!output.stderr.is_empty() || output.signal.is_some(), "{megabytes} MB: {output}"),
         }
     }
 }
@@ -366,7 +373,7 @@ fn f138_a_run_needs_no_more_than_64_mb() {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };
-    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
     check_success(&scene, scene.print(["--force"]).after(&group.enter()));
 }
 
@@ -376,7 +383,7 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("half ").stall()]);
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("half ").stall()]);
     let run =
         scene.print::<&str>([]).after(&format!("{}\necho 1000 >/proc/self/oom_score_adj", group.enter()));
     let running = run.start();
@@ -384,17 +391,17 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
     // A neighbour takes all there is; the one to go is the run.
     let hog = format!("{}; head -c 256M /dev/zero | tail", group.enter());
     Command::new("/bin/bash").args(["-c", &hog]).output().unwrap();
-    let ran = running.finish();
-    assert_eq!((ran.code, ran.signal), (None, Some(9)), "{ran}");
-    check_journaled(&scene, &ran);
-    let scene = scene.then([answer_text("back")]);
+    let output = running.finish();
+    assert_eq!((output.code, output.signal), (None, Some(9)), "{output}");
+    check_journaled(&scene, &output);
+    let scene = scene.with_answers([answer_text("back")]);
     let again = check_success(&scene, scene.ibeam(["-p", "again", "--continue"]));
-    assert_eq!(Some(again.stream().session_id()), id_of(&ran).as_deref());
+    assert_eq!(Some(again.stream().session_id()), id_of(&output).as_deref());
 }
 
 /// The session of a run that may have been cut anywhere.
-fn id_of(ran: &ProgramOutput) -> Option<String> {
-    let first: Value = serde_json::from_str(ran.stdout.lines().next()?).ok()?;
+fn id_of(output: &ProgramOutput) -> Option<String> {
+    let first: Value = serde_json::from_str(output.stdout.lines().next()?).ok()?;
     Some(first["session_id"].as_str()?.to_owned())
 }
 
@@ -402,11 +409,11 @@ fn id_of(ran: &ProgramOutput) -> Option<String> {
 
 /// A library between the program and its C library, built from `preload.c`.
 pub(crate) fn preload(scene: &Scene) -> Option<PathBuf> {
-    built(scene, "preload.c", &["-shared", "-fPIC"])
+    build_program(scene, "preload.c", &["-shared", "-fPIC"])
 }
 
 /// What the C compiler makes of a source beside this one.
-pub(crate) fn built(scene: &Scene, source: &str, options: &[&str]) -> Option<PathBuf> {
+pub(crate) fn build_program(scene: &Scene, source: &str, options: &[&str]) -> Option<PathBuf> {
     let product = scene.workspace.outside().join(source).with_extension("built");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/faults").join(source);
     let built = Command::new("cc").args(options).args(["-O", "-o"]).arg(&product).arg(path).output();
@@ -442,8 +449,8 @@ fn f139_a_wall_clock_that_jumps_changes_no_duration() {
         let running = ibeam.start();
         running.wait_for_stdout("one ");
         std::fs::write(&shift, jump.to_string()).unwrap();
-        let ran = running.finish().succeeded();
-        let stream = ran.stream();
+        let output = running.finish().succeeded();
+        let stream = output.stream();
         let last = stream.last();
         for duration in [&last["duration_ms"], &last["ibeam"]["api_ms"]] {
             assert!((500..15_000).contains(&duration.as_u64().unwrap()), "jump of {jump} s: {last}");
@@ -456,7 +463,7 @@ fn f139_a_wall_clock_that_jumps_changes_no_duration() {
         assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "order is by number, not by time");
         // The session goes on, although it was last written to in the past or in the future.
         std::fs::write(&shift, (-jump).to_string()).unwrap();
-        let scene = scene.then([answer_text("on")]);
+        let scene = scene.with_answers([answer_text("on")]);
         let (ibeam, _) = with_clock(&scene, scene.ibeam(["-p", "again", "--continue"])).unwrap();
         assert_eq!(ibeam.run().succeeded().stream().session_id(), stream.session_id());
     }
@@ -467,12 +474,12 @@ fn f139_a_wall_clock_that_jumps_changes_no_duration() {
 fn f139_a_monotonic_clock_that_stands_anywhere_is_as_good() {
     for offset in ["31536000", "0"] {
         let launcher = ["unshare", "--time", "--fork", "--monotonic", offset, "--boottime", offset];
-        if !works(&launcher) {
+        if !launcher_works(&launcher) {
             return skip("no time namespaces");
         }
-        let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-        let ran = check_success(&scene, scene.print(["--force"]).through(launcher));
-        assert!(ran.stream().last()["duration_ms"].as_u64().unwrap() < 15_000, "{ran}");
+        let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
+        let output = check_success(&scene, scene.print(["--force"]).through(launcher));
+        assert!(output.stream().last()["duration_ms"].as_u64().unwrap() < 15_000, "{output}");
     }
 }
 
@@ -480,7 +487,7 @@ fn f139_a_monotonic_clock_that_stands_anywhere_is_as_good() {
 #[test]
 fn f154_after_a_suspension_a_dead_connection_is_noticed_and_made_again() {
     let scene = Scene::new([Answer::new().thinking("hm", "sig").stall(), answer_text("back")]);
-    let scene = scene.within(Workspace::new().user_config(IDLE));
+    let scene = scene.with_workspace(Workspace::new().user_config(IDLE));
     let Some((ibeam, shift)) = with_clock(&scene, scene.print::<&str>([])) else { return };
     let running = ibeam.start();
     scene.server.wait_for_requests(1);
@@ -488,9 +495,9 @@ fn f154_after_a_suspension_a_dead_connection_is_noticed_and_made_again() {
     std::fs::write(&shift, "28800").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     running.resume();
-    let ran = running.finish().succeeded();
-    assert_eq!(ran.stream().deltas(), ["back"]);
-    assert!(ran.elapsed < Duration::from_secs(8), "{ran}");
+    let output = running.finish().succeeded();
+    assert_eq!(output.stream().deltas(), ["back"]);
+    assert!(output.elapsed < Duration::from_secs(8), "{output}");
 }
 
 // ---- places
@@ -512,7 +519,7 @@ fn in_a_world(scene: &Scene, mut ibeam: Ibeam, home: Option<&str>, listed: &Path
     let id = rustix::process::getuid().as_raw();
     std::fs::write(&users, format!("us:x:{id}:{id}::{}:/bin/sh\n", listed.display())).unwrap();
     let unshare: &[&str] = if is_root() { &["unshare", "--mount"] } else { return None };
-    if !works(unshare) {
+    if !launcher_works(unshare) {
         return None;
     }
     for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
@@ -539,8 +546,8 @@ fn f141_a_home_that_nobody_names_is_looked_up() {
         let Some(ibeam) = homed(&scene, home, &listed) else {
             return skip("no mount namespace to put another list of users in");
         };
-        let ran = ibeam.run().succeeded();
-        assert_eq!(ran.stream().deltas(), ["ok"], "{home:?}");
+        let output = ibeam.run().succeeded();
+        assert_eq!(output.stream().deltas(), ["ok"], "{home:?}");
         assert_eq!(sessions_in(&listed), 1, "{home:?}");
         assert_eq!(root_entries(), before, "{home:?}: nothing was made in `/`");
     }
@@ -557,9 +564,9 @@ fn f141_a_home_that_can_hold_nothing_is_an_error_that_names_the_way_out() {
         let Some(ibeam) = homed(&scene, Some(home), &listed) else {
             return skip("no mount namespace to put another list of users in");
         };
-        let ran = ibeam.run();
-        failed(&ran, 73);
-        assert!(ran.stderr.contains("XDG_DATA_HOME") && ran.stderr.contains(home), "{ran}");
+        let output = ibeam.run();
+        check_failure(&output, 73);
+        assert!(output.stderr.contains("XDG_DATA_HOME") && output.stderr.contains(home), "{output}");
         assert_eq!((sessions_in(&listed), scene.server.requests().len()), (0, 0), "{home}");
         assert_eq!(root_entries(), before, "{home}: nothing was made in `/`");
     }
@@ -569,13 +576,16 @@ fn f141_a_home_that_can_hold_nothing_is_an_error_that_names_the_way_out() {
 #[test]
 fn f141_a_variable_with_a_relative_path_is_an_error() {
     for name in ["HOME", "CURSOR_CONFIG_DIR"] {
-        let scene = Scene::new([shell("echo a > made"), answer_text("never")]);
-        let scene = scene.within(
+        let scene = Scene::new([answer_shell("echo a > made"), answer_text("never")]);
+        let scene = scene.with_workspace(
             Workspace::new().file("own/cli-config.json", r#"{"permissions": {"allow": ["Shell(*:*)"]}}"#),
         );
-        let ran = scene.print(["--approval", "allowlist"]).env(name, "own").run();
-        failed(&ran, 78);
-        assert!(ran.stderr.contains(&format!("${name}")) && ran.stderr.contains("absolute"), "{ran}");
+        let output = scene.print(["--approval", "allowlist"]).env(name, "own").run();
+        check_failure(&output, 78);
+        assert!(
+            output.stderr.contains(&format!("${name}")) && output.stderr.contains("absolute"),
+            "{output}"
+        );
         assert_eq!(scene.server.requests().len(), 0);
     }
 }
@@ -583,7 +593,7 @@ fn f141_a_variable_with_a_relative_path_is_an_error() {
 /// The rules of a home that cannot be written hold, and the run says where it could write.
 #[test]
 fn f141_a_home_that_is_read_only_is_read() {
-    if !is_root() || !works(&["unshare", "--mount"]) {
+    if !is_root() || !launcher_works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which a home is read-only");
     }
     let read_only = |scene: &Scene, ibeam: Ibeam| {
@@ -596,25 +606,25 @@ fn f141_a_home_that_is_read_only_is_read() {
             .through(["unshare", "--mount"])
     };
     let scene = || {
-        let scene = Scene::new([shell("touch made"), answer_text("done")]);
-        scene.within(Workspace::new().user_config("[permissions]\ndeny = [\"Shell(touch)\"]\n"))
+        let scene = Scene::new([answer_shell("touch made"), answer_text("done")]);
+        scene.with_workspace(Workspace::new().user_config("[permissions]\ndeny = [\"Shell(touch)\"]\n"))
     };
     let refused = scene();
-    let ran = read_only(&refused, refused.print(["--force"])).run();
-    failed(&ran, 73);
+    let output = read_only(&refused, refused.print(["--force"])).run();
+    check_failure(&output, 73);
     let home = refused.workspace.home().to_str().unwrap();
-    assert!(ran.stderr.contains("XDG_DATA_HOME") && ran.stderr.contains(home), "{ran}");
+    assert!(output.stderr.contains("XDG_DATA_HOME") && output.stderr.contains(home), "{output}");
     assert_eq!(refused.server.requests().len(), 0);
     // `ibeam config explain` writes nothing, and shows the rule.
-    let shown = read_only(&refused, refused.bare(["config", "explain"])).run().succeeded();
+    let shown = read_only(&refused, refused.ibeam_without_model(["config", "explain"])).run().succeeded();
     assert!(shown.stdout.contains("Shell(touch)"), "{shown}");
     let elsewhere = scene();
     let data = elsewhere.workspace.outside().join("data");
     let run = read_only(&elsewhere, elsewhere.print(["--force"])).env("XDG_DATA_HOME", &data);
-    let ran = run.run().succeeded();
-    assert!(ran.stdout.contains("rejected") && ran.stdout.contains("Shell(touch)"), "{ran}");
+    let output = run.run().succeeded();
+    assert!(output.stdout.contains("rejected") && output.stdout.contains("Shell(touch)"), "{output}");
     assert_eq!(elsewhere.workspace.read("made"), None);
-    assert!(data.join("ibeam/sessions").is_dir(), "{ran}");
+    assert!(data.join("ibeam/sessions").is_dir(), "{output}");
 }
 
 /// Another HOME does not lay the user's keys open.
@@ -626,16 +636,16 @@ fn f141_credentials_of_the_listed_home_are_kept_with_another_home() {
     std::fs::create_dir_all(key.parent().unwrap()).unwrap();
     std::fs::write(&key, "SECRET-KEY").unwrap();
     let path = key.to_str().unwrap();
-    let read = calls("r", "read", &json!({ "path": path }));
-    let scene = scene.then([read, shell(&format!("cat '{path}'")), answer_text("done")]);
+    let read = answer_call("r", "read", &json!({ "path": path }));
+    let scene = scene.with_answers([read, answer_shell(&format!("cat '{path}'")), answer_text("done")]);
     let home = scene.workspace.home().to_str().unwrap().to_owned();
     let run = in_a_world(&scene, scene.print(["--force"]), Some(&home), &listed);
     let Some(ibeam) = run else {
         return skip("no mount namespace to put another list of users in");
     };
-    let ran = ibeam.run().succeeded();
-    assert!(!ran.stdout.contains("SECRET-KEY"), "{ran}");
-    assert!(ran.stdout.contains("is hidden from the model"), "{ran}");
+    let output = ibeam.run().succeeded();
+    assert!(!output.stdout.contains("SECRET-KEY"), "{output}");
+    assert!(output.stdout.contains("is hidden from the model"), "{output}");
 }
 
 #[test]
@@ -657,9 +667,9 @@ fn f141_without_any_home_it_is_told_what_to_set() {
         let Some(ibeam) = homed(&scene, home, Path::new("/")) else {
             return skip("no mount namespace to put another list of users in");
         };
-        let ran = ibeam.run();
-        failed(&ran, 73);
-        assert!(ran.stderr.contains("HOME"), "{ran}");
+        let output = ibeam.run();
+        check_failure(&output, 73);
+        assert!(output.stderr.contains("HOME"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
         assert_eq!(root_entries(), before, "{home:?}");
     }
@@ -670,11 +680,11 @@ fn f141_what_needs_no_home_goes_without_one() {
     for (args, expect) in crate::commands::OFFLINE {
         let scene = Scene::new([]);
         crate::commands::lay_out(&scene);
-        let Some(ibeam) = in_a_world(&scene, scene.bare(*args), None, Path::new("/")) else {
+        let Some(ibeam) = in_a_world(&scene, scene.ibeam_without_model(*args), None, Path::new("/")) else {
             return skip("no mount namespace to put another list of users in");
         };
-        let ran = ibeam.run().succeeded();
-        assert!(ran.stdout.contains(expect), "{args:?}: {ran}");
+        let output = ibeam.run().succeeded();
+        assert!(output.stdout.contains(expect), "{args:?}: {output}");
     }
 }
 
@@ -692,48 +702,48 @@ fn f141_with_the_xdg_variables_no_home_is_needed() {
 /// Somebody else's home, which we may not write to.
 #[test]
 fn f141_a_home_of_somebody_else_is_not_used() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be somebody else");
     }
     let scene = Scene::new([answer_text("ok")]);
     let run = scene.print::<&str>([]).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
     let run = run.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME").env("HOME", "/root");
-    open_to_all(&scene);
-    let ran = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run();
+    make_accessible_to_all(&scene);
+    let output = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run();
     // Its own home is `/nonexistent` in every list of users, if it has one.
-    failed(&ran, 73);
+    check_failure(&output, 73);
 }
 
 #[test]
 fn f142_a_run_needs_no_temporary_directory() {
     let answers = || {
         [
-            calls("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
-            calls(
+            answer_call("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
+            answer_call(
                 "b",
                 "edit",
                 &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
             ),
-            shell("cat made.txt"),
+            answer_shell("cat made.txt"),
             answer_text("done"),
         ]
     };
     let scene = Scene::new(answers());
-    let ran = check_success(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
-    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
-    if !is_root() || !works(&["unshare", "--mount"]) {
+    let output = check_success(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
+    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
+    if !is_root() || !launcher_works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which /tmp could be taken away");
     }
     let workspace = Workspace::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")));
-    let scene = Scene::new(answers()).within(workspace);
+    let scene = Scene::new(answers()).with_workspace(workspace);
     // Read-only but for the workspace, which may lie in it, as the program may.
     let top = scene.workspace.outside().display();
     let read_only = format!(
         "mount --bind '{top}' '{top}' && mount --rbind /tmp /tmp && mount -o remount,bind,ro /tmp && ! touch /tmp/x 2>/dev/null || exit 90"
     );
     let without = scene.print(["--force"]).after(&read_only);
-    let ran = check_success(&scene, without.through(["unshare", "--mount"]));
-    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
+    let output = check_success(&scene, without.through(["unshare", "--mount"]));
+    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
 }
 
 /// Every file and directory below `top`, with its mode.
@@ -754,15 +764,15 @@ fn tree(top: &Path) -> Vec<(PathBuf, u32)> {
 fn f143_what_we_make_is_for_its_owner_only_whatever_the_umask() {
     for umask in ["000", "022"] {
         let scene = Scene::new([
-            calls("t", "shell", &json!({ "command": "sleep 30", "isBackground": true })),
+            answer_call("t", "shell", &json!({ "command": "sleep 30", "isBackground": true })),
             // Large enough to be stored beside the journal.
             answer_text(&"0123456789abcdef".repeat(8 * 1024)),
         ]);
         let wide = format!("umask {umask}");
         check_success(&scene, scene.print(["--force"]).after(&wide));
-        scene.bare(["create-chat"]).after(&wide).run().succeeded();
+        scene.ibeam_without_model(["create-chat"]).after(&wide).run().succeeded();
         let key = Stdin::Piped(b"k-1\n".to_vec());
-        scene.bare(["login", "anthropic"]).after(&wide).stdin(key).run().succeeded();
+        scene.ibeam_without_model(["login", "anthropic"]).after(&wide).stdin(key).run().succeeded();
         let made = tree(scene.workspace.home());
         assert!(made.len() > 8, "{made:?}");
         for (path, mode) in made {
@@ -792,9 +802,9 @@ fn f144_a_planted_link_is_not_followed() {
             let link = scene.workspace.home().join(place);
             std::fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(&target, &link).unwrap();
-            let ran = scene.print([format!("--resume={id}")]).run();
-            assert_eq!(ran.code, Some(73), "{place} -> {victim}: {ran}");
-            failed(&ran, 73);
+            let output = scene.print([format!("--resume={id}")]).run();
+            assert_eq!(output.code, Some(73), "{place} -> {victim}: {output}");
+            check_failure(&output, 73);
             match victim {
                 "directory" => assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{place}"),
                 "file" => assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{place}"),
@@ -806,20 +816,20 @@ fn f144_a_planted_link_is_not_followed() {
 
 #[test]
 fn f144_a_directory_of_somebody_else_is_not_used() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be somebody else");
     }
     let scene = Scene::new([answer_text("never")]);
     let planted = scene.workspace.home().join(".local/share/ibeam");
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o777)).unwrap();
-    open_to_all(&scene);
-    let ran = scene
+    make_accessible_to_all(&scene);
+    let output = scene
         .print::<&str>([])
         .through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
         .run();
-    failed(&ran, 73);
-    assert!(ran.stderr.contains("another user"), "{ran}");
+    check_failure(&output, 73);
+    assert!(output.stderr.contains("another user"), "{output}");
 }
 
 // ---- neighbours and sessions
@@ -827,15 +837,15 @@ fn f144_a_directory_of_somebody_else_is_not_used() {
 #[test]
 fn f146_the_second_on_a_session_is_told_at_once_who_holds_it() {
     let scene = Scene::new([answer_text("first ").stall()]);
-    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let holder = scene.print([format!("--resume={id}")]).start();
     holder.wait_for_stdout("first ");
-    let ran = scene.print([format!("--resume={id}")]).run();
-    failed(&ran, 75);
-    assert!(ran.elapsed < Duration::from_secs(2), "{ran}");
+    let output = scene.print([format!("--resume={id}")]).run();
+    check_failure(&output, 75);
+    assert!(output.elapsed < Duration::from_secs(2), "{output}");
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for part in [holder.pid().to_string().as_str(), host.trim()] {
-        assert!(ran.stderr.contains(part), "`{part}` is missing: {ran}");
+        assert!(output.stderr.contains(part), "`{part}` is missing: {output}");
     }
 }
 
@@ -848,7 +858,7 @@ fn f147_fifty_runs_start_at_once_in_one_home() {
         running.into_iter().map(|run| run.finish().succeeded().stream().session_id().to_owned()).collect();
     eprintln!("50 runs at once: {:?}", before.elapsed());
     assert_eq!(ids.len(), 50);
-    assert_eq!(scene.bare(["ls"]).run().succeeded().stdout.lines().count(), 50);
+    assert_eq!(scene.ibeam_without_model(["ls"]).run().succeeded().stdout.lines().count(), 50);
 }
 
 #[test]
@@ -869,16 +879,16 @@ fn f148_a_lock_that_nobody_holds_is_none() {
         let id = scene.ibeam(["-p", "begin"]).run().succeeded().stream().session_id().to_owned();
         let lock = scene.workspace.journal(&id).with_file_name("lock");
         std::fs::write(&lock, content).unwrap();
-        let scene = scene.then([answer_text("two")]);
+        let scene = scene.with_answers([answer_text("two")]);
         check_success(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
     }
 }
 
 /// A session of two answers.
 fn recorded() -> (Scene, String) {
-    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), answer_text("first")]);
+    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-    (scene.then([answer_text("second")]), id)
+    (scene.with_answers([answer_text("second")]), id)
 }
 
 #[test]
@@ -888,8 +898,8 @@ fn f149_a_torn_last_line_is_kept_aside_and_the_run_goes_on() {
         let path = scene.workspace.journal(&id);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
-        let ran = check_success(&scene, scene.print([format!("--resume={id}")]));
-        assert_eq!(ran.stream().deltas(), ["second"]);
+        let output = check_success(&scene, scene.print([format!("--resume={id}")]));
+        assert_eq!(output.stream().deltas(), ["second"]);
         let kept = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let torn = kept.filter(|path| path.to_string_lossy().contains(".torn")).map(std::fs::read);
         let torn: Vec<u8> = torn.flat_map(Result::unwrap).collect();
@@ -927,10 +937,10 @@ fn f150_a_session_that_is_damaged_in_its_middle_is_not_gone_on_with() {
     ));
     for (what, bytes, line) in damages {
         std::fs::write(&path, &bytes).unwrap();
-        let ran = scene.print([format!("--resume={id}")]).run();
-        assert_eq!(ran.code, Some(65), "{what}: {ran}");
-        failed(&ran, 65);
-        assert!(ran.stderr.contains(&format!("line {line}")), "{what} in line {line}: {ran}");
+        let output = scene.print([format!("--resume={id}")]).run();
+        assert_eq!(output.code, Some(65), "{what}: {output}");
+        check_failure(&output, 65);
+        assert!(output.stderr.contains(&format!("line {line}")), "{what} in line {line}: {output}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "{what}: the journal is left as it is");
     }
     assert_eq!(scene.server.requests().len(), 0);
@@ -970,13 +980,14 @@ fn f152_a_binary_that_is_replaced_or_removed_goes_on_working() {
         let pause = Duration::from_millis(600);
         let answers = [
             answer_text("one ").pause(pause).call("a", "shell", &json!({ "command": "echo hello" })),
-            calls("b", "grep", &json!({ "pattern": "needle" })),
+            answer_call("b", "grep", &json!({ "pattern": "needle" })),
             answer_text("done"),
         ];
-        let scene = scene.then(answers);
+        let scene = scene.with_answers(answers);
         std::fs::write(scene.workspace.path().join("hay.txt"), "a needle\n").unwrap();
         let run = Ibeam::new(&copy, &scene.workspace).args(["-p", "x", "--force", "--model"]);
-        let run = run.args([crate::scene::model(scene.wire)]).env("ANTHROPIC_BASE_URL", scene.server.url());
+        let run =
+            run.args([crate::scene::model_name(scene.wire)]).env("ANTHROPIC_BASE_URL", scene.server.url());
         let running = run.env("ANTHROPIC_API_KEY", KEY).start();
         running.wait_for_stdout("one ");
         if replaced {
@@ -986,9 +997,9 @@ fn f152_a_binary_that_is_replaced_or_removed_goes_on_working() {
         } else {
             std::fs::remove_file(&copy).unwrap();
         }
-        let ran = running.finish().succeeded();
+        let output = running.finish().succeeded();
         let transcript = scene.server.requests()[2].transcript().join("\n");
-        assert!(transcript.contains("hello") && transcript.contains("needle"), "{transcript}; {ran}");
-        assert_eq!(ran.stream().last()["result"], "one done");
+        assert!(transcript.contains("hello") && transcript.contains("needle"), "{transcript}; {output}");
+        assert_eq!(output.stream().last()["result"], "one done");
     }
 }

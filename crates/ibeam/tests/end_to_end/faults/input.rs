@@ -10,8 +10,10 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
-use super::host::{failed, is_root, open_to_all, preload, record, skip, works};
-use crate::scene::{KEY, Scene, answer_text, calls, check_journaled, journal, model, shell};
+use super::host::{check_failure, is_root, launcher_works, make_accessible_to_all, preload, record, skip};
+use crate::scene::{
+    KEY, Scene, answer_call, answer_shell, answer_text, check_journaled, journal, model_name,
+};
 
 // ---- prompts and flags
 
@@ -19,9 +21,9 @@ use crate::scene::{KEY, Scene, answer_text, calls, check_journaled, journal, mod
 fn f160_a_variable_of_ours_that_is_no_text_is_named() {
     for name in ["IBEAM_MODEL", "IBEAM_LANG", "IBEAM_NO_SUCH", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"] {
         let scene = Scene::new([]);
-        let ran = scene.print::<&str>([]).env(name, OsStr::from_bytes(b"br\xffken")).run();
-        failed(&ran, 2);
-        assert!(ran.stderr.contains(name), "{ran}");
+        let output = scene.print::<&str>([]).env(name, OsStr::from_bytes(b"br\xffken")).run();
+        check_failure(&output, 2);
+        assert!(output.stderr.contains(name), "{output}");
     }
 }
 
@@ -30,8 +32,8 @@ fn f160_a_variable_of_ours_that_is_no_text_is_named() {
 fn f160_other_variables_and_paths_need_not_be_text() {
     let odd = OsStr::from_bytes(b"br\xffken");
     let workspace = Workspace::new().user_config("[sandbox]\nenvironment = [\"THEIRS\"]\n");
-    let scene =
-        Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), answer_text("ok")]).within(workspace);
+    let scene = Scene::new([answer_shell("printf %s \"$THEIRS\" | od -An -tx1"), answer_text("ok")])
+        .with_workspace(workspace);
     let home = scene.workspace.outside().join(odd);
     std::fs::create_dir(&home).unwrap();
     let run = scene
@@ -39,8 +41,8 @@ fn f160_other_variables_and_paths_need_not_be_text() {
         .env("THEIRS", odd)
         .env("HOME", &home)
         .env("XDG_DATA_HOME", home.join("data"));
-    let ran = run.env("LANG", odd).run().succeeded();
-    let shown = ran.stream().completed()[0].1["result"]["success"]["stdout"].to_string();
+    let output = run.env("LANG", odd).run().succeeded();
+    let shown = output.stream().completed()[0].1["result"]["success"]["stdout"].to_string();
     assert!(shown.contains("62 72 ff 6b 65 6e"), "{shown}");
     assert!(home.join("data/ibeam/sessions").is_dir(), "a home whose name is no text holds the session");
 }
@@ -50,19 +52,19 @@ fn f160_a_flag_that_is_no_text_is_an_error() {
     let odd = OsStr::from_bytes(b"--br\xffken");
     for args in [vec![OsStr::new("-p"), OsStr::new("x"), odd], vec![OsStr::new("--model"), odd]] {
         let scene = Scene::new([]);
-        let ran = scene.ibeam(args).run();
-        failed(&ran, 2);
+        let output = scene.ibeam(args).run();
+        check_failure(&output, 2);
     }
 }
 
 #[test]
 fn f162_stdin_beside_a_prompt_is_waited_for_as_long_as_the_configuration_says() {
     let config = "[timeouts]\nstdin_context = \"200ms\"\n";
-    let scene = Scene::new([answer_text("ok")]).within(Workspace::new().user_config(config));
-    let ran = scene.print::<&str>([]).stdin(Stdin::SilentPipe).run().succeeded();
-    assert_eq!(ran.stream().prompt(), ["do it"]);
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
-    assert!(ran.elapsed < Duration::from_millis(2500), "{ran}");
+    let scene = Scene::new([answer_text("ok")]).with_workspace(Workspace::new().user_config(config));
+    let output = scene.print::<&str>([]).stdin(Stdin::SilentPipe).run().succeeded();
+    assert_eq!(output.stream().prompt(), ["do it"]);
+    assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
+    assert!(output.elapsed < Duration::from_millis(2500), "{output}");
 }
 
 /// There are no slash commands when printing: whatever is said is said to the model.
@@ -70,8 +72,8 @@ fn f162_stdin_beside_a_prompt_is_waited_for_as_long_as_the_configuration_says() 
 fn f164_a_prompt_that_begins_with_a_slash_is_text() {
     for prompt in ["/nope", "/help", "/", "/compact now", "!ls", "@file", "#note"] {
         let scene = Scene::new([answer_text("ok")]);
-        let ran = scene.ibeam(["-p", prompt]).run().succeeded();
-        assert_eq!(ran.stream().prompt(), [prompt]);
+        let output = scene.ibeam(["-p", prompt]).run().succeeded();
+        assert_eq!(output.stream().prompt(), [prompt]);
         assert_eq!(scene.server.requests()[0].transcript(), [format!("user: {prompt}")]);
     }
 }
@@ -81,14 +83,14 @@ fn f164_a_prompt_that_begins_with_a_slash_is_text() {
 fn f165_a_model_that_nobody_knows_is_told_before_anything_is_sent() {
     for name in ["nope", "nobody/nope", "anthropic/"] {
         let scene = Scene::new([]);
-        let ran = scene
-            .bare(["--model", name, "-p", "x"])
+        let output = scene
+            .ibeam_without_model(["--model", name, "-p", "x"])
             .env("ANTHROPIC_BASE_URL", scene.server.url())
             .env("ANTHROPIC_API_KEY", "k")
             .env("OPENAI_API_KEY", "k")
             .run();
-        failed(&ran, 21);
-        assert!(ran.stderr.contains(name), "{ran}");
+        check_failure(&output, 21);
+        assert!(output.stderr.contains(name), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
 }
@@ -98,10 +100,10 @@ fn f165_a_model_that_nobody_knows_is_told_before_anything_is_sent() {
 fn f166_a_missing_key_is_told_at_once() {
     let scene = Scene::new([]);
     for stdin in [Stdin::Closed, Stdin::SilentPipe] {
-        let ran = scene.keyless(["-p", "x"]).stdin(stdin).run();
-        failed(&ran, 20);
-        assert!(ran.stderr.contains("ANTHROPIC_API_KEY"), "{ran}");
-        assert!(ran.elapsed < Duration::from_secs(2), "{ran}");
+        let output = scene.ibeam_without_key(["-p", "x"]).stdin(stdin).run();
+        check_failure(&output, 20);
+        assert!(output.stderr.contains("ANTHROPIC_API_KEY"), "{output}");
+        assert!(output.elapsed < Duration::from_secs(2), "{output}");
     }
     assert_eq!(scene.server.requests().len(), 0);
 }
@@ -121,12 +123,12 @@ fn configured(bytes: &[u8]) -> Scene {
 #[track_caller]
 fn check_refused(bytes: &[u8], place: &str) -> ProgramOutput {
     let scene = configured(bytes);
-    let ran = scene.print::<&str>([]).run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains(&format!("config.toml{place}")), "{place}: {ran}");
-    assert!(ran.elapsed < Duration::from_secs(10), "{ran}");
+    let output = scene.print::<&str>([]).run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains(&format!("config.toml{place}")), "{place}: {output}");
+    assert!(output.elapsed < Duration::from_secs(10), "{output}");
     assert_eq!(scene.server.requests().len(), 0);
-    ran
+    output
 }
 
 #[test]
@@ -150,29 +152,29 @@ fn f167_a_broken_configuration_is_told_with_file_line_and_column() {
 fn f167_a_byte_order_mark_comments_and_line_ends_are_no_error() {
     let text = "\u{feff}# a comment\r\n[limits] # another\r\nmax_turns = 7\r\n";
     let scene = configured(text.as_bytes());
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
-    assert_eq!(ran.stderr, "");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(output.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{output}");
+    assert_eq!(output.stderr, "");
     check_refused("\u{feff}max = [\r\n".as_bytes(), ":");
 }
 
 #[test]
 fn f167_unknown_keys_are_warned_of_and_a_flood_of_them_is_summed_up() {
-    let ran = configured(b"modle = \"x\"\n[limits]\nmax_turn = 3\n").print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
-    assert!(ran.stderr.contains("modle") && ran.stderr.contains("limits.max_turn"), "{ran}");
+    let output = configured(b"modle = \"x\"\n[limits]\nmax_turn = 3\n").print::<&str>([]).run().succeeded();
+    assert_eq!(output.stderr_lines("warning: ").len(), 2, "{output}");
+    assert!(output.stderr.contains("modle") && output.stderr.contains("limits.max_turn"), "{output}");
     let many: String = (0..20_000).map(|number| format!("unknown_key_{number} = {number}\n")).collect();
-    let ran = configured(many.as_bytes()).print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stderr_lines("warning: ").len(), 11, "{ran}");
-    assert!(ran.stderr.contains("+19990"), "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(20), "{ran}");
+    let output = configured(many.as_bytes()).print::<&str>([]).run().succeeded();
+    assert_eq!(output.stderr_lines("warning: ").len(), 11, "{output}");
+    assert!(output.stderr.contains("+19990"), "{output}");
+    assert!(output.elapsed < Duration::from_secs(20), "{output}");
 }
 
 #[test]
 fn f167_a_configuration_of_50_mb_is_refused_without_being_read() {
-    let ran = check_refused(&vec![b'#'; 50 << 20], "");
-    assert!(ran.stderr.contains("larger than"), "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(3), "{ran}");
+    let output = check_refused(&vec![b'#'; 50 << 20], "");
+    assert!(output.stderr.contains("larger than"), "{output}");
+    assert!(output.elapsed < Duration::from_secs(3), "{output}");
 }
 
 /// Nested deeper than any parser's stack.
@@ -186,8 +188,8 @@ fn f181_a_configuration_that_is_nested_deeply_is_refused() {
         format!("[a{}]\nx = 1", ".b".repeat(100_000)),
     ] {
         // Not every parser knows where it gave up.
-        let ran = check_refused(text.as_bytes(), "");
-        assert!(ran.stderr.len() < 1000, "{ran}");
+        let output = check_refused(text.as_bytes(), "");
+        assert!(output.stderr.len() < 1000, "{output}");
     }
 }
 
@@ -202,10 +204,10 @@ fn f167_a_file_that_is_no_file_is_refused_at_once() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             let make = format!("{kind} {}", path.display());
             assert!(Command::new("/bin/sh").args(["-c", &make]).status().unwrap().success());
-            let ran = scene.print::<&str>([]).run();
-            failed(&ran, 78);
-            assert!(ran.stderr.contains(place), "{kind}: {ran}");
-            assert!(ran.elapsed < Duration::from_secs(3), "{kind}: {ran}");
+            let output = scene.print::<&str>([]).run();
+            check_failure(&output, 78);
+            assert!(output.stderr.contains(place), "{kind}: {output}");
+            assert!(output.elapsed < Duration::from_secs(3), "{kind}: {output}");
         }
     }
 }
@@ -218,35 +220,35 @@ fn f167_a_project_whose_files_are_no_files_holds_nobody_up() {
         let path = scene.workspace.path().join(place);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        let ran = scene.print::<&str>([]).run();
-        assert_eq!(ran.code, Some(exit), "{place}: {ran}");
-        assert!(ran.elapsed < Duration::from_secs(3), "{place}: {ran}");
+        let output = scene.print::<&str>([]).run();
+        assert_eq!(output.code, Some(exit), "{place}: {output}");
+        assert!(output.elapsed < Duration::from_secs(3), "{place}: {output}");
     }
 }
 
 #[test]
 fn f167_a_configuration_that_may_not_be_read_is_refused() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be a user without the right to read");
     }
     let scene = configured(b"model = \"x\"\n");
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
-    open_to_all(&scene);
+    make_accessible_to_all(&scene);
     let run =
         scene.print::<&str>([]).through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
-    let ran = run.run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains("config.toml"), "{ran}");
+    let output = run.run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains("config.toml"), "{output}");
 }
 
 /// What each wait is bounded by, and where that comes from.
 #[test]
 fn every_bound_is_explained() {
     let config = "[timeouts]\nidle = \"7s\"\nshutdown = \"2s\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let bounds = |name: &str| {
-        let explained = scene.bare(["--model", name, "config", "explain", "--format", "json"]);
+        let explained = scene.ibeam_without_model(["--model", name, "config", "explain", "--format", "json"]);
         let rows = explained.env("ANTHROPIC_API_KEY", "k").run().succeeded().json();
         let rows = rows.as_array().unwrap().clone();
         let keys: std::collections::BTreeSet<_> = rows.iter().map(|row| row["key"].to_string()).collect();
@@ -258,7 +260,7 @@ fn every_bound_is_explained() {
             })
         }
     };
-    let value = bounds(model(ibeam_testkit::Wire::Anthropic));
+    let value = bounds(model_name(ibeam_testkit::Wire::Anthropic));
     for (key, expect) in [
         ("connect", "10s"),
         ("first_byte", "120s"),
@@ -304,9 +306,9 @@ fn f181_a_journal_that_is_nested_deeply_is_damaged() {
         );
         std::fs::write(&path, [&whole[..header], &record("event", &event), &whole[header..]].concat())
             .unwrap();
-        let ran = scene.print([format!("--resume={id}")]).run();
-        failed(&ran, 65);
-        assert!(ran.stderr.contains("line 2"), "{ran}");
+        let output = scene.print([format!("--resume={id}")]).run();
+        check_failure(&output, 65);
+        assert!(output.stderr.contains("line 2"), "{output}");
     }
 }
 
@@ -316,14 +318,16 @@ fn f181_arguments_that_are_nested_deeply_are_refused() {
     for wire in crate::scene::WIRES {
         let deep =
             format!("{{\"path\":\"a.txt\",\"fileText\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        let scene =
-            Scene::on(wire, [Answer::new().call_as_written("t", "write", &deep), answer_text("sorry")]);
-        let ran = scene.print(["--force"]).run().succeeded();
+        let scene = Scene::with_wire(
+            wire,
+            [Answer::new().call_as_written("t", "write", &deep), answer_text("sorry")],
+        );
+        let output = scene.print(["--force"]).run().succeeded();
         assert_eq!(scene.workspace.read("a.txt"), None);
-        assert_eq!(ran.stream().last()["result"], "sorry");
+        assert_eq!(output.stream().last()["result"], "sorry");
         let reported = scene.server.requests()[1].transcript();
         assert!(reported.iter().any(|line| line.starts_with("result ")), "{reported:?}");
-        check_journaled(&scene, &ran);
+        check_journaled(&scene, &output);
     }
 }
 
@@ -334,9 +338,9 @@ fn f181_arguments_that_are_nested_just_deeply_enough_can_be_resumed() {
         let deep = format!("{{\"pattern\":\"x\",\"deep\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
         let scene = Scene::new([Answer::new().call_as_written("t", "grep", &deep), answer_text("first")]);
         let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-        let scene = scene.then([answer_text("second")]);
-        let ran = scene.print([format!("--resume={id}")]).run();
-        assert_eq!(ran.code, Some(0), "nested {depth} deep: {ran}");
+        let scene = scene.with_answers([answer_text("second")]);
+        let output = scene.print([format!("--resume={id}")]).run();
+        assert_eq!(output.code, Some(0), "nested {depth} deep: {output}");
     }
 }
 
@@ -346,17 +350,19 @@ fn f181_arguments_that_are_nested_just_deeply_enough_can_be_resumed() {
 #[test]
 fn f180_whatever_others_print_is_not_in_the_stream() {
     for format in ["stream-json", "json"] {
-        let scene =
-            Scene::new([shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"), answer_text("ok")]);
+        let scene = Scene::new([
+            answer_shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"),
+            answer_text("ok"),
+        ]);
         let Some(library) = preload(&scene) else { return };
         let run = scene.print(["--force", "--output-format", format]).env("LD_PRELOAD", library);
-        let ran = run.env("SPOIL_STDOUT", "1").run().succeeded();
-        for line in ran.stdout.lines() {
-            let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{ran}"));
-            assert!(object["type"].is_string(), "{ran}");
+        let output = run.env("SPOIL_STDOUT", "1").run().succeeded();
+        for line in output.stdout.lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{output}"));
+            assert!(object["type"].is_string(), "{output}");
         }
         for spoiled in ["spoiled by printf", "spoiled by write"] {
-            assert!(ran.stderr.contains(spoiled), "the library did print; {ran}");
+            assert!(output.stderr.contains(spoiled), "the library did print; {output}");
         }
     }
 }
@@ -376,10 +382,10 @@ fn f169_a_session_of_another_project_is_told() {
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
-    let scene = scene.then([answer_text("never")]);
-    let ran = scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run();
-    failed(&ran, 66);
-    assert!(ran.stderr.contains(scene.workspace.path().to_str().unwrap()), "{ran}");
+    let scene = scene.with_answers([answer_text("never")]);
+    let output = scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run();
+    check_failure(&output, 66);
+    assert!(output.stderr.contains(scene.workspace.path().to_str().unwrap()), "{output}");
     assert_eq!(scene.server.requests().len(), 0);
     let before = journal(&scene, &id).len();
     assert!(before > 0, "the session is as it was");
@@ -391,7 +397,7 @@ fn f169_a_chat_that_nothing_was_said_in_is_of_no_project() {
     let scene = Scene::new([answer_text("one")]);
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
-    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run().succeeded();
 }
 
@@ -454,7 +460,7 @@ fn a_key_on_the_command_line_is_hidden_from_others() {
     let scene = Scene::new([answer_text("hello").stall()]);
     let token = "Authorization: Bearer of-a-token-0123456789";
     let flags = ["-p", "keep me", "-H", token, "--api-key=another-key-0123456789"];
-    let running = scene.keyless(flags).start();
+    let running = scene.ibeam_without_key(flags).start();
     running.wait_for_stdout("hello");
     let shown = running.command_line();
     assert!(!shown.contains("another-key") && !shown.contains("of-a-token"), "{shown}");
@@ -470,7 +476,7 @@ fn the_key_is_nowhere() {
     let look = "env; printenv ANTHROPIC_API_KEY OPENROUTER_API_KEY; tr '\\0' '\\n' </proc/$$/environ; \
                 cat /proc/$PPID/environ /proc/$PPID/cmdline; cat /proc/*/environ; set; export -p";
     let echo = forms(ODD_KEY).into_iter().map(|(_, form)| form).collect::<Vec<_>>().join(" and ");
-    let unprivileged = is_root() && works(&["setpriv", "--reuid=65534", "--clear-groups"]);
+    let unprivileged = is_root() && launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]);
     if !unprivileged {
         skip("only root can run as somebody else: /proc of the run itself is not looked at");
     }
@@ -480,26 +486,29 @@ fn the_key_is_nowhere() {
         let refused = Answer::error(401, "authentication_error", &format!("the key {echo} is not valid"));
         let last =
             if failing { vec![refused.clone(), refused] } else { vec![answer_text("Nothing to see.")] };
-        let found = calls("c", "read", &json!({ "path": "notes.txt" }));
-        let searched = calls("d", "grep", &json!({ "pattern": "and" }));
-        let background = calls("b", "shell", &json!({ "command": look, "isBackground": true }));
-        let opening = [shell(look), background, found, searched];
+        let found = answer_call("c", "read", &json!({ "path": "notes.txt" }));
+        let searched = answer_call("d", "grep", &json!({ "pattern": "and" }));
+        let background = answer_call("b", "shell", &json!({ "command": look, "isBackground": true }));
+        let opening = [answer_shell(look), background, found, searched];
         let workspace = Workspace::new().file("notes.txt", &echo);
-        let scene = Scene::new(opening.into_iter().chain(last)).within(workspace);
-        open_to_all(&scene);
+        let scene = Scene::new(opening.into_iter().chain(last)).with_workspace(workspace);
+        make_accessible_to_all(&scene);
         let words =
             ["-p", "look around", "--force", "--verbose", "--allow", "Read(/proc/**)", "--sandbox", sandbox];
-        let mut run = scene.keyless(words).env("ANTHROPIC_API_KEY", ODD_KEY);
+        let mut run = scene.ibeam_without_key(words).env("ANTHROPIC_API_KEY", ODD_KEY);
         if unprivileged {
             run = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
         }
-        let ran = run.run();
-        assert_eq!(ran.code, Some(if failing { 20 } else { 0 }), "{ran}");
-        let looked = ran.stdout.contains("GIT_TERMINAL_PROMPT=0") && ran.stdout.contains("HOME=");
-        assert!(looked, "the commands did look: {ran}");
+        let output = run.run();
+        assert_eq!(output.code, Some(if failing { 20 } else { 0 }), "{output}");
+        let looked = output.stdout.contains("GIT_TERMINAL_PROMPT=0") && output.stdout.contains("HOME=");
+        assert!(looked, "the commands did look: {output}");
         let mut places = left_in(scene.workspace.home());
         assert!(places.iter().any(|(path, _)| path.ends_with("events.jsonl")), "the journal was searched");
-        places.extend([("stdout".to_owned(), ran.stdout.clone()), ("stderr".to_owned(), ran.stderr.clone())]);
+        places.extend([
+            ("stdout".to_owned(), output.stdout.clone()),
+            ("stderr".to_owned(), output.stderr.clone()),
+        ]);
         for (what, form) in forms(ODD_KEY) {
             for (place, text) in &places {
                 assert!(!text.contains(&form), "the key, {what}, is in {place}: {text}");
@@ -513,14 +522,14 @@ fn the_key_is_nowhere() {
 /// Other processes of the same user do not see our environment.
 #[test]
 fn the_environment_of_a_run_is_private() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("root sees everything, and only root can run as somebody else");
     }
     let somebody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let dump =
         "cat /proc/[0-9]*/environ /proc/$PPID/environ >all; env >own; tr '\\0' '\\n' </proc/$$/environ >>own";
-    let scene = Scene::new([shell(dump), answer_text("one ").stall()]);
-    open_to_all(&scene);
+    let scene = Scene::new([answer_shell(dump), answer_text("one ").stall()]);
+    make_accessible_to_all(&scene);
     let running = scene.print(["--force", "--allow", "Read(/proc/**)"]).through(somebody).start();
     running.wait_for_stdout("one ");
     for file in ["environ", "mem", "maps"] {
@@ -539,24 +548,25 @@ fn the_environment_of_a_run_is_private() {
 /// Our privacy takes nothing from a user without rights: not files, not commands, not their place in line for memory.
 #[test]
 fn an_ordinary_user_can_do_everything() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can run as somebody else; all other tests run as the one who tests");
     }
     let scene = Scene::new([
-        calls("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
-        calls(
+        answer_call("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
+        answer_call(
             "b",
             "edit",
             &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
         ),
-        shell("cat made.txt /proc/self/oom_score_adj"),
+        answer_shell("cat made.txt /proc/self/oom_score_adj"),
         answer_text("done"),
     ]);
-    open_to_all(&scene);
+    make_accessible_to_all(&scene);
     let run = scene.print(["--force", "--allow", "Read(/proc/**)"]);
-    let ran = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run().succeeded();
-    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
-    let result = ran.stream().completed()[2].1["result"].to_string();
+    let output =
+        run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run().succeeded();
+    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
+    let result = output.stream().completed()[2].1["result"].to_string();
     assert!(result.contains("two\\n1000\\n"), "{result}");
 }
 
@@ -564,17 +574,17 @@ fn an_ordinary_user_can_do_everything() {
 fn the_bounds_of_commands_are_those_of_the_configuration() {
     let config = "[timeouts]\ntool = \"300ms\"\ntool_longest = \"600ms\"\n";
     let long = json!({ "command": "sleep 60", "timeout": 50_000 });
-    let scene = Scene::new([shell("sleep 60"), calls("b", "shell", &long), answer_text("done")]);
-    let scene = scene.within(Workspace::new().user_config(config));
-    let ran = scene.print(["--force"]).run().succeeded();
-    assert!(ran.elapsed < Duration::from_secs(12), "{ran}");
+    let scene = Scene::new([answer_shell("sleep 60"), answer_call("b", "shell", &long), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(config));
+    let output = scene.print(["--force"]).run().succeeded();
+    assert!(output.elapsed < Duration::from_secs(12), "{output}");
     let results: Vec<String> =
-        ran.stream().completed().iter().map(|call| call.1["result"].to_string()).collect();
+        output.stream().completed().iter().map(|call| call.1["result"].to_string()).collect();
     assert!(results[0].contains("timeout") && results[0].contains("300"), "{results:?}");
     assert!(results[1].contains("600"), "{results:?}");
     let absurd = Workspace::new().user_config("[timeouts]\ntool = \"20m\"\n");
-    let scene = Scene::new([]).within(absurd);
-    let ran = scene.print::<&str>([]).run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains("timeouts.tool_longest"), "{ran}");
+    let scene = Scene::new([]).with_workspace(absurd);
+    let output = scene.print::<&str>([]).run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains("timeouts.tool_longest"), "{output}");
 }

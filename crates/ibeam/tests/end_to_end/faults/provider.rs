@@ -34,20 +34,20 @@ fn configured(config: &str) -> Workspace {
 fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
     for format in ["json", "text"] {
         let (scene, ibeam) = run();
-        let ran = ibeam.args(["--output-format", format]).run();
-        check_told(&ran, exit);
-        assert!(format == "text" || ran.stdout.is_empty(), "json prints nothing; {ran}");
-        check_ended(&journal(&scene, &only_session(&scene)), "failed", &ran);
+        let output = ibeam.args(["--output-format", format]).run();
+        check_failure(&output, exit);
+        assert!(format == "text" || output.stdout.is_empty(), "json prints nothing; {output}");
+        check_ended(&journal(&scene, &only_session(&scene)), "failed", &output);
     }
     let (scene, ibeam) = run();
-    let ran = ibeam.run();
-    check_told(&ran, exit);
-    let stream = ran.stream();
+    let output = ibeam.run();
+    check_failure(&output, exit);
+    let stream = output.stream();
     let last = stream.last();
-    assert_eq!((&last["type"], &last["exit_code"]), (&json!("error"), &json!(exit)), "{ran}");
-    check_journaled(&scene, &ran);
-    check_ended(&journal(&scene, stream.session_id()), "failed", &ran);
-    ran
+    assert_eq!((&last["type"], &last["exit_code"]), (&json!("error"), &json!(exit)), "{output}");
+    check_journaled(&scene, &output);
+    check_ended(&journal(&scene, stream.session_id()), "failed", &output);
+    output
 }
 
 /// The same for answers on both wires; gives the run on the last.
@@ -55,7 +55,7 @@ fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
 fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> ProgramOutput {
     let run = |wire| {
         fails(exit, || {
-            let scene = Scene::on(wire, answers()).within(configured(config));
+            let scene = Scene::with_wire(wire, answers()).with_workspace(configured(config));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         })
@@ -66,40 +66,40 @@ fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> 
 /// A run that ends well all the same.
 #[track_caller]
 fn survives(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
-    let ran = ibeam.run().succeeded();
-    assert!(ran.stderr_lines("error: ").is_empty() && !ran.stderr.contains(KEY), "{ran}");
-    let stream = ran.stream();
-    assert_eq!(stream.last()["subtype"], "success", "{ran}");
-    check_journaled(scene, &ran);
-    check_ended(&journal(scene, stream.session_id()), "completed", &ran);
-    ran
+    let output = ibeam.run().succeeded();
+    assert!(output.stderr_lines("error: ").is_empty() && !output.stderr.contains(KEY), "{output}");
+    let stream = output.stream();
+    assert_eq!(stream.last()["subtype"], "success", "{output}");
+    check_journaled(scene, &output);
+    check_ended(&journal(scene, stream.session_id()), "completed", &output);
+    output
 }
 
 /// The same for answers on both wires; gives both runs with what they ran in.
 #[track_caller]
 fn survives_on_both(config: &str, answers: impl Fn() -> Vec<Answer>) -> [(Scene, ProgramOutput); 2] {
     WIRES.map(|wire| {
-        let scene = Scene::on(wire, answers()).within(configured(config));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        (scene, ran)
+        let scene = Scene::with_wire(wire, answers()).with_workspace(configured(config));
+        let output = survives(&scene, scene.print::<&str>([]));
+        (scene, output)
     })
 }
 
 /// One `error:` line, the exit code, no success, no key.
 #[track_caller]
-fn check_told(ran: &ProgramOutput, exit: i32) {
-    assert_eq!(ran.code, Some(exit), "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
-    assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
-    assert!(!ran.stderr.contains("panicked"), "{ran}");
+fn check_failure(output: &ProgramOutput, exit: i32) {
+    assert_eq!(output.code, Some(exit), "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    assert!(!output.stdout.contains(r#""subtype":"success""#), "{output}");
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{output}");
+    assert!(!output.stderr.contains("panicked"), "{output}");
 }
 
 /// The journal ends with the end of the run.
 #[track_caller]
-fn check_ended(events: &[Value], how: &str, ran: &ProgramOutput) {
+fn check_ended(events: &[Value], how: &str, output: &ProgramOutput) {
     let outcome = &events.last().unwrap()["kind"]["run_finished"]["outcome"];
-    assert!(*outcome == how || outcome.get(how).is_some(), "{outcome}; {ran}");
+    assert!(*outcome == how || outcome.get(how).is_some(), "{outcome}; {output}");
 }
 
 /// The only session there is.
@@ -114,6 +114,6 @@ fn only_session(scene: &Scene) -> String {
 }
 
 /// How often the run asked again.
-fn retries(ran: &ProgramOutput) -> u64 {
-    ran.stream().last()["ibeam"]["retries"].as_u64().unwrap_or(0)
+fn retries(output: &ProgramOutput) -> u64 {
+    output.stream().last()["ibeam"]["retries"].as_u64().unwrap_or(0)
 }

@@ -23,12 +23,12 @@ use std::time::Duration;
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// What the program and the model were told of one call.
 struct CallReport {
     scene: Scene,
-    ran: ProgramOutput,
+    output: ProgramOutput,
     /// What stands under the key of the completed event.
     body: Value,
 }
@@ -76,10 +76,11 @@ fn call_through(
     arguments: &Value,
     launch: impl FnOnce(Ibeam, &Workspace) -> Ibeam,
 ) -> CallReport {
-    let scene = Scene::new([calls("toolu_1", tool, arguments), answer_text("done")]).within(workspace);
-    let ran = launch(scene.print(["--force"]), &scene.workspace).run().succeeded();
-    let body = ran.stream().completed()[0].1.clone();
-    CallReport { scene, ran, body }
+    let scene =
+        Scene::new([answer_call("toolu_1", tool, arguments), answer_text("done")]).with_workspace(workspace);
+    let output = launch(scene.print(["--force"]), &scene.workspace).run().succeeded();
+    let body = output.stream().completed()[0].1.clone();
+    CallReport { scene, output, body }
 }
 
 /// The same with a command.
@@ -92,14 +93,15 @@ fn command(line: &str) -> CallReport {
 #[track_caller]
 fn peak_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, Value) {
     // The second call keeps the run alive until it has been looked at.
-    let gate = shell("until test -e go; do sleep 0.02; done");
-    let scene = Scene::new([calls("toolu_1", tool, arguments), gate, answer_text("done")]).within(workspace);
+    let gate = answer_shell("until test -e go; do sleep 0.02; done");
+    let scene = Scene::new([answer_call("toolu_1", tool, arguments), gate, answer_text("done")])
+        .with_workspace(workspace);
     let running = scene.print(["--force"]).guard(Duration::from_secs(240)).start();
     running.wait_for_stdout("until test -e go");
     let peak = running.peak_memory();
     std::fs::write(scene.workspace.path().join("go"), "").unwrap();
-    let ran = running.finish().succeeded();
-    let body = ran.stream().completed()[0].1.clone();
+    let output = running.finish().succeeded();
+    let body = output.stream().completed()[0].1.clone();
     (peak, body)
 }
 

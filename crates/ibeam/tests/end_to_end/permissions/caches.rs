@@ -5,17 +5,17 @@ use std::fs;
 use ibeam_testkit::Workspace;
 
 use super::only_result;
-use crate::scene::{Scene, answer_text, shell};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 /// Runs one command with this configuration; returns what it printed.
 #[track_caller]
 fn output(config: &str, command: &str, prepare: impl FnOnce(&Workspace)) -> String {
     let workspace = Workspace::new().user_config(config);
     prepare(&workspace);
-    let scene = Scene::new([shell(command), answer_text("done")]).within(workspace);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    let (arm, payload) = only_result(&ran);
-    assert!(arm == "success" || arm == "failure", "{arm}: {ran}");
+    let scene = Scene::new([answer_shell(command), answer_text("done")]).with_workspace(workspace);
+    let output = scene.print::<&str>([]).run().succeeded();
+    let (arm, payload) = only_result(&output);
+    assert!(arm == "success" || arm == "failure", "{arm}: {output}");
     payload["stdout"].as_str().unwrap().to_owned()
 }
 
@@ -44,10 +44,10 @@ fn what_is_never_granted_ends_the_run() {
     {
         let workspace = Workspace::new().user_config(&format!("[sandbox]\n{entry}\n"));
         fs::create_dir_all(workspace.home().join(".ssh")).unwrap();
-        let scene = Scene::new([answer_text("done")]).within(workspace);
-        let ran = scene.print::<&str>([]).run();
-        assert_eq!(ran.code, Some(78), "{entry}: {ran}");
-        assert!(ran.stderr.contains("config.toml:2"), "{entry}: {ran}");
+        let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+        let output = scene.print::<&str>([]).run();
+        assert_eq!(output.code, Some(78), "{entry}: {output}");
+        assert!(output.stderr.contains("config.toml:2"), "{entry}: {output}");
     }
 }
 

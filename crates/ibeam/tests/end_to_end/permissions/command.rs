@@ -9,18 +9,22 @@ const RULES: &str = "[permissions]\nallow = [\"Shell(git:status*)\", \"Shell(ech
                      ask = [\"Shell(git:push*)\"]\ndeny = [\"Shell(rm)\", \"Read(.env)\"]\n";
 
 fn run(args: &[&str]) -> ProgramOutput {
-    let scene = Scene::new([]).within(Workspace::new().user_config(RULES));
-    let ran = scene.bare(["policy"]).args(args).run();
-    assert_eq!(ran.stderr, "", "{ran}");
-    ran
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(RULES));
+    let output = scene.ibeam_without_model(["policy"]).args(args).run();
+    assert_eq!(output.stderr, "", "{output}");
+    output
 }
 
 /// The exit code and the word of the verdict.
 #[track_caller]
 fn check(args: &[&str], code: i32, verdict: &str) -> Value {
-    let ran = run(&[&["test", "--format", "json"], args].concat());
-    assert_eq!((ran.code, ran.json()["verdict"].as_str()), (Some(code), Some(verdict)), "{args:?}: {ran}");
-    ran.json()
+    let output = run(&[&["test", "--format", "json"], args].concat());
+    assert_eq!(
+        (output.code, output.json()["verdict"].as_str()),
+        (Some(code), Some(verdict)),
+        "{args:?}: {output}"
+    );
+    output.json()
 }
 
 #[test]
@@ -56,9 +60,9 @@ fn files_pages_and_tools_can_be_asked_about_too() {
 /// A link is judged by where it leads.
 #[test]
 fn a_path_is_resolved_as_a_tool_would() {
-    let scene = Scene::new([]).within(Workspace::new().user_config(RULES).file(".env", "x"));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(RULES).file(".env", "x"));
     std::os::unix::fs::symlink(".env", scene.workspace.path().join("innocent")).unwrap();
-    assert_eq!(scene.bare(["policy", "test", "--read", "innocent"]).run().code, Some(3));
+    assert_eq!(scene.ibeam_without_model(["policy", "test", "--read", "innocent"]).run().code, Some(3));
 }
 
 /// Every rule that was asked is there with its place.
@@ -82,18 +86,24 @@ fn each_rule_is_told_with_its_place() {
 
 #[test]
 fn people_read_it_in_their_language() {
-    let ran = run(&["test", "git status && rm x"]);
-    assert!(ran.stdout.contains("\ngit status\n") || ran.stdout.starts_with("git status\n"), "{ran}");
-    assert!(ran.stdout.contains("`Shell(rm)` applies") && ran.stdout.contains("config.toml:4"), "{ran}");
-    assert!(ran.stdout.contains("\ndenied by `Shell(rm)`: "), "{ran}");
-    let ran = run(&["test", "rm x", "--lang", "es"]);
-    assert!(ran.stdout.contains("denegado por `Shell(rm)`: "), "{ran}");
+    let output = run(&["test", "git status && rm x"]);
+    assert!(
+        output.stdout.contains("\ngit status\n") || output.stdout.starts_with("git status\n"),
+        "{output}"
+    );
+    assert!(
+        output.stdout.contains("`Shell(rm)` applies") && output.stdout.contains("config.toml:4"),
+        "{output}"
+    );
+    assert!(output.stdout.contains("\ndenied by `Shell(rm)`: "), "{output}");
+    let output = run(&["test", "rm x", "--lang", "es"]);
+    assert!(output.stdout.contains("denegado por `Shell(rm)`: "), "{output}");
 }
 
 #[test]
 fn the_rules_in_force_are_listed_with_their_places() {
-    let ran = run(&["list", "--deny", " Shell( touch ) "]);
-    let words: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let output = run(&["list", "--deny", " Shell( touch ) "]);
+    let words: Vec<Vec<&str>> = output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     let tokens: Vec<(&str, &str)> = words.iter().take(6).map(|words| (words[0], words[1])).collect();
     let expect = [
         ("deny", "Shell(rm)"),
@@ -103,9 +113,9 @@ fn the_rules_in_force_are_listed_with_their_places() {
         ("allow", "Shell(git:status*)"),
         ("allow", "Shell(echo)"),
     ];
-    assert_eq!(tokens, expect, "{ran}");
-    assert!(ran.stdout.contains("# --deny\n") && ran.stdout.contains("config.toml:3\n"), "{ran}");
-    assert!(ran.stdout.contains("approval = \"sandboxed\"  # default"), "{ran}");
+    assert_eq!(tokens, expect, "{output}");
+    assert!(output.stdout.contains("# --deny\n") && output.stdout.contains("config.toml:3\n"), "{output}");
+    assert!(output.stdout.contains("approval = \"sandboxed\"  # default"), "{output}");
     let json = run(&["list", "--format", "json"]).json();
     assert_eq!(json["rules"].as_array().map(Vec::len), Some(5), "{json}");
     assert_eq!(json["settings"][0], json!({"key": "approval", "value": "sandboxed", "origin": "default"}));
@@ -113,14 +123,14 @@ fn the_rules_in_force_are_listed_with_their_places() {
 
 #[test]
 fn without_a_rule_the_list_says_so() {
-    let ran = Scene::new([]).bare(["policy", "list"]).run().succeeded();
-    assert!(ran.stdout.starts_with("no rule is set"), "{ran}");
+    let output = Scene::new([]).ibeam_without_model(["policy", "list"]).run().succeeded();
+    assert!(output.stdout.starts_with("no rule is set"), "{output}");
 }
 
 #[test]
 fn what_is_asked_must_be_one_thing() {
     for args in [&["test"][..], &["test", "ls", "--read", "x"], &["test", "--mcp", "server"]] {
-        let ran = Scene::new([]).bare(["policy"]).args(args).run();
-        assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(2), 1), "{args:?}: {ran}");
+        let output = Scene::new([]).ibeam_without_model(["policy"]).args(args).run();
+        assert_eq!((output.code, output.stderr_lines("error: ").len()), (Some(2), 1), "{args:?}: {output}");
     }
 }

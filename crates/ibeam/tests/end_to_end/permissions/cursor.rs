@@ -8,8 +8,8 @@ use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use super::{RULES_ONLY, only_result};
-use crate::faults::host::{failed, is_root, open_to_all, works};
-use crate::scene::{Scene, answer_text, shell};
+use crate::faults::host::{check_failure, is_root, launcher_works, make_accessible_to_all};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 const PROJECT: &str = ".cursor/cli.json";
 
@@ -26,8 +26,8 @@ fn put(path: &Path, text: &str) {
 /// A run of `echo a` with these files in the form of the original: its arm, and the run.
 #[track_caller]
 fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String, ProgramOutput) {
-    let scene = Scene::new([shell("echo a"), answer_text("done")]);
-    let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
+    let scene = Scene::new([answer_shell("echo a"), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
     if let Some(user) = user {
         put(&of_user(&scene), &user.to_string());
     }
@@ -36,10 +36,10 @@ fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String
     }
     let files = [of_user(&scene), scene.workspace.path().join(PROJECT)];
     let before: Vec<_> = files.iter().map(|path| fs::read(path).ok()).collect();
-    let ran = scene.print(flags).run().succeeded();
+    let output = scene.print(flags).run().succeeded();
     let after: Vec<_> = files.iter().map(|path| fs::read(path).ok()).collect();
     assert_eq!(before, after, "a file of the original was written");
-    (only_result(&ran).0, ran)
+    (only_result(&output).0, output)
 }
 
 fn allow(token: &str) -> Value {
@@ -62,9 +62,9 @@ fn the_users_file_allows_and_denies() {
 
 #[test]
 fn a_project_that_is_not_trusted_only_narrows() {
-    let (arm, ran) = run(None, Some(&allow("Shell(*)")), &[]);
-    assert_eq!(arm, "rejected", "{ran}");
-    assert!(ran.stderr.contains("permissions.allow") && ran.stderr.contains("--trust"), "{ran}");
+    let (arm, output) = run(None, Some(&allow("Shell(*)")), &[]);
+    assert_eq!(arm, "rejected", "{output}");
+    assert!(output.stderr.contains("permissions.allow") && output.stderr.contains("--trust"), "{output}");
     assert_eq!(run(None, Some(&allow("Shell(echo)")), &["--trust"]).0, "success");
     assert_eq!(run(None, Some(&deny("Shell(echo)")), &["--allow", "Shell(echo)"]).0, "rejected");
     assert_eq!(run(Some(&deny("Shell(echo)")), Some(&allow("Shell(echo)")), &["--trust"]).0, "rejected");
@@ -84,30 +84,30 @@ fn our_own_file_is_the_stronger() {
         ("true", &["--force"], "rejected"),
         ("rm x", &["--force"], "rejected"),
     ] {
-        let scene = Scene::new([shell(command), answer_text("done")]);
-        let scene = scene.within(Workspace::new().user_config(&config));
+        let scene = Scene::new([answer_shell(command), answer_text("done")]);
+        let scene = scene.with_workspace(Workspace::new().user_config(&config));
         put(&of_user(&scene), &project_rules.to_string());
-        let ran = scene.print(flags).run().succeeded();
-        assert_eq!(only_result(&ran).0, arm, "{command}: {ran}");
+        let output = scene.print(flags).run().succeeded();
+        assert_eq!(only_result(&output).0, arm, "{command}: {output}");
     }
 }
 
 #[test]
 fn the_directory_of_the_users_file_can_be_chosen() {
-    let scene = Scene::new([shell("echo a"), answer_text("done")]);
-    let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
+    let scene = Scene::new([answer_shell("echo a"), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
     let (home, chosen) = (scene.workspace.home().to_owned(), scene.workspace.outside().join("chosen"));
     put(&of_user(&scene), &deny("Shell(echo)").to_string());
     put(&home.join(".config/cursor/cli-config.json"), &allow("Shell(echo)").to_string());
     // The one of XDG comes before the one at home, and an explicit directory is the only one.
     let xdg = scene.print::<&str>([]).run().succeeded();
     assert_eq!(only_result(&xdg).0, "success", "{xdg}");
-    let scene = scene.then([shell("echo a"), answer_text("done")]);
+    let scene = scene.with_answers([answer_shell("echo a"), answer_text("done")]);
     let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
     assert_eq!(only_result(&only).0, "rejected", "{only}");
     let reason = only_result(&only).1["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("--allow"), "no rule should be there: {reason}");
-    let scene = scene.then([shell("echo a"), answer_text("done")]);
+    let scene = scene.with_answers([answer_shell("echo a"), answer_text("done")]);
     put(&chosen.join("cli-config.json"), &allow("Shell(echo)").to_string());
     let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
     assert_eq!(only_result(&only).0, "success", "{only}");
@@ -119,8 +119,9 @@ fn check_setting(user: &Value, project: &Value, key: &str, expect: &str) {
     let scene = Scene::new([]);
     put(&of_user(&scene), &user.to_string());
     put(&scene.workspace.path().join(PROJECT), &project.to_string());
-    let ran = scene.bare(["config", "explain", "--trust", "--format", "json"]).run().succeeded();
-    let rows = ran.json();
+    let output =
+        scene.ibeam_without_model(["config", "explain", "--trust", "--format", "json"]).run().succeeded();
+    let rows = output.json();
     let row = rows.as_array().unwrap().iter().find(|row| row["key"] == key);
     assert_eq!(row.map(|row| row["value"].to_string()).as_deref(), Some(expect), "{user} {project}");
 }
@@ -162,20 +163,20 @@ fn a_file_that_is_wrong_stops_the_run_with_its_place() {
             let project = scene.workspace.path().join(PROJECT);
             let path = if of_user_too { of_user(&scene) } else { project };
             put(&path, text);
-            let ran = scene.print(["--force"]).run();
-            failed(&ran, 78);
-            assert!(ran.stderr.contains(&format!("{}{place}", path.display())), "{text}: {ran}");
+            let output = scene.print(["--force"]).run();
+            check_failure(&output, 78);
+            assert!(output.stderr.contains(&format!("{}{place}", path.display())), "{text}: {output}");
             assert_eq!(scene.server.requests().len(), 0);
         }
     }
     let scene = Scene::new([]);
     put(&of_user(&scene), "{\"approvalMode\": \"some-day\"}");
-    failed(&scene.print(["--force"]).run(), 78);
+    check_failure(&scene.print(["--force"]).run(), 78);
 }
 
 #[test]
 fn a_file_that_may_not_be_read_stops_the_run() {
-    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+    if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         eprintln!("SKIP: only root can be a user without the right to read");
         return;
     }
@@ -184,12 +185,12 @@ fn a_file_that_may_not_be_read_stops_the_run() {
         let project = scene.workspace.path().join(PROJECT);
         let path = if of_user_too { of_user(&scene) } else { project };
         put(&path, &deny("Shell(touch)").to_string());
-        open_to_all(&scene);
+        make_accessible_to_all(&scene);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        let ran = scene.print(["--force"]).through(user).run();
-        failed(&ran, 78);
-        assert!(ran.stderr.contains(path.to_str().unwrap()), "{ran}");
+        let output = scene.print(["--force"]).through(user).run();
+        check_failure(&output, 78);
+        assert!(output.stderr.contains(path.to_str().unwrap()), "{output}");
     }
 }
 
@@ -199,9 +200,9 @@ fn the_users_file_is_out_of_reach_wherever_it_is() {
     let scene = Scene::new([]);
     let path = scene.workspace.path().join("configuration/cli-config.json");
     put(&path, "{}");
-    let write = crate::scene::calls("t", "write", &json!({"path": path, "fileText": "{}"}));
-    let scene = scene.then([write, answer_text("done")]);
+    let write = crate::scene::answer_call("t", "write", &json!({"path": path, "fileText": "{}"}));
+    let scene = scene.with_answers([write, answer_text("done")]);
     let directory = path.parent().unwrap().to_owned();
-    let ran = scene.print(["--force"]).env("CURSOR_CONFIG_DIR", directory).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    let output = scene.print(["--force"]).env("CURSOR_CONFIG_DIR", directory).run().succeeded();
+    assert_eq!(only_result(&output).0, "rejected", "{output}");
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 
 use super::only_result;
-use crate::faults::host::{failed, is_root, open_to_all, works};
-use crate::scene::{Scene, answer_text, shell};
+use crate::faults::host::{check_failure, is_root, launcher_works, make_accessible_to_all};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 /// Mounts the directory `$MANAGED` over `/etc/ibeam`, in an `/etc` that is otherwise the same.
 const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; mkdir -p /etc/ibeam; \
@@ -15,7 +15,7 @@ const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; 
 
 /// Whether tests may rule over `/etc/ibeam`; says so where not.
 fn may_manage() -> bool {
-    let may = is_root() && works(&["unshare", "-m"]);
+    let may = is_root() && launcher_works(&["unshare", "-m"]);
     if !may {
         eprintln!("SKIP: a managed file needs root and a mount namespace");
     }
@@ -37,7 +37,7 @@ fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
 /// A run of one command under a managed file.
 #[track_caller]
 fn run(toml: &str, command: &str, flags: &[&str]) -> ProgramOutput {
-    let scene = Scene::new([shell(command), answer_text("done")]);
+    let scene = Scene::new([answer_shell(command), answer_text("done")]);
     managed(&scene, toml, scene.print(flags)).run()
 }
 
@@ -51,10 +51,10 @@ fn its_rules_add_up_with_all_others() {
     assert_eq!(only_result(&run(rules, "echo a", &[]).succeeded()).0, "success");
     assert_eq!(only_result(&run(rules, "echo a", &["--deny", "Shell(echo)"]).succeeded()).0, "rejected");
     for flags in [&["--force"][..], &["--allow", "Shell(printf:*)"]] {
-        let ran = run(rules, "printf a", flags).succeeded();
-        let (arm, payload) = only_result(&ran);
-        assert_eq!(arm, "rejected", "{ran}");
-        assert!(payload["reason"].as_str().unwrap().contains("Shell(printf)"), "{ran}");
+        let output = run(rules, "printf a", flags).succeeded();
+        let (arm, payload) = only_result(&output);
+        assert_eq!(arm, "rejected", "{output}");
+        assert!(payload["reason"].as_str().unwrap().contains("Shell(printf)"), "{output}");
     }
 }
 
@@ -63,11 +63,11 @@ fn its_values_beat_files_and_variables() {
     if !may_manage() {
         return;
     }
-    let scene =
-        Scene::new([answer_text("done")]).within(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
+    let scene = Scene::new([answer_text("done")])
+        .with_workspace(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
     let ibeam = managed(&scene, "[limits]\nmax_turns = 7\n", scene.print::<&str>([]));
-    let ran = ibeam.env("IBEAM_MAX_TURNS", "60").run().succeeded();
-    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
+    let output = ibeam.env("IBEAM_MAX_TURNS", "60").run().succeeded();
+    assert_eq!(output.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{output}");
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn a_flag_that_contradicts_it_is_a_usage_error_with_the_line() {
         (&["--sandbox", "disabled"], "/etc/ibeam/config.toml:7"),
         (&["--endpoint", "http://127.0.0.1:2"], "/etc/ibeam/config.toml:10"),
     ] {
-        let ran = run(toml, "true", flags);
-        failed(&ran, 2);
-        assert!(ran.stderr.contains(place) && ran.stderr.contains(flags[0]), "{ran}");
+        let output = run(toml, "true", flags);
+        check_failure(&output, 2);
+        assert!(output.stderr.contains(place) && output.stderr.contains(flags[0]), "{output}");
     }
     let same = run("[limits]\nmax_turns = 7\n", "echo a", &["--max-turns", "7"]).succeeded();
     assert_eq!(same.stream().init()["ibeam"]["limits"]["max_turns"], 7);
@@ -99,8 +99,8 @@ fn its_address_of_a_provider_beats_the_environment() {
     }
     let (managed_dir, other) = (Scene::new([answer_text("managed")]), Scene::new([answer_text("other")]));
     let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", managed_dir.server.url());
-    let ran = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
-    assert_eq!(ran.stream().last()["result"], "managed", "{ran}");
+    let output = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
+    assert_eq!(output.stream().last()["result"], "managed", "{output}");
     assert_eq!(other.server.requests().len(), 0);
 }
 
@@ -122,11 +122,11 @@ fn one_that_somebody_else_could_write_is_refused() {
     for (script, expect) in prepare {
         let scene = Scene::new([]);
         let ibeam = scene.print(["--force"]).after(script);
-        let ran = managed(&scene, "[permissions]\n", ibeam).run();
-        failed(&ran, 78);
+        let output = managed(&scene, "[permissions]\n", ibeam).run();
+        check_failure(&output, 78);
         assert!(
-            ran.stderr.contains("/etc/ibeam/config.toml") && ran.stderr.contains(expect),
-            "{script}: {ran}"
+            output.stderr.contains("/etc/ibeam/config.toml") && output.stderr.contains(expect),
+            "{script}: {output}"
         );
         assert_eq!(scene.server.requests().len(), 0);
     }
@@ -137,30 +137,30 @@ const ORDINARY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--cle
 
 #[test]
 fn an_ordinary_user_is_ruled_too() {
-    if !may_manage() || !works(&ORDINARY) {
+    if !may_manage() || !launcher_works(&ORDINARY) {
         eprintln!("SKIP: only root can become an ordinary user");
         return;
     }
-    let scene = Scene::new([shell("printf a"), answer_text("done")]);
-    open_to_all(&scene);
+    let scene = Scene::new([answer_shell("printf a"), answer_text("done")]);
+    make_accessible_to_all(&scene);
     let ibeam = scene.print(["--force"]).through(ORDINARY);
-    let ran = managed(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    let output = managed(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();
+    assert_eq!(only_result(&output).0, "rejected", "{output}");
 }
 
 /// A policy that cannot be read is not taken for none.
 #[test]
 fn one_that_may_not_be_read_stops_the_run() {
-    if !may_manage() || !works(&ORDINARY) {
+    if !may_manage() || !launcher_works(&ORDINARY) {
         eprintln!("SKIP: only root can become a user without the right to read");
         return;
     }
     let scene = Scene::new([]);
     let ibeam = scene.print::<&str>([]).through(ORDINARY).after("chmod 700 \"$MANAGED\"");
-    open_to_all(&scene);
-    let ran = managed(&scene, "", ibeam).run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains("/etc/ibeam/config.toml"), "{ran}");
+    make_accessible_to_all(&scene);
+    let output = managed(&scene, "", ibeam).run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains("/etc/ibeam/config.toml"), "{output}");
 }
 
 #[test]
@@ -170,9 +170,9 @@ fn hooks_that_somebody_else_could_write_are_refused_too() {
     }
     let scene = Scene::new([]);
     let script = "echo '{}' > \"$MANAGED\"/hooks.json; chmod 666 \"$MANAGED\"/hooks.json";
-    let ran = managed(&scene, "", scene.print::<&str>([]).after(script)).run();
-    failed(&ran, 78);
-    assert!(ran.stderr.contains("/etc/ibeam/hooks.json"), "{ran}");
+    let output = managed(&scene, "", scene.print::<&str>([]).after(script)).run();
+    check_failure(&output, 78);
+    assert!(output.stderr.contains("/etc/ibeam/hooks.json"), "{output}");
 }
 
 /// What it says of a server counts whole, and above the user's switch.
@@ -182,10 +182,12 @@ fn its_mcp_servers_stand_above_the_users() {
         return;
     }
     let user = "[mcp_servers.one]\ncommand = \"false\"\nenabled = true\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(user));
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(user));
     let toml = "[mcp_servers.one]\ncommand = \"true\"\nenabled = false\n";
-    let ran = managed(&scene, toml, scene.bare(["mcp", "list", "--format", "json"])).run().succeeded();
-    let server = &ran.json()[0];
+    let output = managed(&scene, toml, scene.ibeam_without_model(["mcp", "list", "--format", "json"]))
+        .run()
+        .succeeded();
+    let server = &output.json()[0];
     assert_eq!(
         (server["status"].as_str(), server["source"].as_str()),
         (Some("disabled"), Some("/etc/ibeam/config.toml:2"))

@@ -4,39 +4,40 @@ use ibeam_testkit::Workspace;
 use serde_json::Value;
 
 use super::{RULES_ONLY, only_result};
-use crate::scene::{Scene, answer_text, shell};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 /// A project's file may narrow what is allowed, never widen it.
 #[test]
 fn a_project_cannot_allow_itself_commands() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
     let workspace = Workspace::new().user_config(RULES_ONLY);
-    let scene = scene.within(workspace.file(".ibeam/config.toml", config));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
-    assert!(ran.stderr.contains("--trust"), "{ran}");
-    let scene = scene.then([shell("echo hello"), answer_text("done")]);
+    let scene = scene.with_workspace(workspace.file(".ibeam/config.toml", config));
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(only_result(&output).0, "rejected", "{output}");
+    assert!(output.stderr.contains("--trust"), "{output}");
+    let scene = scene.with_answers([answer_shell("echo hello"), answer_text("done")]);
     assert_eq!(only_result(&scene.print(["--trust"]).run().succeeded()).0, "success");
 }
 
 #[test]
 fn a_project_can_deny_itself_commands() {
     let config = "[permissions]\ndeny = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().file(".ibeam/config.toml", config));
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
 
 /// The settings of `config explain` where this is the project's file: key and value to origin.
 fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)>, String) {
     let workspace = Workspace::new().user_config(user).file(".ibeam/config.toml", project);
-    let scene = Scene::new([]).within(workspace);
-    let ran = scene.bare(["config", "explain", "--format", "json"]).args(flags).run().succeeded();
-    let rows = ran.json().as_array().unwrap().clone();
+    let scene = Scene::new([]).with_workspace(workspace);
+    let output =
+        scene.ibeam_without_model(["config", "explain", "--format", "json"]).args(flags).run().succeeded();
+    let rows = output.json().as_array().unwrap().clone();
     let key = |row: &Value| row["key"].as_str().unwrap().to_owned();
     let rows = rows.iter().map(|row| (key(row), row["value"].to_string())).collect();
-    let message = scene.bare(["config", "explain"]).args(flags).run().succeeded().stdout;
+    let message = scene.ibeam_without_model(["config", "explain"]).args(flags).run().succeeded().stdout;
     (rows, message)
 }
 
@@ -112,8 +113,12 @@ fn a_flag_is_stronger_than_a_file() {
 #[test]
 fn an_untrusted_project_may_ask_for_questions() {
     let config = "[permissions]\nask = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), answer_text("done")]);
-    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
-    let ran = scene.print(["--allow", "Shell(echo)"]).run().succeeded();
-    assert_eq!((only_result(&ran).0.as_str(), ran.stderr_lines("warning: ").len()), ("rejected", 1), "{ran}");
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
+    let scene = scene.with_workspace(Workspace::new().file(".ibeam/config.toml", config));
+    let output = scene.print(["--allow", "Shell(echo)"]).run().succeeded();
+    assert_eq!(
+        (only_result(&output).0.as_str(), output.stderr_lines("warning: ").len()),
+        ("rejected", 1),
+        "{output}"
+    );
 }

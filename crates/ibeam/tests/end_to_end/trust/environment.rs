@@ -7,7 +7,7 @@ use std::process::Command;
 use ibeam_testkit::Workspace;
 
 use crate::mcp::table;
-use crate::scene::{Scene, answer_text, shell};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 /// Programs of the names that anything of ours starts, each of which leaves a trace.
 fn planted(scene: &Scene) -> std::path::PathBuf {
@@ -38,7 +38,7 @@ fn paths(scene: &Scene) -> Vec<String> {
 
 #[test]
 fn no_program_of_ours_is_found_in_the_workspace() {
-    let scene = Scene::new([]).within(Workspace::new().file("src/main.py", ""));
+    let scene = Scene::new([]).with_workspace(Workspace::new().file("src/main.py", ""));
     let trace = planted(&scene);
     let hooks = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch /dev/null"}]}}"#;
     let hooked = scene.workspace.home().join(".config/ibeam/hooks.json");
@@ -46,10 +46,10 @@ fn no_program_of_ours_is_found_in_the_workspace() {
     fs::write(hooked, hooks).unwrap();
     let mut scene = scene;
     for path in paths(&scene) {
-        scene = scene.then([answer_text("done")]);
-        let ran = scene.print::<&str>([]).env("PATH", &path).run().succeeded();
-        assert_eq!(ran.stderr, "", "the hook has run: {ran}");
-        scene.bare(["doctor"]).env("PATH", &path).run().succeeded();
+        scene = scene.with_answers([answer_text("done")]);
+        let output = scene.print::<&str>([]).env("PATH", &path).run().succeeded();
+        assert_eq!(output.stderr, "", "the hook has run: {output}");
+        scene.ibeam_without_model(["doctor"]).env("PATH", &path).run().succeeded();
         assert_eq!(fs::read_to_string(&trace).ok(), None, "{path}");
     }
 }
@@ -59,9 +59,9 @@ fn the_shell_itself_is_not_found_in_the_workspace() {
     let mut scene = Scene::new([]);
     let trace = planted(&scene);
     for path in paths(&scene) {
-        scene = scene.then([shell("echo forty-two"), answer_text("done")]);
-        let ran = scene.print(["--allow", "Shell(echo)"]).env("PATH", &path).run().succeeded();
-        assert!(ran.stdout.contains("\"stdout\":\"forty-two\\n\""), "{ran}");
+        scene = scene.with_answers([answer_shell("echo forty-two"), answer_text("done")]);
+        let output = scene.print(["--allow", "Shell(echo)"]).env("PATH", &path).run().succeeded();
+        assert!(output.stdout.contains("\"stdout\":\"forty-two\\n\""), "{output}");
         assert_eq!(fs::read_to_string(&trace).ok(), None, "{path}");
     }
 }
@@ -69,15 +69,15 @@ fn the_shell_itself_is_not_found_in_the_workspace() {
 #[test]
 fn a_server_is_not_found_in_the_workspace() {
     let config = "[mcp_servers.test]\ncommand = \"tool-of-a-test\"\n";
-    let scene = Scene::new([answer_text("done")]).within(Workspace::new().user_config(config));
+    let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new().user_config(config));
     let root = scene.workspace.path().canonicalize().unwrap();
     let trace = scene.workspace.outside().join("trace");
     let path = root.join("tool-of-a-test");
     fs::write(&path, format!("#!/bin/sh\necho ran > {}\n", trace.display())).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let ran =
+    let output =
         scene.print::<&str>([]).env("PATH", format!("{}:/usr/bin:/bin", root.display())).run().succeeded();
-    assert!(!trace.exists() && ran.stderr.contains("no such program in PATH"), "{ran}");
+    assert!(!trace.exists() && output.stderr.contains("no such program in PATH"), "{output}");
 }
 
 /// `.env`, settings of editors, and variables that tools of others would read.
@@ -100,11 +100,11 @@ fn files_of_the_repository_set_no_variable_of_ours() {
     ] {
         super::put(&scene, path, text);
     }
-    let ran = scene.print::<&str>([]).run().succeeded();
+    let output = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
-    assert_eq!(requests[0].header("x-api-key"), Some(crate::scene::KEY), "{ran}");
-    assert!(requests[0].body["model"].as_str().unwrap().contains("claude"), "{ran}");
-    assert_eq!(ran.stderr, "");
+    assert_eq!(requests[0].header("x-api-key"), Some(crate::scene::KEY), "{output}");
+    assert!(requests[0].body["model"].as_str().unwrap().contains("claude"), "{output}");
+    assert_eq!(output.stderr, "");
 }
 
 /// The state of git is read from its files: no configuration of it is obeyed, for git is not started.
@@ -131,8 +131,8 @@ fn no_configuration_of_git_is_obeyed() {
     }
     fs::write(root.join(".gitattributes"), "* diff=x\n").unwrap();
     fs::write(root.join("README.md"), "x\n").unwrap();
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert!(!trace.exists(), "{ran}");
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert!(!trace.exists(), "{output}");
     let system = scene.server.requests()[0].body["system"].to_string();
     assert!(system.contains("(branch trunk)"), "{system}");
 }
@@ -147,7 +147,7 @@ fn a_planted_git_file_reads_nothing_elsewhere() {
     let mut scene = scene;
     for target in [secret.display().to_string(), "/proc/self".to_owned(), "../secret".to_owned()] {
         fs::write(scene.workspace.path().join(".git"), format!("gitdir: {target}\n")).unwrap();
-        scene = scene.then([answer_text("done")]);
+        scene = scene.with_answers([answer_text("done")]);
         scene.print::<&str>([]).run().succeeded();
         let body = scene.server.requests()[0].body.to_string();
         assert!(!body.contains("SECRET") && !body.contains("detached"), "{body}");
@@ -163,12 +163,13 @@ fn a_project_switches_no_server_of_the_user_on() {
         r#"{"mcpServers": {"other": {"command": "touch", "args": ["other-started"], "disabled": true}}}"#;
     let on = "[mcp_servers.test]\nenabled = true\n[mcp_servers.other]\nenabled = true\n";
     let workspace = Workspace::new().user_config(&off).file(".ibeam/config.toml", on);
-    let scene = Scene::new([answer_text("done")]).within(workspace.file("../home/.cursor/mcp.json", cursor));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    let statuses = ran.stream().init()["mcp_servers"].clone();
+    let scene =
+        Scene::new([answer_text("done")]).with_workspace(workspace.file("../home/.cursor/mcp.json", cursor));
+    let output = scene.print::<&str>([]).run().succeeded();
+    let statuses = output.stream().init()["mcp_servers"].clone();
     let statuses: Vec<&str> =
         statuses.as_array().unwrap().iter().map(|s| s["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["disabled", "disabled"], "{ran}");
+    assert_eq!(statuses, ["disabled", "disabled"], "{output}");
     assert_eq!((scene.workspace.read("starts"), scene.workspace.read("other-started")), (None, None));
 }
 
@@ -183,19 +184,19 @@ fn no_command_plants_configuration_of_ours() {
         for made in [false, true] {
             let command =
                 format!("mkdir -p .config/ibeam; echo '{text}' > {path}; mv {path} {path}.new; true");
-            let scene = Scene::new([shell(&command), answer_text("done")]);
+            let scene = Scene::new([answer_shell(&command), answer_text("done")]);
             let home = scene.workspace.path().canonicalize().unwrap();
             if made {
                 fs::create_dir_all(home.join(".config/ibeam")).unwrap();
             }
             let run =
                 scene.print(["--force"]).env("HOME", &home).env("XDG_CONFIG_HOME", home.join(".config"));
-            let ran = run.run();
+            let output = run.run();
             let left = fs::read_dir(home.join(".config/ibeam")).into_iter().flatten().flatten();
             assert_eq!(
                 left.map(|entry| entry.file_name()).collect::<Vec<_>>(),
                 [""; 0],
-                "{path} {made}: {ran}"
+                "{path} {made}: {output}"
             );
         }
     }

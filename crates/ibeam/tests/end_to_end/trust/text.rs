@@ -12,19 +12,19 @@ fn scene() -> Scene {
         .file("AGENTS.md", RULE)
         .file(".cursor/rules/style.mdc", "---\nalwaysApply: true\n---\nUse tabs.\n")
         .file(".cursor/rules/tests.mdc", "---\ndescription: how to test\n---\nHidden text.\n");
-    Scene::new([answer_text("done")]).within(workspace)
+    Scene::new([answer_text("done")]).with_workspace(workspace)
 }
 
-fn prompt(ran: &ProgramOutput) -> Vec<String> {
-    ran.stream().prompt().into_iter().map(str::to_owned).collect()
+fn prompt(output: &ProgramOutput) -> Vec<String> {
+    output.stream().prompt().into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn instructions_of_a_stranger_are_content_beside_the_prompt() {
     for wire in WIRES {
         let scene = Scene { wire, ..scene() };
-        let ran = scene.print::<&str>([]).run().succeeded();
-        assert_eq!(prompt(&ran), ["do it"], "the prompt is the user's alone");
+        let output = scene.print::<&str>([]).run().succeeded();
+        assert_eq!(prompt(&output), ["do it"], "the prompt is the user's alone");
         let requests = scene.server.requests();
         let reported = requests[0].transcript();
         let whole = reported.join("\n");
@@ -65,7 +65,7 @@ fn content_is_told_once_however_long_the_session() {
     let first = scene.print::<&str>([]).run().succeeded();
     let journal = crate::scene::journal(&scene, first.stream().session_id());
     assert!(!serde_json::to_string(&journal).unwrap().contains("Always write tests"));
-    let scene = scene.then([answer_text("more")]);
+    let scene = scene.with_answers([answer_text("more")]);
     scene.print(["--continue"]).run().succeeded();
     let reported = scene.server.requests()[0].transcript().join("\n");
     assert_eq!(reported.matches("begin of repository content").count(), 1, "{reported}");
@@ -79,7 +79,7 @@ fn a_link_out_of_the_repository_is_no_instruction() {
         let workspace =
             Workspace::new().file("../secret.md", "SECRET-CANARY").file(".env", "KEY=SECRET-CANARY");
         std::os::unix::fs::symlink(target, workspace.path().join("AGENTS.md")).unwrap();
-        let scene = Scene::new([answer_text("done")]).within(workspace);
+        let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
         scene.print(["--trust"]).env("ODD", "SECRET-CANARY").run().succeeded();
         assert!(!scene.server.requests()[0].body.to_string().contains("SECRET"), "{target}");
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::raw::{block, chunk, end, start};
 use super::{QUICK, configured, fails, fails_on_both, survives, survives_on_both};
-use crate::scene::{Scene, WIRES, answer_text, calls, journal};
+use crate::scene::{Scene, WIRES, answer_call, answer_text, journal};
 
 #[test]
 fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
@@ -14,8 +14,8 @@ fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
         let arguments = r#"{"path": "made.txt", "fileText": "hal"#;
         Answer::new().text("I write. ").call_as_written("t", "write", arguments).stop(StopReason::MaxTokens)
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
-        assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
+    for (scene, output) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
+        assert_eq!(scene.workspace.read("made.txt"), None, "{output}");
         let reported = scene.server.requests()[1].transcript().join("\n");
         assert!(reported.contains("cut off by the output limit"), "{reported}");
     }
@@ -25,11 +25,11 @@ fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
 #[test]
 fn f048_a_whole_call_of_a_cut_answer_is_not_executed_either() {
     let cut = || {
-        let whole = calls("t", "write", &json!({ "path": "made.txt", "fileText": "whole" }));
+        let whole = answer_call("t", "write", &json!({ "path": "made.txt", "fileText": "whole" }));
         whole.stop(StopReason::MaxTokens)
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
-        assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
+    for (scene, output) in survives_on_both(QUICK, || vec![cut(), answer_text("done")]) {
+        assert_eq!(scene.workspace.read("made.txt"), None, "{output}");
         let reported = scene.server.requests()[1].transcript().join("\n");
         assert!(reported.contains("not executed"), "{reported}");
     }
@@ -39,21 +39,21 @@ fn f048_a_whole_call_of_a_cut_answer_is_not_executed_either() {
 fn f049_no_arguments_are_enough_only_where_none_are_required() {
     for (tool, key) in [("ls", "success"), ("read", "error")] {
         let answers = || vec![Answer::new().call_as_written("t", tool, ""), answer_text("done")];
-        for (_, ran) in survives_on_both(QUICK, answers) {
-            let stream = ran.stream();
+        for (_, output) in survives_on_both(QUICK, answers) {
+            let stream = output.stream();
             let (_, body) = stream.completed()[0];
-            assert!(body["result"].get(key).is_some(), "{tool}: {ran}");
+            assert!(body["result"].get(key).is_some(), "{tool}: {output}");
         }
     }
 }
 
 #[test]
 fn f050_an_unknown_tool_is_named_to_the_model() {
-    for (scene, ran) in
-        survives_on_both(QUICK, || vec![calls("t", "teleport", &json!({})), answer_text("done")])
+    for (scene, output) in
+        survives_on_both(QUICK, || vec![answer_call("t", "teleport", &json!({})), answer_text("done")])
     {
         let result = &scene.server.requests()[1].transcript()[2];
-        assert!(result.contains("teleport") && !result.contains("update_todos"), "{result}; {ran}");
+        assert!(result.contains("teleport") && !result.contains("update_todos"), "{result}; {output}");
     }
 }
 
@@ -63,12 +63,15 @@ fn f051_of_two_calls_with_one_id_only_the_first_is_executed() {
         let write = |name: &str| json!({ "path": name, "fileText": "x" });
         Answer::new().call("same", "write", &write("first")).call("same", "write", &write("second"))
     };
-    for (scene, ran) in survives_on_both(QUICK, || vec![twice(), answer_text("done")]) {
-        assert!(scene.workspace.read("first").is_some() && scene.workspace.read("second").is_none(), "{ran}");
-        let stream = ran.stream();
+    for (scene, output) in survives_on_both(QUICK, || vec![twice(), answer_text("done")]) {
+        assert!(
+            scene.workspace.read("first").is_some() && scene.workspace.read("second").is_none(),
+            "{output}"
+        );
+        let stream = output.stream();
         let results: Vec<bool> =
             stream.completed().iter().map(|(_, body)| body["result"].get("success").is_some()).collect();
-        assert_eq!(results, [true, false], "{ran}");
+        assert_eq!(results, [true, false], "{output}");
         let reported = scene.server.requests()[1].body.to_string();
         assert!(reported.contains("has the id `same` too"), "{reported}");
     }
@@ -82,12 +85,12 @@ fn f052_a_call_without_an_id_gets_one_that_stays() {
     let openai = chunk(&json!({ "tool_calls": [{ "index": 0, "function": function }] }), None)
         + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene =
-            Scene::on(wire, [Answer::status(200, body), answer_text("done")]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        let stream = ran.stream();
+        let scene = Scene::with_wire(wire, [Answer::status(200, body), answer_text("done")])
+            .with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        let stream = output.stream();
         let id = stream.events[2]["call_id"].as_str().unwrap();
-        assert!(!id.is_empty(), "{ran}");
+        assert!(!id.is_empty(), "{output}");
         let events = journal(&scene, stream.session_id());
         let kept: Vec<&Value> = events
             .iter()
@@ -96,11 +99,11 @@ fn f052_a_call_without_an_id_gets_one_that_stays() {
             })
             .filter(|id| !id.is_null())
             .collect();
-        assert_eq!(kept, [id, id], "{ran}");
+        assert_eq!(kept, [id, id], "{output}");
         // The next run sends the same conversation again.
-        let scene = scene.then([answer_text("again")]);
+        let scene = scene.with_answers([answer_text("again")]);
         scene.print(["--continue"]).run().succeeded();
-        assert!(scene.server.requests()[0].body["messages"].to_string().contains(id), "{ran}");
+        assert!(scene.server.requests()[0].body["messages"].to_string().contains(id), "{output}");
     }
 }
 
@@ -115,9 +118,9 @@ fn f053_256_calls_of_one_answer_are_answered_in_their_order() {
         let workspace = (0..256).fold(configured(QUICK), |workspace, number| {
             workspace.file(&format!("f{number}"), format!("content {number}\n"))
         });
-        let scene = Scene::on(wire, [many(), answer_text("done")]).within(workspace);
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!(ran.stream().completed().len(), 256);
+        let scene = Scene::with_wire(wire, [many(), answer_text("done")]).with_workspace(workspace);
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(output.stream().completed().len(), 256);
         let transcript = scene.server.requests()[1].transcript();
         let results: Vec<&String> = transcript.iter().filter(|line| line.starts_with("result ")).collect();
         assert_eq!(results.len(), 256);
@@ -126,7 +129,7 @@ fn f053_256_calls_of_one_answer_are_answered_in_their_order() {
         }
         // No more than eight are begun before one is finished.
         let mut running = 0_i32;
-        for word in ran.stream().outline() {
+        for word in output.stream().outline() {
             running += i32::from(word == "started read") - i32::from(word == "completed read");
             assert!(running <= 8, "{running} at once");
         }
@@ -136,11 +139,11 @@ fn f053_256_calls_of_one_answer_are_answered_in_their_order() {
 #[test]
 fn f054_the_same_call_for_ever_is_ended() {
     let again =
-        || (0..20).map(|number| calls(&format!("t{number}"), "ls", &json!({ "path": "." }))).collect();
+        || (0..20).map(|number| answer_call(&format!("t{number}"), "ls", &json!({ "path": "." }))).collect();
     fails_on_both(30, QUICK, again);
     let scene = Scene::new(again());
-    let ran = scene.print::<&str>([]).run();
-    assert_eq!(scene.server.requests().len(), 10, "{ran}");
+    let output = scene.print::<&str>([]).run();
+    assert_eq!(scene.server.requests().len(), 10, "{output}");
     let reported = scene.server.requests()[5].transcript().join("\n");
     assert!(reported.contains("5 times with the same arguments"), "{reported}");
 }
@@ -153,9 +156,9 @@ fn f054_the_same_call_ten_times_in_one_answer_is_no_loop() {
             answer.call(&format!("t{number}"), "ls", &json!({ "path": "." }))
         })
     };
-    for (_, ran) in survives_on_both(QUICK, || vec![ten(), answer_text("done")]) {
-        assert_eq!(ran.stream().completed().len(), 10, "{ran}");
-        assert!(ran.stderr_lines("warning: ").is_empty(), "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![ten(), answer_text("done")]) {
+        assert_eq!(output.stream().completed().len(), 10, "{output}");
+        assert!(output.stderr_lines("warning: ").is_empty(), "{output}");
     }
 }
 
@@ -166,53 +169,55 @@ fn f049_arguments_that_are_no_json_in_three_answers_in_a_row_end_the_run() {
         Answer::new().call_as_written(&format!("t{number}"), "read", &arguments)
     };
     for wire in WIRES {
-        let ran = fails(30, || {
-            let scene = Scene::on(wire, (0..10).map(broken));
+        let output = fails(30, || {
+            let scene = Scene::with_wire(wire, (0..10).map(broken));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
-        assert!(ran.stderr.contains("`read` were not valid JSON in 3 answers in a row"), "{ran}");
-        assert_eq!(ran.stream().completed().len(), 3, "{ran}");
-        assert_eq!(ran.stream().last()["ibeam"]["turns"], 3, "{ran}");
+        assert!(output.stderr.contains("`read` were not valid JSON in 3 answers in a row"), "{output}");
+        assert_eq!(output.stream().completed().len(), 3, "{output}");
+        assert_eq!(output.stream().last()["ibeam"]["turns"], 3, "{output}");
     }
     let answers =
-        || vec![broken(1), broken(2), calls("t3", "ls", &json!({ "path": "." })), answer_text("done")];
+        || vec![broken(1), broken(2), answer_call("t3", "ls", &json!({ "path": "." })), answer_text("done")];
     survives_on_both(QUICK, answers);
 }
 
 #[test]
 fn f055_other_calls_for_ever_are_ended_by_the_limit_of_turns() {
-    let other =
-        || (0..20).map(|number| calls(&format!("t{number}"), "ls", &json!({ "path": format!("d{number}") })));
+    let other = || {
+        (0..20)
+            .map(|number| answer_call(&format!("t{number}"), "ls", &json!({ "path": format!("d{number}") })))
+    };
     for wire in WIRES {
-        let ran = fails(30, || {
-            let scene = Scene::on(wire, other());
+        let output = fails(30, || {
+            let scene = Scene::with_wire(wire, other());
             let ibeam = scene.print(["--max-turns", "5"]);
             (scene, ibeam)
         });
-        assert_eq!(ran.stream().last()["code"], "limit", "{ran}");
+        assert_eq!(output.stream().last()["code"], "limit", "{output}");
     }
 }
 
 #[test]
 fn f056_a_model_that_says_nothing_twice_is_a_failure() {
-    let ran = fails_on_both(31, QUICK, || vec![Answer::new(); 8]);
-    assert_eq!(ran.stream().last()["code"], "empty", "{ran}");
+    let output = fails_on_both(31, QUICK, || vec![Answer::new(); 8]);
+    assert_eq!(output.stream().last()["code"], "empty", "{output}");
 }
 
 #[test]
 fn f056_a_model_that_says_nothing_once_is_asked_again() {
-    for (_, ran) in survives_on_both(QUICK, || vec![Answer::new(), answer_text("here")]) {
-        assert_eq!(ran.stream().last()["result"], "here", "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![Answer::new(), answer_text("here")]) {
+        assert_eq!(output.stream().last()["result"], "here", "{output}");
     }
 }
 
 #[test]
 fn f058_an_answer_that_the_service_paused_is_sent_back_and_completed() {
     let paused = || answer_text("one ").stop(StopReason::Paused);
-    for (scene, ran) in survives_on_both(QUICK, || vec![paused(), paused(), answer_text("two")]) {
-        assert_eq!(ran.stream().last()["result"], "one one two", "{ran}");
-        assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
+    for (scene, output) in survives_on_both(QUICK, || vec![paused(), paused(), answer_text("two")]) {
+        assert_eq!(output.stream().last()["result"], "one one two", "{output}");
+        assert_eq!(output.stderr_lines("warning: ").len(), 2, "{output}");
         let sent = scene.server.requests()[1].transcript();
         assert_eq!(sent[1], "assistant: one ", "{sent:?}");
     }
@@ -220,8 +225,8 @@ fn f058_an_answer_that_the_service_paused_is_sent_back_and_completed() {
 
 #[test]
 fn f058_an_answer_that_the_service_pauses_for_ever_is_no_success() {
-    let ran = fails_on_both(30, QUICK, || vec![answer_text("x").stop(StopReason::Paused); 20]);
-    assert_eq!(ran.stream().last()["result"], "x".repeat(10), "{ran}");
+    let output = fails_on_both(30, QUICK, || vec![answer_text("x").stop(StopReason::Paused); 20]);
+    assert_eq!(output.stream().last()["result"], "x".repeat(10), "{output}");
 }
 
 /// Words of services for an answer that they could not complete, after its text and before.
@@ -230,30 +235,30 @@ fn f058_an_answer_that_the_service_gave_up_is_asked_for_again_or_continued() {
     for word in ["error", "insufficient_system_resource", "network_error", "abort"] {
         let given_up = |answer: Answer| answer.stop(StopReason::Unknown(word.to_owned()));
         let answers = [given_up(Answer::new()), given_up(answer_text("half ")), answer_text("whole")];
-        let scene = Scene::on(Wire::OpenAi, answers).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!(ran.stream().last()["result"], "half whole", "{word}: {ran}");
-        assert_eq!(super::retries(&ran), 1, "{word}: {ran}");
+        let scene = Scene::with_wire(Wire::OpenAi, answers).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(output.stream().last()["result"], "half whole", "{word}: {output}");
+        assert_eq!(super::retries(&output), 1, "{word}: {output}");
     }
 }
 
 #[test]
 fn what_a_model_that_declines_says_is_told_on_stderr() {
     let declines = || answer_text("I cannot help\nwith \u{1b}[31mthat.").stop(StopReason::Refusal);
-    let ran = fails_on_both(32, QUICK, || vec![declines()]);
-    let errors = ran.stderr_lines("error: ");
-    assert!(errors[0].contains("I cannot help with") && errors[0].ends_with("that"), "{ran}");
-    assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
-    assert!(ran.stream().last()["message"].as_str().unwrap().contains("I cannot help"), "{ran}");
+    let output = fails_on_both(32, QUICK, || vec![declines()]);
+    let errors = output.stderr_lines("error: ");
+    assert!(errors[0].contains("I cannot help with") && errors[0].ends_with("that"), "{output}");
+    assert!(!output.stderr.contains('\u{1b}'), "{output}");
+    assert!(output.stream().last()["message"].as_str().unwrap().contains("I cannot help"), "{output}");
 }
 
 #[test]
 fn f058_an_unknown_reason_to_stop_ends_the_turn_with_a_warning() {
     let odd = || answer_text("all done").stop(StopReason::Unknown("cosmic_ray".to_owned()));
-    for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
-        assert_eq!(ran.stream().last()["result"], "all done", "{ran}");
-        let warnings = ran.stderr_lines("warning: ");
-        assert!(warnings.len() == 1 && warnings[0].contains("cosmic_ray"), "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![odd()]) {
+        assert_eq!(output.stream().last()["result"], "all done", "{output}");
+        let warnings = output.stderr_lines("warning: ");
+        assert!(warnings.len() == 1 && warnings[0].contains("cosmic_ray"), "{output}");
     }
 }
 
@@ -263,8 +268,8 @@ fn f058_a_reason_to_stop_cannot_speak_to_the_terminal() {
     let odd = || {
         answer_text("x").stop(StopReason::Unknown(format!("\u{1b}[31m{}\nerror: forged", "y".repeat(9999))))
     };
-    for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
-        assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.len() < 1000, "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![odd()]) {
+        assert!(!output.stderr.contains('\u{1b}') && output.stderr.len() < 1000, "{output}");
     }
 }
 
@@ -283,20 +288,21 @@ fn f061_usage_that_cannot_be_is_left_out() {
         json!({ "prompt_tokens": 1e300, "completion_tokens": 5 }),
         json!({ "prompt_tokens": "many", "completion_tokens": [] }),
     ] {
-        let scene = Scene::on(Wire::OpenAi, [answer(usage.clone())]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        let stream = ran.stream();
+        let scene = Scene::with_wire(Wire::OpenAi, [answer(usage.clone())]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        let stream = output.stream();
         let last = stream.last();
-        assert!(last.get("usage").is_none_or(Value::is_null), "{usage}: {ran}");
+        assert!(last.get("usage").is_none_or(Value::is_null), "{usage}: {output}");
     }
 }
 
 #[test]
 fn f061_usage_beyond_every_model_is_left_out() {
     let usage = Usage { input: 1_000_000_000, output: 1_000_000_000, cache_read: 0, cache_write: 0 };
-    let answers =
-        || vec![calls("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
-    for (_, ran) in survives_on_both(QUICK, answers) {
-        assert!(ran.stream().last().get("usage").is_none_or(Value::is_null), "{ran}");
+    let answers = || {
+        vec![answer_call("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)]
+    };
+    for (_, output) in survives_on_both(QUICK, answers) {
+        assert!(output.stream().last().get("usage").is_none_or(Value::is_null), "{output}");
     }
 }

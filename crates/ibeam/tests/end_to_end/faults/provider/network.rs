@@ -18,7 +18,7 @@ const PLAIN_HTTP: &str = "[network]\ninsecure_hosts = [\"model.ibeam.example\"]\
 
 /// A run whose model is at this address.
 fn asking(config: &str, url: &str) -> (Scene, Ibeam) {
-    let scene = Scene::new([]).within(configured(config));
+    let scene = Scene::new([]).with_workspace(configured(config));
     let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", url);
     (scene, ibeam)
 }
@@ -26,9 +26,9 @@ fn asking(config: &str, url: &str) -> (Scene, Ibeam) {
 #[test]
 fn f018_a_port_where_nobody_listens_is_named_after_three_retries() {
     let url = unreachable_url();
-    let ran = fails(26, || asking(QUICK, &url));
-    assert!(ran.stderr.contains(url.strip_prefix("http://").unwrap()), "{ran}");
-    assert_eq!(retries(&ran), 3, "{ran}");
+    let output = fails(26, || asking(QUICK, &url));
+    assert!(output.stderr.contains(url.strip_prefix("http://").unwrap()), "{output}");
+    assert_eq!(retries(&output), 3, "{output}");
 }
 
 /// A listener whose queue is full: the system drops what else would connect.
@@ -56,9 +56,9 @@ fn f019_a_connection_that_never_stands_is_given_up() {
         return;
     };
     let config = format!("{QUICK}[timeouts]\nconnect = \"200ms\"\n");
-    let ran = fails(26, || asking(&config, &url));
-    assert!(ran.stderr.contains("in time"), "{ran}");
-    assert!(retries(&ran) >= 2, "{ran}");
+    let output = fails(26, || asking(&config, &url));
+    assert!(output.stderr.contains("in time"), "{output}");
+    assert!(retries(&output) >= 2, "{output}");
 }
 
 /// What a name server says.
@@ -121,7 +121,7 @@ fn with_names(answer_text: NameReply) -> Option<(ProgramOutput, usize)> {
         NameReply::Nothing => "500ms",
     };
     let config = format!("{QUICK}[timeouts]\nconnect = \"{bound}\"\n{PLAIN_HTTP}");
-    let ran = fails(26, || {
+    let output = fails(26, || {
         let (scene, ibeam) = asking(&config, "http://model.ibeam.example:8080");
         let file = scene.workspace.outside().join("resolv.conf");
         std::fs::write(&file, format!("nameserver {address}\noptions timeout:30 attempts:1\n")).unwrap();
@@ -129,31 +129,31 @@ fn with_names(answer_text: NameReply) -> Option<(ProgramOutput, usize)> {
         let ibeam = ibeam.after(&mount).through(["unshare", "-m"]);
         (scene, ibeam)
     });
-    Some((ran, questions.load(Ordering::SeqCst)))
+    Some((output, questions.load(Ordering::SeqCst)))
 }
 
 #[test]
 fn f022_a_name_that_does_not_exist_is_not_asked_for_again() {
-    let Some((ran, questions)) = with_names(NameReply::Code(3)) else { return };
-    assert!(questions > 0 && ran.stderr.contains("no such host"), "{ran}");
-    assert!(ran.stderr.contains("model.ibeam.example:8080"), "{ran}");
-    assert_eq!(retries(&ran), 0, "{ran}");
+    let Some((output, questions)) = with_names(NameReply::Code(3)) else { return };
+    assert!(questions > 0 && output.stderr.contains("no such host"), "{output}");
+    assert!(output.stderr.contains("model.ibeam.example:8080"), "{output}");
+    assert_eq!(retries(&output), 0, "{output}");
 }
 
 #[test]
 fn f022_a_name_server_that_fails_is_asked_again() {
-    let Some((ran, questions)) = with_names(NameReply::Code(2)) else { return };
-    assert!(questions > 0, "{ran}");
-    assert_eq!(retries(&ran), 3, "{ran}");
+    let Some((output, questions)) = with_names(NameReply::Code(2)) else { return };
+    assert!(questions > 0, "{output}");
+    assert_eq!(retries(&output), 3, "{output}");
 }
 
 /// Nor is the silence of a name server waited for at the end of the program.
 #[test]
 fn f022_a_name_server_that_is_silent_is_asked_again() {
-    let Some((ran, questions)) = with_names(NameReply::Nothing) else { return };
-    assert!(questions > 0, "{ran}");
-    assert_eq!(retries(&ran), 3, "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(8), "{ran}");
+    let Some((output, questions)) = with_names(NameReply::Nothing) else { return };
+    assert!(questions > 0, "{output}");
+    assert_eq!(retries(&output), 3, "{output}");
+    assert!(output.elapsed < Duration::from_secs(8), "{output}");
 }
 
 /// One process for each way of asking a proxy: a tunnel for `https`, a request for `http`.
@@ -163,13 +163,13 @@ fn f023_a_proxy_that_refuses_is_told_with_its_variable() {
     for (variable, url) in
         [("HTTPS_PROXY", "https://model.ibeam.example"), ("HTTP_PROXY", "http://model.ibeam.example")]
     {
-        let ran = fails(26, || {
+        let output = fails(26, || {
             let proxy = RawServer::start(vec![Act::SendAndClose(refusal.to_vec()); 8]);
             let (scene, ibeam) = asking(&format!("{QUICK}{PLAIN_HTTP}"), url);
             (scene, ibeam.env(variable, proxy.url()))
         });
-        assert!(ran.stderr.contains("proxy") && ran.stderr.contains("HTTPS_PROXY"), "{ran}");
-        assert_eq!(retries(&ran), 0, "{ran}");
+        assert!(output.stderr.contains("proxy") && output.stderr.contains("HTTPS_PROXY"), "{output}");
+        assert_eq!(retries(&output), 0, "{output}");
     }
 }
 
@@ -194,8 +194,8 @@ fn f042_answers_are_unpacked_and_read_to_whatever_end() {
     ] {
         let server = RawServer::start([act]);
         let (scene, ibeam) = asking(QUICK, &server.url());
-        let ran = survives(&scene, ibeam);
-        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["unpacked"], 0), "{what}: {ran}");
+        let output = survives(&scene, ibeam);
+        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["unpacked"], 0), "{what}: {output}");
     }
 }
 
@@ -204,11 +204,11 @@ fn f042_a_packed_answer_that_is_damaged_is_no_success() {
     let mut damaged = include_bytes!("answer.sse.gz").to_vec();
     damaged.truncate(60);
     let damaged = response("content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", &damaged);
-    let ran = fails(25, || {
+    let output = fails(25, || {
         let server = RawServer::start(vec![Act::Send(damaged.clone()); 8]);
         asking(QUICK, &server.url())
     });
-    assert_eq!(retries(&ran), 3, "{ran}");
+    assert_eq!(retries(&output), 3, "{output}");
 }
 
 /// The call makes a second request, for which the connection is used again.
@@ -222,10 +222,10 @@ fn f064_a_connection_that_died_under_a_request_is_replaced_for_free() {
     let last = response("content-type: text/event-stream\r\n", text_answer("done").as_bytes());
     let server = RawServer::start([Act::Send(call()), Act::SendAndClose(Vec::new()), Act::Send(last)]);
     let (scene, ibeam) = asking(QUICK, &server.url());
-    let ran = survives(&scene, ibeam);
-    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["done"], 0), "{ran}");
-    assert_eq!((server.requests().len(), server.connections()), (3, 2), "{ran}");
-    assert!(ran.stderr_lines("warning: ").is_empty(), "{ran}");
+    let output = survives(&scene, ibeam);
+    assert_eq!((output.stream().deltas(), retries(&output)), (vec!["done"], 0), "{output}");
+    assert_eq!((server.requests().len(), server.connections()), (3, 2), "{output}");
+    assert!(output.stderr_lines("warning: ").is_empty(), "{output}");
 }
 
 #[test]
@@ -233,19 +233,19 @@ fn f064_a_connection_that_was_closed_while_idle_is_replaced_for_free() {
     let last = response("content-type: text/event-stream\r\n", text_answer("done").as_bytes());
     let server = RawServer::start([Act::SendAndClose(call()), Act::Send(last)]);
     let (scene, ibeam) = asking(QUICK, &server.url());
-    let ran = survives(&scene, ibeam);
-    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["done"], 0), "{ran}");
-    assert_eq!(server.connections(), 2, "{ran}");
+    let output = survives(&scene, ibeam);
+    assert_eq!((output.stream().deltas(), retries(&output)), (vec!["done"], 0), "{output}");
+    assert_eq!(server.connections(), 2, "{output}");
 }
 
 /// A server that closes every connection is not asked for ever: only one that has served is replaced for free.
 #[test]
 fn f064_a_server_that_always_hangs_up_is_given_up() {
     let before = Instant::now();
-    let ran = fails(26, || {
+    let output = fails(26, || {
         let server = RawServer::start(vec![Act::SendAndClose(Vec::new()); 20]);
         asking(QUICK, &server.url())
     });
-    assert_eq!(retries(&ran), 3, "{ran}");
-    assert!(before.elapsed() < Duration::from_secs(20), "{ran}");
+    assert_eq!(retries(&output), 3, "{output}");
+    assert!(before.elapsed() < Duration::from_secs(20), "{output}");
 }

@@ -6,7 +6,7 @@ use ibeam_testkit::Answer;
 use serde_json::json;
 
 use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
-use crate::scene::{KEY, Scene, WIRES, answer_text, model};
+use crate::scene::{KEY, Scene, WIRES, answer_text, model_name};
 
 /// More answers than any run may ask for.
 fn always(answer: &Answer) -> Vec<Answer> {
@@ -19,15 +19,15 @@ fn refused_key() -> Answer {
 
 #[test]
 fn f002_a_key_that_is_refused_once_is_tried_once_more() {
-    for (_, ran) in survives_on_both(QUICK, || vec![refused_key(), answer_text("ok")]) {
-        assert_eq!(retries(&ran), 1, "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![refused_key(), answer_text("ok")]) {
+        assert_eq!(retries(&output), 1, "{output}");
     }
 }
 
 #[test]
 fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
     fails_on_both(20, QUICK, || always(&refused_key()));
-    let scene = Scene::new(always(&refused_key())).within(configured(QUICK));
+    let scene = Scene::new(always(&refused_key())).with_workspace(configured(QUICK));
     scene.print::<&str>([]).run();
     assert_eq!(scene.server.requests().len(), 2);
 }
@@ -36,31 +36,31 @@ fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
 #[test]
 fn f002_a_stored_key_is_read_again_and_never_overwritten() {
     let slow_refusal = || refused_key().late(Duration::from_secs(2));
-    let scene = Scene::new([slow_refusal(), answer_text("ok")]).within(configured(QUICK));
+    let scene = Scene::new([slow_refusal(), answer_text("ok")]).with_workspace(configured(QUICK));
     let login = |key: &str| {
-        scene.bare(["login", "anthropic", "--api-key", key]).run().succeeded();
+        scene.ibeam_without_model(["login", "anthropic", "--api-key", key]).run().succeeded();
         std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap()
     };
     login(KEY);
-    let running = scene.keyless(["-p", "do it"]).start();
+    let running = scene.ibeam_without_key(["-p", "do it"]).start();
     scene.server.wait_for_requests(1);
     let stored = login("key-that-is-newer");
-    let ran = running.finish().succeeded();
+    let output = running.finish().succeeded();
     let requests = scene.server.requests();
     let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key").unwrap()).collect();
-    assert_eq!(keys, [KEY, "key-that-is-newer"], "{ran}");
+    assert_eq!(keys, [KEY, "key-that-is-newer"], "{output}");
     let kept = std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap();
     assert_eq!(kept, stored, "the file is as `login` left it");
 }
 
 #[test]
 fn f002_a_refused_stored_key_stays_stored() {
-    let scene = Scene::new(always(&refused_key())).within(configured(QUICK));
-    scene.bare(["login", "anthropic", "--api-key", KEY]).run().succeeded();
+    let scene = Scene::new(always(&refused_key())).with_workspace(configured(QUICK));
+    scene.ibeam_without_model(["login", "anthropic", "--api-key", KEY]).run().succeeded();
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
     let stored = std::fs::read(&path).unwrap();
-    let ran = scene.keyless(["-p", "do it"]).run();
-    super::check_told(&ran, 20);
+    let output = scene.ibeam_without_key(["-p", "do it"]).run();
+    super::check_failure(&output, 20);
     assert_eq!(std::fs::read(&path).unwrap(), stored);
 }
 
@@ -76,15 +76,15 @@ fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
     for form in [KEY].into_iter().chain(forms) {
         let message = format!("the header `{form}==` is not valid");
         let answer = Answer::error(400, "invalid_request_error", &message).header("request-id", form);
-        let ran = fails(22, || {
-            let scene = Scene::new([answer.clone()]).within(configured(QUICK));
+        let output = fails(22, || {
+            let scene = Scene::new([answer.clone()]).with_workspace(configured(QUICK));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
         for core in [KEY, "a2V5LTAxMjM0NTY3ODlhYmNkZ", "rZXktMDEyMzQ1Njc4OWFiY2Rl"] {
-            assert!(!ran.stdout.contains(core) && !ran.stderr.contains(core), "{ran}");
+            assert!(!output.stdout.contains(core) && !output.stderr.contains(core), "{output}");
         }
-        assert!(ran.stderr.contains("***"), "{ran}");
+        assert!(output.stderr.contains("***"), "{output}");
     }
 }
 
@@ -92,14 +92,14 @@ fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
 fn f004_an_unknown_model_is_named_and_not_asked_for_again() {
     for wire in WIRES {
         let unknown = Answer::error(404, "not_found_error", "model: no such model");
-        let ran = fails(21, || {
-            let scene = Scene::on(wire, always(&unknown)).within(configured(QUICK));
+        let output = fails(21, || {
+            let scene = Scene::with_wire(wire, always(&unknown)).with_workspace(configured(QUICK));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
-        let (_, name) = model(wire).split_once('/').unwrap();
-        assert!(ran.stderr.contains(name) && ran.stderr.contains("--model"), "{ran}");
-        assert_eq!(retries(&ran), 0, "{ran}");
+        let (_, name) = model_name(wire).split_once('/').unwrap();
+        assert!(output.stderr.contains(name) && output.stderr.contains("--model"), "{output}");
+        assert_eq!(retries(&output), 0, "{output}");
     }
 }
 
@@ -107,17 +107,17 @@ fn f004_an_unknown_model_is_named_and_not_asked_for_again() {
 #[test]
 fn f006_a_request_that_is_too_large_is_a_context_failure() {
     let too_large = Answer::error(413, "request_too_large", "Request exceeds the maximum size");
-    let ran = fails_on_both(23, QUICK, || always(&too_large));
-    assert_eq!(ran.stream().last()["http_status"], 413, "{ran}");
+    let output = fails_on_both(23, QUICK, || always(&too_large));
+    assert_eq!(output.stream().last()["http_status"], 413, "{output}");
 }
 
 #[test]
 fn f008_a_provider_that_names_a_pause_is_given_it() {
     let slow_down = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "2");
-    let scene = Scene::new([slow_down, answer_text("ok")]).within(configured(QUICK));
-    let ran = survives(&scene, scene.print::<&str>([]));
-    assert!(ran.elapsed >= Duration::from_secs(2), "{ran}");
-    assert_eq!((retries(&ran), ran.stderr_lines("warning: ").len()), (1, 1), "{ran}");
+    let scene = Scene::new([slow_down, answer_text("ok")]).with_workspace(configured(QUICK));
+    let output = survives(&scene, scene.print::<&str>([]));
+    assert!(output.elapsed >= Duration::from_secs(2), "{output}");
+    assert_eq!((retries(&output), output.stderr_lines("warning: ").len()), (1, 1), "{output}");
 }
 
 #[test]
@@ -125,46 +125,46 @@ fn f010_without_a_named_pause_each_is_at_least_the_first() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nfirst_pause = \"100ms\"\n";
     let answers = || vec![limited.clone(), limited.clone(), limited.clone(), answer_text("ok")];
-    for (_, ran) in survives_on_both(config, answers) {
-        assert!(ran.elapsed >= Duration::from_millis(300), "{ran}");
-        assert_eq!(retries(&ran), 3, "{ran}");
+    for (_, output) in survives_on_both(config, answers) {
+        assert!(output.elapsed >= Duration::from_millis(300), "{output}");
+        assert_eq!(retries(&output), 3, "{output}");
     }
 }
 
 #[test]
 fn f011_a_limit_that_never_ends_is_given_up_after_six_attempts() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
-    let ran = fails_on_both(24, QUICK, || always(&limited));
-    assert!(ran.stderr.contains("slow down"), "{ran}");
-    assert_eq!(retries(&ran), 5, "{ran}");
+    let output = fails_on_both(24, QUICK, || always(&limited));
+    assert!(output.stderr.contains("slow down"), "{output}");
+    assert_eq!(retries(&output), 5, "{output}");
 }
 
 #[test]
 fn f011_a_limit_that_never_ends_is_given_up_after_its_time() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nattempts = 1000\nfirst_pause = \"150ms\"\ngive_up_after = \"400ms\"\n";
-    let scene = Scene::new(always(&limited)).within(configured(config));
-    let ran = scene.print::<&str>([]).run();
-    super::check_told(&ran, 24);
-    assert!(scene.server.requests().len() <= 4, "{ran}");
+    let scene = Scene::new(always(&limited)).with_workspace(configured(config));
+    let output = scene.print::<&str>([]).run();
+    super::check_failure(&output, 24);
+    assert!(scene.server.requests().len() <= 4, "{output}");
 }
 
 /// A wait that is plausible and longer than ours is told to whoever can wait.
 #[test]
 fn f011_a_long_wait_is_told_instead_of_waited() {
     let limited = Answer::error(429, "rate_limit_error", "daily quota").header("retry-after", "7200");
-    let ran = fails_on_both(24, QUICK, || always(&limited));
-    assert_eq!(ran.stream().last()["retry_after_ms"], 7_200_000, "{ran}");
-    assert_eq!(retries(&ran), 0, "{ran}");
+    let output = fails_on_both(24, QUICK, || always(&limited));
+    assert_eq!(output.stream().last()["retry_after_ms"], 7_200_000, "{output}");
+    assert_eq!(retries(&output), 0, "{output}");
 }
 
 #[test]
 fn f012_a_pause_that_no_limit_asks_for_is_ignored() {
     for value in ["Wed, 21 Oct 2099 07:28:00 GMT", "-5", "2\u{b2}", "soon", "1e9", "999999999", ""] {
         let limited = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", value);
-        let scene = Scene::new([limited, answer_text("ok")]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!(retries(&ran), 1, "{value}: {ran}");
+        let scene = Scene::new([limited, answer_text("ok")]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(retries(&output), 1, "{value}: {output}");
     }
 }
 
@@ -178,27 +178,27 @@ fn f012_a_date_in_the_past_is_no_pause() {
 #[test]
 fn f013_a_provider_that_fails_once_is_asked_again() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    for (_, ran) in survives_on_both(QUICK, || vec![broken.clone(), answer_text("ok")]) {
-        assert_eq!(retries(&ran), 1, "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![broken.clone(), answer_text("ok")]) {
+        assert_eq!(retries(&output), 1, "{output}");
     }
 }
 
 #[test]
 fn f014_a_provider_that_always_fails_is_told_with_its_status_and_the_request() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    let ran = fails_on_both(25, QUICK, || always(&broken));
-    let stream = ran.stream();
+    let output = fails_on_both(25, QUICK, || always(&broken));
+    let stream = output.stream();
     let last = stream.last();
     // Six attempts; the id is that of the last.
-    assert_eq!((&last["http_status"], &last["request_id"]), (&json!(500), &json!("req_0005")), "{ran}");
-    assert!(ran.stderr.contains("internal server error"), "{ran}");
+    assert_eq!((&last["http_status"], &last["request_id"]), (&json!(500), &json!("req_0005")), "{output}");
+    assert!(output.stderr.contains("internal server error"), "{output}");
 }
 
 #[test]
 fn f016_an_overloaded_provider_is_asked_again() {
     let busy = Answer::error(529, "overloaded_error", "Overloaded");
-    for (_, ran) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), answer_text("ok")]) {
-        assert_eq!(retries(&ran), 2, "{ran}");
+    for (_, output) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), answer_text("ok")]) {
+        assert_eq!(retries(&output), 2, "{output}");
     }
 }
 
@@ -207,9 +207,9 @@ fn f043_a_redirect_to_another_host_is_not_followed() {
     let elsewhere = Scene::new([answer_text("never")]);
     let to = format!("{}/v1/messages", elsewhere.server.url().replace("127.0.0.1", "localhost"));
     let redirect = Answer::status(307, "").header("location", &to);
-    let ran = fails_on_both(26, QUICK, || always(&redirect));
-    assert!(ran.stderr.contains("http://localhost"), "{ran}");
-    assert_eq!(retries(&ran), 0, "{ran}");
+    let output = fails_on_both(26, QUICK, || always(&redirect));
+    assert!(output.stderr.contains("http://localhost"), "{output}");
+    assert_eq!(retries(&output), 0, "{output}");
     assert!(elsewhere.server.requests().is_empty(), "the key stayed");
 }
 

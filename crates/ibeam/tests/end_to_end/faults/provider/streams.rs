@@ -11,7 +11,7 @@ use super::raw::{
     text_delta,
 };
 use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
-use crate::scene::{Scene, answer_text, calls, journal};
+use crate::scene::{Scene, answer_call, answer_text, journal};
 
 /// Short waits and few attempts.
 const IMPATIENT: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[timeouts]\nidle = \"700ms\"\n\
@@ -38,7 +38,7 @@ fn text_on(wire: Wire, text: &str) -> String {
 /// A server that goes on for ever in this way.
 fn fails_against(exit: i32, config: &str, act: &Act) -> ProgramOutput {
     fails(exit, || {
-        let scene = Scene::new([]).within(configured(config));
+        let scene = Scene::new([]).with_workspace(configured(config));
         let server = RawServer::start(vec![act.clone(); 8]);
         let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url());
         (scene, ibeam)
@@ -47,8 +47,8 @@ fn fails_against(exit: i32, config: &str, act: &Act) -> ProgramOutput {
 
 #[test]
 fn f024_a_server_that_never_answers_is_given_up() {
-    let ran = fails_on_both(28, IMPATIENT, || vec![Answer::silence(); 4]);
-    assert_eq!(retries(&ran), 1, "{ran}");
+    let output = fails_on_both(28, IMPATIENT, || vec![Answer::silence(); 4]);
+    assert_eq!(retries(&output), 1, "{output}");
 }
 
 #[test]
@@ -60,17 +60,18 @@ fn f024_a_server_that_answers_the_second_time_is_heard() {
 #[test]
 fn f025_a_stream_that_falls_silent_is_given_up() {
     let words = || (0..5).fold(Answer::new(), |answer, number| answer.text(format!("{number} "))).stall();
-    let ran = fails_on_both(28, IMPATIENT, || vec![words(); 4]);
+    let output = fails_on_both(28, IMPATIENT, || vec![words(); 4]);
     // The answer was continued once.
-    assert_eq!(ran.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "].repeat(2), "{ran}");
+    assert_eq!(output.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "].repeat(2), "{output}");
 }
 
 #[test]
 fn f025_comments_keep_a_silent_stream_alive_only_so_long() {
     let first = [open_head(), (start() + ": ping\n\n").into_bytes()].concat();
     let again = b": keep-alive\n\n".to_vec();
-    let ran = fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
-    assert!(ran.stderr.contains("1.5 s"), "the bound on content is the one that ended it; {ran}");
+    let output =
+        fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
+    assert!(output.stderr.contains("1.5 s"), "the bound on content is the one that ended it; {output}");
 }
 
 #[test]
@@ -78,11 +79,11 @@ fn f026_a_trickle_without_end_is_given_up() {
     let config = "[timeouts]\nanswer = \"1s\"\n";
     let words =
         || (0..400).fold(Answer::new(), |answer, _| answer.text("x").pause(Duration::from_millis(20)));
-    let ran = fails_on_both(28, config, || vec![words(); 2]);
-    assert!(ran.elapsed < Duration::from_secs(7), "{ran}");
-    assert_eq!(retries(&ran), 0, "{ran}");
+    let output = fails_on_both(28, config, || vec![words(); 2]);
+    assert!(output.elapsed < Duration::from_secs(7), "{output}");
+    assert_eq!(retries(&output), 0, "{output}");
     // Much came: the message must not say that nothing did.
-    assert!(ran.stderr.contains("was not complete after 1 s"), "{ran}");
+    assert!(output.stderr.contains("was not complete after 1 s"), "{output}");
 }
 
 /// Bytes that keep coming as fast as they are read are no answer either.
@@ -105,9 +106,10 @@ fn f027_pings_without_content_are_no_answer() {
 fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
     let halves = [start(), chunk(&json!({ "role": "assistant", "content": "" }), None)];
     for (wire, half) in [Wire::Anthropic, Wire::OpenAi].into_iter().zip(halves) {
-        let scene = Scene::on(wire, [bytes(half), answer_text("ok")]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
+        let scene =
+            Scene::with_wire(wire, [bytes(half), answer_text("ok")]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
     }
 }
 
@@ -116,21 +118,21 @@ fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
     let reported = Answer::new().text("half ").text("an ").text("ans").raw(event(&error)).cut();
     for broken in [answer_text("half an ans").cut(), answer_text("half an ans").stall(), reported] {
-        for (scene, ran) in survives_on_both(IMPATIENT, || vec![broken.clone(), answer_text("wer")]) {
-            let (stream, requests) = (ran.stream(), scene.server.requests());
-            assert_eq!(stream.last()["result"], "half an answer", "{ran}");
-            assert_eq!(stream.last()["ibeam"]["continuations"], 1, "{ran}");
-            assert_eq!(requests.len(), 2, "{ran}");
+        for (scene, output) in survives_on_both(IMPATIENT, || vec![broken.clone(), answer_text("wer")]) {
+            let (stream, requests) = (output.stream(), scene.server.requests());
+            assert_eq!(stream.last()["result"], "half an answer", "{output}");
+            assert_eq!(stream.last()["ibeam"]["continuations"], 1, "{output}");
+            assert_eq!(requests.len(), 2, "{output}");
             let sent = requests[1].transcript();
             assert_eq!(sent[..2], ["user: do it", "assistant: half an ans"], "{sent:?}");
             assert!(
                 sent.len() == 3 && sent[2].contains("Continue exactly where that text stops"),
                 "{sent:?}"
             );
-            let warnings = ran.stderr_lines("warning: ");
-            assert!(warnings.len() == 1 && warnings[0].contains("continue its answer"), "{ran}");
+            let warnings = output.stderr_lines("warning: ");
+            assert!(warnings.len() == 1 && warnings[0].contains("continue its answer"), "{output}");
             // The next run sends the same conversation.
-            let again = scene.then([answer_text("again")]);
+            let again = scene.with_answers([answer_text("again")]);
             again.print(["--continue"]).run().succeeded();
             let sent = again.server.requests()[0].transcript();
             assert_eq!(sent[1], "assistant: half an ans", "{sent:?}");
@@ -145,13 +147,13 @@ fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
     let answers = || {
         vec![
             answer_text("I look. ").cut(),
-            calls("t", "ls", &json!({ "path": "." })),
+            answer_call("t", "ls", &json!({ "path": "." })),
             answer_text("Nothing there."),
         ]
     };
-    for (scene, ran) in survives_on_both(QUICK, answers) {
-        assert_eq!(ran.stream().last()["result"], "I look. Nothing there.", "{ran}");
-        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+    for (scene, output) in survives_on_both(QUICK, answers) {
+        assert_eq!(output.stream().last()["result"], "I look. Nothing there.", "{output}");
+        assert_eq!(output.stream().completed().len(), 1, "{output}");
         scene.server.assert_played();
     }
 }
@@ -161,8 +163,8 @@ fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
 fn f030_a_stream_that_ends_in_a_call_after_text_is_not_continued() {
     let cut =
         || answer_text("I write. ").call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
-    let ran = fails_on_both(25, QUICK, || vec![cut(); 4]);
-    assert_eq!(ran.stream().deltas().concat(), "I write. ", "{ran}");
+    let output = fails_on_both(25, QUICK, || vec![cut(); 4]);
+    assert_eq!(output.stream().deltas().concat(), "I write. ", "{output}");
 }
 
 #[test]
@@ -172,14 +174,14 @@ fn f030_a_stream_that_ends_after_its_text_again_is_no_success() {
         vec![bytes(whole.split_once("event: content_block_stop").unwrap().0); 4]
     };
     let run = || {
-        let scene = Scene::new(half()).within(configured(QUICK));
+        let scene = Scene::new(half()).with_workspace(configured(QUICK));
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)
     };
-    let ran = fails(25, run);
+    let output = fails(25, run);
     let twice = vec!["half an ans", "half an ans"];
-    assert_eq!((ran.stream().deltas(), retries(&ran)), (twice, 0), "{ran}");
-    assert_eq!(ran.stream().last()["ibeam"]["continuations"], 1, "{ran}");
+    assert_eq!((output.stream().deltas(), retries(&output)), (twice, 0), "{output}");
+    assert_eq!(output.stream().last()["ibeam"]["continuations"], 1, "{output}");
     fails_on_both(25, QUICK, || vec![answer_text("half an ans").cut(); 4]);
 }
 
@@ -188,9 +190,9 @@ fn f031_an_answer_that_is_cut_inside_its_final_event_is_whole() {
     for (wire, cut) in [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n")] {
         let body = text_on(wire, "ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
-        let scene = Scene::on(wire, [bytes(body)]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 0), "{ran}");
+        let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{output}");
     }
 }
 
@@ -200,12 +202,12 @@ fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
                 let body = mark.to_owned() + &text_on(wire, "one two").replace('\n', line_end);
-                let scene = Scene::on(wire, [bytes(body)]).within(configured(QUICK));
-                let ran = survives(&scene, scene.print::<&str>([]));
+                let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(configured(QUICK));
+                let output = survives(&scene, scene.print::<&str>([]));
                 assert_eq!(
-                    (ran.stream().deltas(), retries(&ran)),
+                    (output.stream().deltas(), retries(&output)),
                     (vec!["one two"], 0),
-                    "{line_end:?}: {ran}"
+                    "{line_end:?}: {output}"
                 );
             }
         }
@@ -222,13 +224,13 @@ fn f033_characters_that_are_split_arrive_whole() {
         Act::Dribble(response(head, call.as_bytes())),
         Act::Dribble(response(head, text_answer(TEXT).as_bytes())),
     ]);
-    let scene = Scene::new([]).within(configured(QUICK));
-    let ran = survives(&scene, scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url()));
-    assert_eq!(ran.stream().deltas().concat(), TEXT, "{ran}");
+    let scene = Scene::new([]).with_workspace(configured(QUICK));
+    let output = survives(&scene, scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url()));
+    assert_eq!(output.stream().deltas().concat(), TEXT, "{output}");
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some(TEXT));
-    let journal = std::fs::read_to_string(scene.workspace.journal(ran.stream().session_id())).unwrap();
-    for kept in [&journal, &ran.stdout] {
-        assert!(kept.contains("漢字") && !kept.contains('\u{fffd}'), "{ran}");
+    let journal = std::fs::read_to_string(scene.workspace.journal(output.stream().session_id())).unwrap();
+    for kept in [&journal, &output.stdout] {
+        assert!(kept.contains("漢字") && !kept.contains('\u{fffd}'), "{output}");
     }
 }
 
@@ -237,32 +239,33 @@ fn f034_bytes_that_are_no_text_end_the_answer() {
     let delta =
         |text: &str| event(&json!({ "type": "content_block_delta", "index": 0, "delta": text_delta(text) }));
     let spoiled = || Answer::new().raw([delta("a").as_bytes(), b"data: \xff\n\n"].concat());
-    let ran = fails_on_both(25, QUICK, || vec![spoiled(); 4]);
-    assert!(ran.stderr.contains("UTF-8"), "{ran}");
-    assert_eq!(retries(&ran), 1, "a slip is asked about once; {ran}");
+    let output = fails_on_both(25, QUICK, || vec![spoiled(); 4]);
+    assert!(output.stderr.contains("UTF-8"), "{output}");
+    assert_eq!(retries(&output), 1, "a slip is asked about once; {output}");
 }
 
 #[test]
 fn f035_half_a_surrogate_pair_is_replaced_in_text() {
     let spoil = |body: String| bytes(body.replace("HALF", "\\ud83d"));
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let scene = Scene::on(wire, [spoil(text_on(wire, "a HALF b"))]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!(ran.stream().deltas(), ["a \u{fffd} b"], "{ran}");
+        let scene =
+            Scene::with_wire(wire, [spoil(text_on(wire, "a HALF b"))]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(output.stream().deltas(), ["a \u{fffd} b"], "{output}");
     }
 }
 
 #[test]
 fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
     let call = call_answer("write", &json!({ "path": "made.txt", "fileText": "HALF" }));
-    let scene =
-        Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")]).within(configured(QUICK));
-    let ran = survives(&scene, scene.print::<&str>([]));
+    let scene = Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")])
+        .with_workspace(configured(QUICK));
+    let output = survives(&scene, scene.print::<&str>([]));
     assert_eq!(scene.workspace.read("made.txt"), None);
     let (key, body) =
-        ran.stream().completed().first().map(|(key, body)| ((*key).to_owned(), (*body).clone())).unwrap();
+        output.stream().completed().first().map(|(key, body)| ((*key).to_owned(), (*body).clone())).unwrap();
     assert_eq!(key, "writeToolCall");
-    assert!(body["result"].get("error").is_some(), "{ran}");
+    assert!(body["result"].get("error").is_some(), "{output}");
 }
 
 /// The longest event that a run takes, by far exceeded.
@@ -278,16 +281,16 @@ fn huge_event() -> Answer {
 #[test]
 fn f036_an_event_of_64_megabytes_is_refused_and_not_held() {
     let run = |format: &str| {
-        let scene = Scene::new([huge_event(), huge_event()]).within(configured(QUICK));
-        let ran = scene.print(["--output-format", format]).run();
-        super::check_told(&ran, 25);
-        assert!(ran.stderr.contains("longer than 16777216 bytes"), "{ran}");
-        ran
+        let scene = Scene::new([huge_event(), huge_event()]).with_workspace(configured(QUICK));
+        let output = scene.print(["--output-format", format]).run();
+        super::check_failure(&output, 25);
+        assert!(output.stderr.contains("longer than 16777216 bytes"), "{output}");
+        output
     };
     assert!(run("json").stdout.is_empty());
     run("stream-json").stream();
     // It still runs when it has read the event, and asks once more.
-    let scene = Scene::new([huge_event(), Answer::silence()]).within(configured(QUICK));
+    let scene = Scene::new([huge_event(), Answer::silence()]).with_workspace(configured(QUICK));
     let running = scene.print::<&str>([]).start();
     scene.server.wait_for_requests(2);
     let peak = running.peak_memory();
@@ -306,10 +309,14 @@ fn f036_an_answer_of_more_than_64_megabytes_is_refused() {
         "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": "" },
     }));
     let answer = Answer::new().raw(first).raw(delta.repeat(17)).stall();
-    let scene = Scene::new([answer]).within(configured(QUICK));
-    let ran = scene.print(["--output-format", "json"]).run();
-    super::check_told(&ran, 25);
-    assert!(ran.stdout.is_empty() && ran.stderr.contains("longer than 67108864 bytes"), "{}", ran.stderr);
+    let scene = Scene::new([answer]).with_workspace(configured(QUICK));
+    let output = scene.print(["--output-format", "json"]).run();
+    super::check_failure(&output, 25);
+    assert!(
+        output.stdout.is_empty() && output.stderr.contains("longer than 67108864 bytes"),
+        "{}",
+        output.stderr
+    );
 }
 
 /// Memory at the peak, once `count` deltas of one byte have been read.
@@ -321,7 +328,7 @@ fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
     let stop = event(&json!({ "type": "content_block_stop", "index": 0 }));
     let call = block(1, &json!({ "type": "tool_use", "id": "t", "name": "ls", "input": {} }), &[]);
     let answer = Answer::new().raw(text + &delta.repeat(count) + &stop + &call).stop(StopReason::ToolUse);
-    let scene = Scene::new([answer, Answer::silence()]).within(configured(QUICK));
+    let scene = Scene::new([answer, Answer::silence()]).with_workspace(configured(QUICK));
     let ibeam = scene.print(args).guard(Duration::from_secs(200));
     let running = if slowly { ibeam.slow_reader() } else { ibeam }.start();
     // The call of the answer is acted upon when all of it was read; then the model is asked again.
@@ -355,8 +362,8 @@ fn f037_a_slow_reader_holds_the_stream_back() {
 
 #[test]
 fn f039_an_event_that_is_no_json_is_asked_about_once() {
-    let ran = fails_on_both(25, QUICK, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
-    assert_eq!(retries(&ran), 1, "{ran}");
+    let output = fails_on_both(25, QUICK, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
+    assert_eq!(retries(&output), 1, "{output}");
     survives_on_both(QUICK, || vec![Answer::new().raw("data: {oops\n\n"), answer_text("ok")]);
 }
 
@@ -375,10 +382,11 @@ fn f044_a_call_whose_deltas_come_twice_is_not_executed() {
     };
     let openai = piece(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene = Scene::on(wire, [bytes(body), answer_text("done")]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print::<&str>([]));
-        assert_eq!(ran.stream().outline()[2..4], ["started write", "completed write"], "{ran}");
-        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+        let scene =
+            Scene::with_wire(wire, [bytes(body), answer_text("done")]).with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(output.stream().outline()[2..4], ["started write", "completed write"], "{output}");
+        assert_eq!(output.stream().completed().len(), 1, "{output}");
         assert_eq!(scene.workspace.read("made.txt"), None);
     }
 }
@@ -393,42 +401,43 @@ fn f044_a_call_that_comes_twice_is_executed_once() {
             chunk(&json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] }), None)
         };
         let body = call(0) + &call(1) + &chunk(&json!({}), Some("tool_calls")) + "data: [DONE]\n\n";
-        let scene = Scene::on(Wire::OpenAi, [bytes(body), answer_text("done")]).within(configured(QUICK));
-        let ran = survives(&scene, scene.print(["--force"]));
-        assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{ran}");
-        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+        let scene = Scene::with_wire(Wire::OpenAi, [bytes(body), answer_text("done")])
+            .with_workspace(configured(QUICK));
+        let output = survives(&scene, scene.print(["--force"]));
+        assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{output}");
+        assert_eq!(output.stream().completed().len(), 1, "{output}");
     }
 }
 
 #[test]
 fn f044_an_answer_whose_every_event_comes_twice_is_asked_for_again() {
     let twice: String = text_answer("ok").split_inclusive("\n\n").flat_map(|event| [event, event]).collect();
-    let scene = Scene::new([bytes(twice), answer_text("ok")]).within(configured(QUICK));
-    let ran = survives(&scene, scene.print::<&str>([]));
-    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
+    let scene = Scene::new([bytes(twice), answer_text("ok")]).with_workspace(configured(QUICK));
+    let output = survives(&scene, scene.print::<&str>([]));
+    assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
 }
 
 #[test]
 fn f046_events_out_of_order_are_asked_about_once() {
     let stop_first = event(&json!({ "type": "content_block_stop", "index": 0 })) + &text_answer("late");
     let run = || {
-        let scene = Scene::new(vec![bytes(stop_first.clone()); 4]).within(configured(QUICK));
+        let scene = Scene::new(vec![bytes(stop_first.clone()); 4]).with_workspace(configured(QUICK));
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)
     };
-    let ran = fails(25, run);
-    assert_eq!(retries(&ran), 1, "{ran}");
-    assert!(ran.stderr.contains("out of order"), "{ran}");
+    let output = fails(25, run);
+    assert_eq!(retries(&output), 1, "{output}");
+    assert!(output.stderr.contains("out of order"), "{output}");
 }
 
 /// What was said stays said: the text before a fault is kept, and a call of a broken answer is not executed.
 #[test]
 fn f030_a_call_of_an_answer_without_an_end_is_not_executed() {
-    let cut = || calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
-    let scene = Scene::new(vec![cut(); 4]).within(configured("[retry]\nattempts = 1\n"));
-    let ran = scene.print::<&str>([]).run();
-    super::check_told(&ran, 25);
+    let cut = || answer_call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
+    let scene = Scene::new(vec![cut(); 4]).with_workspace(configured("[retry]\nattempts = 1\n"));
+    let output = scene.print::<&str>([]).run();
+    super::check_failure(&output, 25);
     assert_eq!(scene.workspace.read("made.txt"), None);
     let started = |event: &Value| !event["kind"]["tool_call_started"].is_null();
-    assert!(!journal(&scene, ran.stream().session_id()).iter().any(started), "{ran}");
+    assert!(!journal(&scene, output.stream().session_id()).iter().any(started), "{output}");
 }

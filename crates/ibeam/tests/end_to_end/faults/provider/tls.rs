@@ -106,7 +106,7 @@ impl TlsServer {
 
     /// A run whose model is here, and which trusts the server's authority or only the system's.
     fn asked(&self, config: &str, trusts: bool) -> (Scene, Ibeam) {
-        let scene = Scene::new([]).within(configured(config));
+        let scene = Scene::new([]).with_workspace(configured(config));
         let url = format!("https://localhost:{}", self.address.port());
         let mut ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", url);
         if trusts {
@@ -192,8 +192,8 @@ fn f020_a_server_of_a_trusted_authority_is_asked() {
     for act in [Act::Answer, Act::AnswerOverHttp2] {
         let server = TlsServer::start(identity("localhost", 2100), [act]);
         let (scene, ibeam) = server.asked(QUICK, true);
-        let ran = survives(&scene, ibeam);
-        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 0), "{act:?}: {ran}");
+        let output = survives(&scene, ibeam);
+        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{act:?}: {output}");
     }
 }
 
@@ -205,24 +205,27 @@ fn f020_a_certificate_that_is_wrong_is_told_and_not_accepted() {
         ("localhost", 2021, true, "expired"),
         ("localhost", 2100, false, "UnknownIssuer"),
     ] {
-        let ran = fails(27, || {
+        let output = fails(27, || {
             let server = TlsServer::start(identity(host, until), vec![Act::Answer; 4]);
             let run = server.asked(QUICK, trusted);
             assert_eq!(server.connections(), 0);
             run
         });
-        assert!(ran.stderr.contains(problem) && ran.stderr.contains("SSL_CERT_FILE"), "{problem}: {ran}");
-        assert_eq!(retries(&ran), 0, "{ran}");
+        assert!(
+            output.stderr.contains(problem) && output.stderr.contains("SSL_CERT_FILE"),
+            "{problem}: {output}"
+        );
+        assert_eq!(retries(&output), 0, "{output}");
     }
 }
 
 #[test]
 fn f021_a_handshake_that_fails_is_told() {
     for (act, problem) in [(Act::Alert, "alert"), (Act::Plain, "corrupt message")] {
-        let ran =
+        let output =
             fails(27, || TlsServer::start(identity("localhost", 2100), vec![act; 4]).asked(QUICK, true));
-        assert!(ran.stderr.contains(problem), "{ran}");
-        assert_eq!(retries(&ran), 0, "{ran}");
+        assert!(output.stderr.contains(problem), "{output}");
+        assert_eq!(retries(&output), 0, "{output}");
     }
 }
 
@@ -231,9 +234,9 @@ fn f063_a_connection_that_the_server_gives_up_is_replaced() {
     for act in [Act::GoAway, Act::Reset] {
         let server = TlsServer::start(identity("localhost", 2100), [act, Act::AnswerOverHttp2]);
         let (scene, ibeam) = server.asked(QUICK, true);
-        let ran = survives(&scene, ibeam);
-        assert_eq!(ran.stream().deltas(), ["ok"], "{act:?}: {ran}");
-        assert_eq!(server.connections(), 2, "{act:?}: {ran}");
+        let output = survives(&scene, ibeam);
+        assert_eq!(output.stream().deltas(), ["ok"], "{act:?}: {output}");
+        assert_eq!(server.connections(), 2, "{act:?}: {output}");
     }
 }
 
@@ -243,7 +246,7 @@ fn f063_a_flood_of_settings_is_left_in_time() {
     let server = TlsServer::start(identity("localhost", 2100), acts);
     let config = format!("{QUICK}[timeouts]\nfirst_byte = \"2s\"\n");
     let (scene, ibeam) = server.asked(&config, true);
-    let ran = survives(&scene, ibeam);
-    assert_eq!(ran.stream().deltas(), ["ok"], "{ran}");
-    assert!(server.connections() >= 2 && ran.elapsed < Duration::from_secs(20), "{ran}");
+    let output = survives(&scene, ibeam);
+    assert_eq!(output.stream().deltas(), ["ok"], "{output}");
+    assert!(server.connections() >= 2 && output.elapsed < Duration::from_secs(20), "{output}");
 }

@@ -4,7 +4,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::json;
 
 use super::command;
-use crate::scene::{Scene, answer_text, shell};
+use crate::scene::{Scene, answer_shell, answer_text};
 
 /// Every character but line ends that steers a terminal.
 fn steers(c: char) -> bool {
@@ -16,15 +16,15 @@ fn f075_escapes_reach_programs_as_data_and_never_a_terminal() {
     let line = "printf '\\033]52;c;ZXZpbA==\\a\\033[31mred\\r'";
     let reported = command(line);
     assert_eq!(reported.arm("success")["stdout"], "\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[31mred\r");
-    assert!(reported.ran.stdout.contains("\\u001b]52;c;"), "{}", reported.ran);
-    assert!(!reported.ran.stdout.contains(steers), "{}", reported.ran);
+    assert!(reported.output.stdout.contains("\\u001b]52;c;"), "{}", reported.output);
+    assert!(!reported.output.stdout.contains(steers), "{}", reported.output);
 
     for verbose in [&["--output-format", "text"][..], &["--output-format", "text", "--verbose"]] {
         let echo = answer_text("the file says \u{1b}]0;title\u{7}\u{9b}31m");
-        let escape = shell("echo \u{1b}[2J; exit 3");
-        let scene = Scene::new([shell(line), escape, echo]);
-        let ran = scene.print(["--force"]).args(verbose).run().succeeded();
-        assert!(!ran.stdout.contains(steers) && !ran.stderr.contains(steers), "{ran:?}");
+        let escape = answer_shell("echo \u{1b}[2J; exit 3");
+        let scene = Scene::new([answer_shell(line), escape, echo]);
+        let output = scene.print(["--force"]).args(verbose).run().succeeded();
+        assert!(!output.stdout.contains(steers) && !output.stderr.contains(steers), "{output:?}");
     }
 }
 
@@ -65,16 +65,16 @@ fn f084_what_cannot_run_is_told_by_its_code_and_the_run_goes_on() {
         call("toolu_4", "/"),
         answer_text("done"),
     ];
-    let scene = Scene::new(answers).within(workspace);
-    let ran = scene.print(["--force"]).run().succeeded();
-    let stream = ran.stream();
+    let scene = Scene::new(answers).with_workspace(workspace);
+    let output = scene.print(["--force"]).run().succeeded();
+    let stream = output.stream();
     let codes: Vec<_> =
         stream.completed().iter().map(|(_, body)| body["result"]["failure"]["exitCode"].clone()).collect();
     // Of a missing interpreter older shells say 126.
     let missing = if codes[2] == 126 { 126 } else { 127 };
-    assert_eq!(codes, [127, 126, missing, 126].map(|code| json!(code)), "{ran}");
+    assert_eq!(codes, [127, 126, missing, 126].map(|code| json!(code)), "{output}");
     assert!(
         stream.completed()[0].1["result"]["failure"]["stderr"].to_string().contains("not found"),
-        "{ran}"
+        "{output}"
     );
 }

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use serde_json::{Value, json};
 
 use super::{MORE, as_nobody, call, call_through, peak_of};
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 #[test]
 fn f108_names_of_any_kind_come_and_go_as_they_are() {
@@ -18,22 +18,22 @@ fn f108_names_of_any_kind_come_and_go_as_they_are() {
         reported.arm("success");
         assert_eq!(reported.scene.workspace.read(name).as_deref(), Some(name));
         let reported = call(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
-        assert_eq!(reported.arm("success")["files"], json!([name]), "{}", reported.ran);
+        assert_eq!(reported.arm("success")["files"], json!([name]), "{}", reported.output);
         let reported = call(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
         assert_eq!(
             reported.arm("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
             name,
             "{}",
-            reported.ran
+            reported.output
         );
     }
     // For people, nothing steers the terminal and a line stays a line.
     let name = "a\nerror: b\u{1b}[31m\u{202e}c";
-    let write = calls("toolu_1", "write", &json!({ "path": name, "fileText": "x" }));
+    let write = answer_call("toolu_1", "write", &json!({ "path": name, "fileText": "x" }));
     let scene = Scene::new([write, answer_text("done")]);
-    let ran = scene.print(["--force", "--output-format", "text", "--verbose"]).run().succeeded();
-    assert!(ran.stdout.contains("error: b") && ran.stdout.lines().count() == 3, "{ran:?}");
-    assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
+    let output = scene.print(["--force", "--output-format", "text", "--verbose"]).run().succeeded();
+    assert!(output.stdout.contains("error: b") && output.stdout.lines().count() == 3, "{output:?}");
+    assert!(!output.stdout.contains(['\u{1b}', '\u{202e}']), "{output:?}");
 }
 
 #[test]
@@ -42,19 +42,19 @@ fn f108_a_deep_directory_is_read_and_walked() {
     let arguments = json!({ "path": deep, "fileText": "needle\n" });
     let reported = call(Workspace::new(), "write", &arguments);
     reported.arm("success");
-    let scene = reported.scene.then([
-        calls("toolu_1", "grep", &json!({ "pattern": "needle" })),
-        calls("toolu_2", "read", &json!({ "path": deep })),
-        calls("toolu_3", "ls", &json!({ "path": "." })),
+    let scene = reported.scene.with_answers([
+        answer_call("toolu_1", "grep", &json!({ "pattern": "needle" })),
+        answer_call("toolu_2", "read", &json!({ "path": deep })),
+        answer_call("toolu_3", "ls", &json!({ "path": "." })),
         answer_text("done"),
     ]);
-    let ran = scene.print(["--force"]).run().succeeded();
-    let stream = ran.stream();
+    let output = scene.print(["--force"]).run().succeeded();
+    let stream = output.stream();
     let completed = stream.completed();
-    assert!(completed[0].1["result"]["success"].to_string().contains(&deep), "{ran}");
+    assert!(completed[0].1["result"]["success"].to_string().contains(&deep), "{output}");
     assert_eq!(completed[1].1["result"]["success"]["content"], "needle\n");
     // Told no deeper than readers of JSON go; the stream's own check is one of them.
-    assert!(completed[2].1["result"]["success"]["directoryTreeRoot"].is_object(), "{ran}");
+    assert!(completed[2].1["result"]["success"]["directoryTreeRoot"].is_object(), "{output}");
 }
 
 /// A workspace with this many files, made as links of one.
@@ -112,7 +112,7 @@ fn f109_circles_are_not_followed_and_locked_trees_are_counted() {
     );
 
     let reported = call_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
-    assert_eq!(reported.arm("success")["totalFiles"], 2, "{}", reported.ran);
+    assert_eq!(reported.arm("success")["totalFiles"], 2, "{}", reported.output);
     assert!(reported.for_model().contains("(1 paths could not be read"), "{}", reported.for_model());
 }
 
@@ -122,7 +122,7 @@ fn f110_a_pattern_that_explodes_elsewhere_is_linear() {
     let arguments = json!({ "pattern": "(a+)+$" });
     let reported = call(Workspace::new().file("f", text), "grep", &arguments);
     reported.arm("success");
-    assert!(reported.ran.elapsed < Duration::from_secs(20), "{:?}", reported.ran.elapsed);
+    assert!(reported.output.elapsed < Duration::from_secs(20), "{:?}", reported.output.elapsed);
 }
 
 /// A run in this repository starts, reads and ends as in any other directory.
@@ -130,7 +130,7 @@ fn f110_a_pattern_that_explodes_elsewhere_is_linear() {
 fn starts_in(workspace: Workspace) {
     let reported = call(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
     assert_eq!(reported.arm("success")["content"], "x\n");
-    assert!(reported.ran.elapsed < Duration::from_secs(20), "{:?}", reported.ran.elapsed);
+    assert!(reported.output.elapsed < Duration::from_secs(20), "{:?}", reported.output.elapsed);
 }
 
 #[test]

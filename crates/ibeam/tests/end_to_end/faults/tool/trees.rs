@@ -10,7 +10,7 @@ use ibeam_testkit::{Answer, Ibeam, LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
 use super::{as_nobody, call, call_through};
-use crate::scene::{Scene, answer_text, calls, shell};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// How the program is started: as whoever runs the test, and as nobody.
 const LAUNCHES: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobody];
@@ -24,7 +24,7 @@ fn scene(answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, Liveness
 fn scene_with(config: &str, answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
     let workspace = Workspace::new().user_config(config);
     let lifeline = LivenessPipe::new(&workspace, "line");
-    (Scene::new(answers(&lifeline)).within(workspace), lifeline)
+    (Scene::new(answers(&lifeline)).with_workspace(workspace), lifeline)
 }
 
 /// A command that leaves a daemon with the pipe, deaf to polite signals, once that is up.
@@ -39,15 +39,16 @@ fn daemon(lifeline: &LivenessPipe) -> String {
 #[test]
 fn f068_a_daemon_is_gone_when_its_call_has_ended() {
     for launch in LAUNCHES {
-        let gate = shell("until test -e go; do sleep 0.01; done");
-        let (scene, mut lifeline) = scene(|line| vec![shell(&daemon(line)), gate, answer_text("done")]);
+        let gate = answer_shell("until test -e go; do sleep 0.01; done");
+        let (scene, mut lifeline) =
+            scene(|line| vec![answer_shell(&daemon(line)), gate, answer_text("done")]);
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
         lifeline.wait_until_held();
         running.wait_for_stdout("until test -e go");
         lifeline.wait_until_gone();
         std::fs::write(scene.workspace.path().join("go"), "").unwrap();
-        let ran = running.finish().succeeded();
-        assert_eq!(ran.stream().completed()[0].1["result"]["success"]["exitCode"], 0, "{ran}");
+        let output = running.finish().succeeded();
+        assert_eq!(output.stream().completed()[0].1["result"]["success"]["exitCode"], 0, "{output}");
     }
 }
 
@@ -97,7 +98,7 @@ fn f081_forks_without_end_end_with_their_call() {
             let hold = line.command().replace("sleep 60", "bomb() { bomb | bomb & }; bomb; sleep 60");
             let command = format!("exec 2>/dev/null; {hold}");
             vec![
-                calls("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })),
+                answer_call("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })),
                 answer_text("done"),
             ]
         };
@@ -106,8 +107,8 @@ fn f081_forks_without_end_end_with_their_call() {
         let ibeam = scene.print(["--force"]).guard(Duration::from_secs(120));
         let running = launch(ibeam, &scene.workspace).start();
         lifeline.wait_until_held();
-        let ran = running.finish().succeeded();
-        assert_eq!(ran.stream().completed()[0].1["result"]["timeout"]["timeoutMs"], 1500, "{ran}");
+        let output = running.finish().succeeded();
+        assert_eq!(output.stream().completed()[0].1["result"]["timeout"]["timeoutMs"], 1500, "{output}");
         lifeline.wait_until_gone();
     }
 }
@@ -161,8 +162,9 @@ fn f082_when_memory_runs_out_the_command_goes_and_not_the_agent() {
 
 /// Starts a run whose command has left a daemon and goes on, and waits until it is so.
 fn with_daemon(launch: fn(Ibeam, &Workspace) -> Ibeam, ends: impl FnOnce(ibeam_testkit::RunningProgram)) {
-    let commands =
-        |line: &LivenessPipe| vec![shell(&format!("{}; sleep 60", daemon(line))), answer_text("never")];
+    let commands = |line: &LivenessPipe| {
+        vec![answer_shell(&format!("{}; sleep 60", daemon(line))), answer_text("never")]
+    };
     let (scene, mut lifeline) = scene(commands);
     let running = launch(scene.print(["--force"]), &scene.workspace).start();
     lifeline.wait_until_held();
@@ -175,8 +177,8 @@ fn f118_a_termination_ends_daemons_too() {
     for launch in LAUNCHES {
         with_daemon(launch, |running| {
             running.signal(Signal::Term);
-            let ran = running.finish();
-            assert_eq!(ran.code, Some(143), "{ran}");
+            let output = running.finish();
+            assert_eq!(output.code, Some(143), "{output}");
         });
     }
 }
@@ -197,9 +199,10 @@ fn f153_an_agent_that_is_killed_leaves_no_background_command() {
         let background = |line: &LivenessPipe| -> Value {
             json!({ "command": format!("setsid bash -c '{}' & wait", line.command()), "isBackground": true })
         };
-        let gate = shell("sleep 60");
-        let (scene, mut lifeline) =
-            scene(|line| vec![calls("toolu_1", "shell", &background(line)), gate, answer_text("never")]);
+        let gate = answer_shell("sleep 60");
+        let (scene, mut lifeline) = scene(|line| {
+            vec![answer_call("toolu_1", "shell", &background(line)), gate, answer_text("never")]
+        });
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
         lifeline.wait_until_held();
         running.wait_for_stdout("sleep 60\"");

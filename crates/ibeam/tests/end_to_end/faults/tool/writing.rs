@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
 use super::{CallReport, after_mounts, as_nobody, call, call_through, may_mount};
-use crate::scene::{Scene, answer_text, calls};
+use crate::scene::{Scene, answer_call, answer_text};
 
 fn replace(path: &str, old: &str, new: &str) -> Value {
     json!({ "path": path, "oldText": old, "newText": new })
@@ -67,14 +67,14 @@ fn f102_an_edit_that_does_not_fit_once_says_how_often() {
 fn f103_a_killed_writer_leaves_the_old_file_or_the_new() {
     let states = ["one\n".repeat(100_000), "two\n".repeat(130_000)];
     let workspace = Workspace::new().file("f", &states[0]);
-    let mut scene = Scene::new([]).within(workspace);
+    let mut scene = Scene::new([]).with_workspace(workspace);
     for round in 0..8 {
         // Writes follow each other until the kill; whatever the machine's pace, the run has not ended by then.
         let writes = (0..8).map(|number| {
             let id = format!("toolu_{round}_{number}");
             Answer::new().call(&id, "write", &text("f", &states[number % 2]))
         });
-        scene = scene.then(writes.chain([answer_text("done").stall()]));
+        scene = scene.with_answers(writes.chain([answer_text("done").stall()]));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("\"started\"");
         // Not to wait for something, but to come at another instant in each round.
@@ -86,7 +86,8 @@ fn f103_a_killed_writer_leaves_the_old_file_or_the_new() {
     }
     // What a kill leaves just before a rename; whoever writes there next removes it.
     std::fs::write(scene.workspace.path().join(".ibeam-0123456789abcdef.tmp"), "half").unwrap();
-    let scene = scene.then([calls("toolu_last", "write", &text("f", &states[1])), answer_text("done")]);
+    let scene =
+        scene.with_answers([answer_call("toolu_last", "write", &text("f", &states[1])), answer_text("done")]);
     scene.print(["--force", "--continue"]).run().succeeded();
     assert_eq!(scene.workspace.read("f").as_deref(), Some(states[1].as_str()));
     let names: Vec<_> =
