@@ -7,9 +7,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput};
 use serde_json::{Value, json};
 
-use crate::faults::host::{
-    build_program, check_failure, is_root, launcher_works, make_accessible_to_all, skip,
-};
+use crate::faults::{build_program, check_failure, is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// Far more than any bound of an end.

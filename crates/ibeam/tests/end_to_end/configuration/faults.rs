@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use ibeam_testkit::{Stdin, Workspace};
 
-use crate::faults::host::{is_root, launcher_works, make_accessible_to_all, skip};
+use crate::faults::{is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{KEY, Scene};
 
 /// A value of the wrong kind in the third line, between two that are right.

@@ -3,7 +3,7 @@
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::json;
 
-use crate::faults::host::check_failure;
+use crate::faults::check_failure;
 use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 /// Every request of a run, and whether the key is in one of its headers.

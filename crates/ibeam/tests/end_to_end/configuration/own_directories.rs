@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ibeam_testkit::{ProgramOutput, Workspace};
 
-use crate::faults::host::check_failure;
+use crate::faults::check_failure;
 use crate::scene::{Scene, answer_shell, answer_text};
 
 const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;

@@ -6,7 +6,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
-use super::host::launcher_works;
+use super::launcher_works;
 use crate::hooks::{hooked, result, write_hooks};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 

@@ -10,7 +10,9 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::json;
 
-use super::host::{check_failure, is_root, launcher_works, make_accessible_to_all, preload, record, skip};
+use super::{
+    build_preload_library, check_failure, is_root, journal_line, launcher_works, make_accessible_to_all, skip,
+};
 use crate::scene::{
     KEY, Scene, answer_call, answer_shell, answer_text, check_journaled, journal, model_name,
 };
@@ -304,7 +306,7 @@ fn f181_a_journal_that_is_nested_deeply_is_damaged() {
         let event = format!(
             "{{\"seq\":0,\"at_ms\":0,\"kind\":{{\"tool_call_started\":{{\"model_call_id\":\"m\",\"call\":{call}}}}}}}"
         );
-        std::fs::write(&path, [&whole[..header], &record("event", &event), &whole[header..]].concat())
+        std::fs::write(&path, [&whole[..header], &journal_line("event", &event), &whole[header..]].concat())
             .unwrap();
         let output = scene.print([format!("--resume={id}")]).run();
         check_failure(&output, 65);
@@ -354,7 +356,7 @@ fn f180_whatever_others_print_is_not_in_the_stream() {
             answer_shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"),
             answer_text("ok"),
         ]);
-        let Some(library) = preload(&scene) else { return };
+        let Some(library) = build_preload_library(&scene) else { return };
         let run = scene.print(["--force", "--output-format", format]).env("LD_PRELOAD", library);
         let output = run.env("SPOIL_STDOUT", "1").run().succeeded();
         for line in output.stdout.lines() {

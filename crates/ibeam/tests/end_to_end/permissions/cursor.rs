@@ -8,7 +8,7 @@ use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use super::{RULES_ONLY, only_result};
-use crate::faults::host::{check_failure, is_root, launcher_works, make_accessible_to_all};
+use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all};
 use crate::scene::{Scene, answer_shell, answer_text};
 
 const PROJECT: &str = ".cursor/cli.json";

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 
 use super::only_result;
-use crate::faults::host::{check_failure, is_root, launcher_works, make_accessible_to_all};
+use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all};
 use crate::scene::{Scene, answer_shell, answer_text};
 
 /// Mounts the directory `$MANAGED` over `/etc/ibeam`, in an `/etc` that is otherwise the same.

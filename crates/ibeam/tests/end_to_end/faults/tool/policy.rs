@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::faults::host::build_program;
+use crate::faults::build_program;
 use crate::scene::{Scene, answer_shell, answer_text};
 
 #[test]
