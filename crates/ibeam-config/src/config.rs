@@ -12,12 +12,12 @@ use crate::{ConfigError, Value};
 /// The number of processes that commands, hooks and servers may each have, unless the configuration sets another.
 const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 
-/// A value and where it came from.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The value.
     pub value: Value,
-    /// Where it came from.
+    /// The origin of the value.
     pub origin: Origin,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::value::Kind;
 
-/// What a project's file may do with a key. The user's file and the managed file may set every key.
+/// The values that a project's file may set for a key. The user's file and the managed file may set every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProjectScope {
     /// Set it to any value: no value allows more.

@@ -11,7 +11,7 @@ use crate::keys::Key;
 use crate::load::OnError;
 use crate::{ConfigError, Value};
 
-/// Who wrote a file, which decides what it may set.
+/// The author of a file, which decides the keys that it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The user.

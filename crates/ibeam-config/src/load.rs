@@ -29,11 +29,11 @@ pub struct FlagSetting {
     pub flag: &'static str,
     /// The key, e.g. `limits.max_turns`. An unknown key is ignored.
     pub key: &'static str,
-    /// What the flag was given.
+    /// The argument of the flag.
     pub input: FlagInput,
 }
 
-/// What a flag was given.
+/// The argument of a flag.
 #[derive(Clone, Debug)]
 pub enum FlagInput {
     /// A text, parsed as the kind of the key.

@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
 /// Returns the bytes of a file of the administrator; `None` if there is no file.
 ///
 /// # Errors
-/// Those of [`read`]; `Invalid` as well if anybody but root could change the file.
+/// The errors of [`read`]; `Invalid` as well if a user other than root could change the file.
 pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     let read = || {
         let check = |file: &Metadata| {

@@ -11,10 +11,10 @@ use ibeam_protocol::Notice;
 
 use crate::{Dirs, PolicyFiles, TrustStore, TrustedWorkspace};
 
-/// What a command line says about trust.
+/// The trust that a command line requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustRequest {
-    /// Nothing: what is stored decides.
+    /// No flag: the trust store decides.
     Stored,
     /// Trust the workspace in this run only.
     ThisRun,
@@ -38,14 +38,14 @@ pub struct Trust {
 enum TrustState {
     /// A flag trusts the workspace, or it is stored with the same content.
     Trusted,
-    /// It was never trusted.
+    /// The workspace was never trusted.
     Unknown,
-    /// It was trusted with other content.
+    /// The workspace was trusted with other policy files.
     Changed,
 }
 
 impl Trust {
-    /// Decides whether `workspace`, a real path, is trusted, and stores it if `request` says so.
+    /// Decides whether `workspace`, a real path, is trusted, and stores it for [`TrustRequest::Remember`].
     ///
     /// Never fails: what cannot be read trusts nothing and becomes a notice.
     pub fn evaluate(request: TrustRequest, dirs: &Dirs, workspace: &Path) -> Self {

@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_ENTRIES: usize = 1000;
 /// The version of the file format.
 const VERSION: u32 = 1;
-/// How long to wait for another run that writes.
+/// The maximum wait for another run that writes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between two attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);

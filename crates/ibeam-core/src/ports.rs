@@ -74,7 +74,7 @@ impl ProviderError {
 /// Whether and how to retry a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// The same request would fail the same way.
+    /// A retry would fail in the same way.
     Never,
     /// One immediate retry may succeed: a stale key, a stream that violates its own protocol.
     Once,
@@ -112,11 +112,11 @@ pub trait Tool: Send + Sync {
 /// The tools of a run by name; their order is the order in which they are offered.
 pub type ToolSet = BTreeMap<String, Arc<dyn Tool>>;
 
-/// A call whose arguments were parsed. What policy judges and what the call opens is one value.
+/// A call whose arguments were parsed. Policy decides on the same value that the call opens.
 pub struct PreparedCall {
     /// The arguments under the names and in the shapes of contract section 4 (`args`), without `toolCallId`.
     pub arguments: Value,
-    /// What the call will access.
+    /// The resource that the call will access.
     pub access: Access,
     /// Executes the call.
     pub run: RunCall,
@@ -158,7 +158,7 @@ impl fmt::Debug for PreparedCall {
 #[error("{0}")]
 pub struct ToolInputError(pub String);
 
-/// What a running call may use of the run.
+/// The parts of the run that a running call may use.
 #[derive(Clone)]
 pub struct ToolContext {
     /// Requests an early end of the call.
@@ -203,7 +203,7 @@ pub enum HookEvent<'a> {
     BeforeToolCall {
         /// The call with canonical arguments.
         call: &'a ToolCall,
-        /// What the call would access.
+        /// The resource that the call would access.
         access: &'a Access,
         /// Whether a hook has updated the arguments already; a second update is ignored.
         is_rewritten: bool,
@@ -221,7 +221,7 @@ pub struct FinishedCall {
     pub call: ToolCall,
     /// The outcome.
     pub outcome: ToolOutcome,
-    /// How long the call ran; zero if it did not run.
+    /// The time that the call ran; zero if it did not run.
     pub duration: Duration,
 }
 
@@ -236,7 +236,7 @@ pub struct HookOutput {
     pub notices: Vec<Notice>,
 }
 
-/// What hooks decide about an event. A hook can narrow what the rules allow, and never widen it.
+/// A decision of hooks about an event. A hook can narrow what the rules allow, and never widen it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HookDecision {
     /// The run continues.

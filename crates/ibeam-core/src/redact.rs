@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_taken_out_as_it_is_written() {
+    fn a_literal_secret_is_redacted() {
         check(&format!("key {KEY} refused, {KEY}{KEY}"), "key *** refused, ******");
         check(r#"{"key":"sk-ab/c+d=e\"f~g(h)"}"#, r#"{"key":"***"}"#);
         check("?key=sk-ab%2Fc%2Bd%3De%22f~g%28h%29&x", "?key=***&x");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_taken_out_of_base64() {
+    fn a_secret_in_base64_is_redacted() {
         check(&format!("Basic {}.", STANDARD.encode(KEY)), "Basic ***.");
         check(&format!("Basic {}.", URL_SAFE_NO_PAD.encode(KEY)), "Basic ***.");
         let redacted = Redactor::new([KEY.to_owned()]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_taken_out_of_hexadecimal_digits_and_backwards() {
+    fn a_secret_in_hexadecimal_or_reversed_is_redacted() {
         let hex = |upper: bool| {
             let digits: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
             if upper { digits.to_uppercase() } else { digits }
@@ -222,26 +222,26 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_a_header_is_a_secret_of_its_own() {
+    fn the_token_of_a_header_is_a_separate_secret() {
         let redactor = Redactor::new(["Bearer 0123456789abcdef".to_owned()]);
         assert_eq!(redactor.redact("x 0123456789abcdef"), "x ***");
         assert_eq!(redactor.redact("Authorization: Bearer 0123456789abcdef"), "Authorization: ***");
     }
 
     #[test]
-    fn forms_that_overlap_leave_one_mask() {
+    fn overlapping_forms_leave_one_mask() {
         let redactor = Redactor::new(["abcdefghij".to_owned(), "efghijklmn".to_owned()]);
         assert_eq!(redactor.redact("<abcdefghijklmn>"), "<***>");
     }
 
     #[test]
-    fn a_short_secret_is_no_secret() {
+    fn a_short_secret_is_ignored() {
         let redactor = Redactor::new([String::new(), "a".to_owned(), "1234567".to_owned()]);
         assert_eq!(redactor.redact("a 1234567"), "a 1234567");
     }
 
     #[test]
-    fn its_debug_form_contains_no_secret() {
+    fn the_debug_form_contains_no_secret() {
         let shown = format!("{:?}", Redactor::new([KEY.to_owned()]));
         assert!(shown.ends_with("forms)") && !shown.contains("sk-"), "{shown}");
     }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever a secret stands and whatever it stands in, none of its forms is left.
+        /// No form of a secret is left, whatever the text around it.
         #[test]
         fn no_form_survives(
             secret in secret(),

@@ -31,7 +31,7 @@ use tool_calls::BatchResult;
 const MAX_CONSECUTIVE_CUTS: u32 = 3;
 /// The number of consecutive answers paused by the service at which the run ends.
 const MAX_CONSECUTIVE_PAUSES: u32 = 10;
-/// The number of consecutive answers at which the run ends if no call of theirs has valid JSON arguments.
+/// The number of consecutive answers at which the run ends if none of their calls has valid JSON arguments.
 const MAX_CONSECUTIVE_INVALID: u32 = 3;
 /// The number of characters of a refusal that the failure retains.
 const MAX_REFUSAL_CHARS: usize = 500;
@@ -200,8 +200,8 @@ impl Run {
             };
             // The text of an interrupted answer is not part of the answer that continues it.
             has_answer |= has_content(&answer) || journal.tally().has_text();
-            if let StopReason::Unknown(word) = &answer.stop {
-                let notice = Notice::UnknownStopReason { word: word.clone() };
+            if let StopReason::Unknown(reason) = &answer.stop {
+                let notice = Notice::UnknownStopReason { word: reason.clone() };
                 journal.record(EventKind::Notice(notice)).await?;
             }
             let is_cut = answer.stop == StopReason::MaxTokens;

@@ -1,4 +1,4 @@
-//! A journal whose lines were lost, repeated or moved: what the model is sent is whole all the same.
+//! Requests from a journal whose lines were lost, repeated or moved: each call has exactly one result.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -12,9 +12,10 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-struct Still;
+/// A clock that does not advance.
+struct StoppedClock;
 
-impl Clock for Still {
+impl Clock for StoppedClock {
     fn unix_ms(&self) -> u64 {
         0
     }
@@ -60,7 +61,7 @@ fn finished(call: &ToolCall) -> EventKind {
     EventKind::ToolCallFinished { model_call_id: "m".into(), call: call.clone(), outcome }
 }
 
-/// The journal of turns with so many calls in each of their answers, numbered.
+/// Returns a journal: for each turn, an answer for each of the numbers, with that number of calls.
 fn journal(turns: &[Vec<usize>]) -> Vec<Event> {
     let mut kinds = Vec::new();
     let mut number = 0;
@@ -96,14 +97,14 @@ fn journal(turns: &[Vec<usize>]) -> Vec<Event> {
     kinds.into_iter().enumerate().map(number).collect()
 }
 
-/// The messages of the next request, after a prompt.
-fn resumed(events: &[Event]) -> (Vec<Arc<Message>>, u64) {
+/// Returns the messages of the next request after a prompt, and the number of gaps.
+fn resume(events: &[Event]) -> (Vec<Arc<Message>>, u64) {
     let mut past: ResumedState = events.iter().collect();
     let gaps = past.gaps();
     let seq = events.iter().map(|event| event.seq + 1).max().unwrap_or_default();
     past.fold(&Event { seq, at_ms: 0, kind: user("go on") });
     let (sender, _receiver) = mpsc::channel(1);
-    (Journal::new(past, Arc::new(Still), sender).history().messages().to_vec(), gaps)
+    (Journal::new(past, Arc::new(StoppedClock), sender).history().messages().to_vec(), gaps)
 }
 
 fn calls_of(message: &Message) -> Vec<CallId> {
@@ -115,10 +116,10 @@ fn calls_of(message: &Message) -> Vec<CallId> {
     blocks.iter().filter_map(call).collect()
 }
 
-/// Returns the first breach of what every provider demands.
-fn breach(messages: &[Arc<Message>]) -> Option<String> {
+/// Returns the first violation of the order of messages that every provider requires.
+fn violation(messages: &[Arc<Message>]) -> Option<String> {
     if !matches!(messages.first().map(Arc::as_ref), Some(Message::User(_))) {
-        return Some("it does not begin with the user".to_owned());
+        return Some("the first message is not from the user".to_owned());
     }
     let mut ids = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -135,10 +136,10 @@ fn breach(messages: &[Arc<Message>]) -> Option<String> {
     let total = ids.len();
     ids.sort();
     ids.dedup();
-    (ids.len() < total).then(|| "a call is there twice".to_owned())
+    (ids.len() < total).then(|| "a call is repeated".to_owned())
 }
 
-fn text_of(messages: &[Arc<Message>], id: &str) -> String {
+fn result_text(messages: &[Arc<Message>], id: &str) -> String {
     let results = messages.iter().filter_map(|message| match &**message {
         Message::ToolResults(results) => Some(results),
         Message::User(_) | Message::Assistant(_) => None,
@@ -150,17 +151,17 @@ fn text_of(messages: &[Arc<Message>], id: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Holds that the request is whole after `edit`, that the gaps are counted, and what the model is told of call `c1`.
+/// Checks the request, the number of gaps, and the result of call `c1` after `edit`.
 #[track_caller]
 fn check(edit: fn(&mut Vec<Event>), gaps: u64, expect: &str) {
     // 0 prompt, 1 text, 2 answer, 3 and 4 starts, 5 and 6 results of c1 and c2, 7 text, 8 answer, …
     let mut events = journal(&[vec![2, 1]]);
     edit(&mut events);
-    let (messages, counted) = resumed(&events);
-    assert_eq!(breach(&messages), None, "{messages:?}");
+    let (messages, counted) = resume(&events);
+    assert_eq!(violation(&messages), None, "{messages:?}");
     assert_eq!(counted, gaps);
-    let told = text_of(&messages, "c1");
-    assert!(told.contains(expect) && told.is_empty() == expect.is_empty(), "{told}");
+    let result = result_text(&messages, "c1");
+    assert!(result.contains(expect) && result.is_empty() == expect.is_empty(), "{result}");
 }
 
 #[test]
@@ -182,8 +183,8 @@ fn calls_and_results_are_paired_whatever_line_is_lost_repeated_or_moved() {
 #[test]
 fn a_journal_in_order_has_no_gaps() {
     let events = journal(&[vec![2, 0], vec![], vec![1], vec![3, 3]]);
-    let (messages, gaps) = resumed(&events);
-    assert_eq!((breach(&messages), gaps), (None, 0));
+    let (messages, gaps) = resume(&events);
+    assert_eq!((violation(&messages), gaps), (None, 0));
 }
 
 proptest! {
@@ -204,8 +205,8 @@ proptest! {
                 _ => events.swap(one, other),
             }
         }
-        let (messages, gaps) = resumed(&events);
-        prop_assert_eq!(breach(&messages), None);
+        let (messages, gaps) = resume(&events);
+        prop_assert_eq!(violation(&messages), None);
         let in_order = events.iter().enumerate().all(|(at, event)| event.seq == at as u64);
         prop_assert_eq!(gaps == 0, in_order);
     }

@@ -1,4 +1,4 @@
-//! The loop as its readers see it: a script of answers in, the list of events out.
+//! The loop with a scripted provider: replies in, events out.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,10 +41,10 @@ use ibeam_protocol::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// What must never be recorded.
+/// A secret that must never be recorded.
 const SECRET: &str = "sk-0123456789abcdef";
 
-/// Time that passes only when somebody sleeps.
+/// A clock that advances only in `sleep`.
 #[derive(Default)]
 struct Jumping {
     now_ms: AtomicUsize,
@@ -63,33 +63,33 @@ impl Clock for Jumping {
     }
 }
 
-/// One answer of the script.
+/// A reply of the scripted provider.
 #[derive(Clone)]
-enum Line {
-    Say(Vec<ModelEvent>),
+enum Reply {
+    Complete(Vec<ModelEvent>),
     Fail(ProviderError),
-    /// Says this and then fails.
-    Break(Vec<ModelEvent>, ProviderError),
-    /// Says this and then nothing more.
+    /// Sends these events and then fails.
+    BreakOff(Vec<ModelEvent>, ProviderError),
+    /// Sends these events and then never ends.
     Hang(Vec<ModelEvent>),
 }
 
-struct Scripted {
-    lines: Mutex<VecDeque<Line>>,
+struct ScriptedProvider {
+    replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Arc<ModelRequest>>>,
 }
 
-impl Provider for Scripted {
+impl Provider for ScriptedProvider {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         self.requests.lock().unwrap().push(request);
-        let line = self.lines.lock().unwrap().pop_front().expect("the script has another line");
-        match line {
-            Line::Say(events) => futures_util::stream::iter(events.into_iter().map(Ok)).boxed(),
-            Line::Fail(error) => futures_util::stream::iter([Err(error)]).boxed(),
-            Line::Break(events, error) => {
+        let reply = self.replies.lock().unwrap().pop_front().expect("the script has another reply");
+        match reply {
+            Reply::Complete(events) => futures_util::stream::iter(events.into_iter().map(Ok)).boxed(),
+            Reply::Fail(error) => futures_util::stream::iter([Err(error)]).boxed(),
+            Reply::BreakOff(events, error) => {
                 futures_util::stream::iter(events.into_iter().map(Ok).chain([Err(error)])).boxed()
             }
-            Line::Hang(events) => futures_util::stream::iter(events.into_iter().map(Ok))
+            Reply::Hang(events) => futures_util::stream::iter(events.into_iter().map(Ok))
                 .chain(futures_util::stream::pending())
                 .boxed(),
         }
@@ -101,36 +101,37 @@ fn finished(blocks: Vec<Block>, stop: StopReason) -> ModelEvent {
     ModelEvent::Finished(Box::new(Answer { blocks, stop, usage, request_id: Some("req".to_owned()) }))
 }
 
-/// An answer in these pieces.
-fn say(deltas: &[&str]) -> Line {
+/// Returns an answer in these deltas.
+fn text_reply(deltas: &[&str]) -> Reply {
     let mut events: Vec<_> = deltas.iter().map(|text| ModelEvent::TextDelta((*text).to_owned())).collect();
     let text = deltas.concat();
     let blocks = if text.is_empty() { vec![] } else { vec![Block::Text(text)] };
     events.push(finished(blocks, StopReason::EndTurn));
-    Line::Say(events)
+    Reply::Complete(events)
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
     ToolCall { id: id.into(), name: name.to_owned(), arguments }
 }
 
-fn calls(calls: Vec<ToolCall>) -> Line {
+fn calls_reply(calls: Vec<ToolCall>) -> Reply {
     let blocks = calls.into_iter().map(Block::ToolCall).collect();
-    Line::Say(vec![finished(blocks, StopReason::ToolUse)])
+    Reply::Complete(vec![finished(blocks, StopReason::ToolUse)])
 }
 
-fn failing(retry: Retry) -> Line {
+fn failed_reply(retry: Retry) -> Reply {
     let reason = Reason::ProviderFailed { provider: "p".to_owned(), detail: "down".to_owned() };
-    Line::Fail(ProviderError { failure: reason.into(), retry })
+    Reply::Fail(ProviderError { failure: reason.into(), retry })
 }
 
-/// `look` changes nothing, `repeat` gives a long result, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
+/// A tool whose name decides what it does: `look` and `change` read and write, `repeat` returns a long result, `leak`
+/// returns the secret, `wait` ends when the run is stopped, `hang` never ends.
 #[derive(Clone)]
 struct Probe {
     name: &'static str,
     access: Access,
     running: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+    max_running: Arc<AtomicUsize>,
 }
 
 impl Tool for Probe {
@@ -145,11 +146,11 @@ impl Tool for Probe {
         if !arguments.is_object() {
             return Err(ToolInputError("the arguments should be an object".to_owned()));
         }
-        let Self { name, running, most, .. } = self.clone();
+        let Self { name, running, max_running, .. } = self.clone();
         let wanted = arguments.clone();
         Ok(PreparedCall::new(arguments.clone(), self.access.clone(), async move |context: ToolContext| {
             let now = running.fetch_add(1, Ordering::SeqCst) + 1;
-            most.fetch_max(now, Ordering::SeqCst);
+            max_running.fetch_max(now, Ordering::SeqCst);
             match name {
                 "wait" => drop(context.stop.wait().await),
                 "hang" => std::future::pending().await,
@@ -171,15 +172,16 @@ impl Tool for Probe {
     }
 }
 
-struct Stage {
-    provider: Arc<Scripted>,
+struct Fixture {
+    provider: Arc<ScriptedProvider>,
     run: Run,
-    most: Arc<AtomicUsize>,
+    max_running: Arc<AtomicUsize>,
 }
 
-fn stage(lines: Vec<Line>) -> Stage {
-    let provider = Arc::new(Scripted { lines: Mutex::new(lines.into()), requests: Mutex::default() });
-    let (running, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+fn fixture(replies: Vec<Reply>) -> Fixture {
+    let provider =
+        Arc::new(ScriptedProvider { replies: Mutex::new(replies.into()), requests: Mutex::default() });
+    let (running, max_running) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let workspace = PathBuf::from("/w");
     let mut tools = ToolSet::new();
     for (name, access) in [
@@ -191,10 +193,11 @@ fn stage(lines: Vec<Line>) -> Stage {
         ("wait", Access::Nothing),
         ("hang", Access::Nothing),
     ] {
-        let probe = Probe { name, access, running: Arc::clone(&running), most: Arc::clone(&most) };
+        let probe =
+            Probe { name, access, running: Arc::clone(&running), max_running: Arc::clone(&max_running) };
         tools.insert(name.to_owned(), Arc::new(probe));
     }
-    let mut policy = Policy::new(PermissionMode::Default, workspace.clone(), "/home/nobody".into());
+    let mut policy = Policy::new(PermissionMode::Default, workspace.clone(), "/home/ann".into());
     policy.approval = ApprovalMode::Allowlist;
     let head = SessionStarted {
         session_id: SessionId::random(),
@@ -231,15 +234,15 @@ fn stage(lines: Vec<Line>) -> Stage {
         file_timeout: Duration::from_secs(60),
         stop: Stop::default(),
     };
-    Stage { provider, run, most }
+    Fixture { provider, run, max_running }
 }
 
-/// Runs the stage on top of `past`; gives the outcome and every event.
-fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
+/// Runs a turn on the session `past`. Returns the outcome and all events.
+fn run_turn(fixture: &Fixture, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
-        let mut journal = Journal::new(past.iter().collect(), Arc::clone(&stage.run.clock), sender)
+        let mut journal = Journal::new(past.iter().collect(), Arc::clone(&fixture.run.clock), sender)
             .with_redactor(Redactor::new([SECRET.to_owned()]));
         let reader = async {
             let mut events = Vec::new();
@@ -253,12 +256,12 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
         };
         let turn = async move {
             let outcome =
-                stage.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap().outcome;
+                fixture.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap().outcome;
             let messages = journal.history().messages().to_vec();
             (outcome, messages)
         };
         let ((outcome, messages), events) = futures_util::future::join(turn, reader).await;
-        // The law behind resume: what the loop knew is what the log tells.
+        // A resumed session depends on this: a replay of the log returns the history of the loop.
         let log: Vec<Event> = past.iter().chain(&events).cloned().collect();
         assert_eq!(History::replay(&log).messages(), messages);
         // Numbers have no gaps.
@@ -282,13 +285,13 @@ fn kind_name(kind: &EventKind) -> String {
         }
         EventKind::ToolCallStarted { call, .. } => format!("Call({})", call.id),
         EventKind::ToolCallFinished { call, outcome, .. } => {
-            let how = match outcome {
+            let result = match outcome {
                 ToolOutcome::Success { .. } => "Done",
                 ToolOutcome::Failure { failure: ToolFailure::Interrupted, .. } => "Interrupted",
                 ToolOutcome::Failure { .. } => "Failed",
                 ToolOutcome::Rejected { .. } => "Rejected",
             };
-            format!("{how}({})", call.id)
+            format!("{result}({})", call.id)
         }
         EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
         EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),
@@ -302,85 +305,85 @@ fn kind_name(kind: &EventKind) -> String {
 }
 
 #[track_caller]
-fn check(stage: &Stage, expect: &str) -> Vec<Event> {
-    let (_, events) = play(stage, &[]);
-    let words: Vec<String> = events.iter().map(|event| kind_name(&event.kind)).collect();
-    assert_eq!(words.join(" "), expect);
+fn check(fixture: &Fixture, expect: &str) -> Vec<Event> {
+    let (_, events) = run_turn(fixture, &[]);
+    let kinds: Vec<String> = events.iter().map(|event| kind_name(&event.kind)).collect();
+    assert_eq!(kinds.join(" "), expect);
     events
 }
 
 #[test]
 fn an_answer_is_deltas_then_the_end() {
-    check(&stage(vec![say(&["Hel", "lo"])]), "Started User Text(Hel) Text(lo) Answer Completed");
+    check(&fixture(vec![text_reply(&["Hel", "lo"])]), "Started User Text(Hel) Text(lo) Answer Completed");
 }
 
 #[test]
 fn a_call_is_started_decided_executed_and_reported_to_the_model() {
-    let stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
-    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
-    let requests = stage.provider.requests.lock().unwrap();
+    let fixture = fixture(vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&["ok"])]);
+    check(&fixture, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
+    let requests = fixture.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
     assert_eq!((results[0].text.as_ref(), results[0].is_error), ("done", false));
 }
 
-/// Said again in every request, and never part of the record.
+/// A preface is part of every request and never of the record.
 #[test]
 fn a_preface_precedes_the_conversation_in_every_request() {
-    let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
-    stage.run.preface = Some("the repository says".into());
-    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
-    for request in stage.provider.requests.lock().unwrap().iter() {
+    let mut fixture = fixture(vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&["ok"])]);
+    fixture.run.preface = Some("the repository says".into());
+    check(&fixture, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
+    for request in fixture.provider.requests.lock().unwrap().iter() {
         let Message::User(texts) = request.messages[0].as_ref() else { panic!() };
         assert_eq!(texts, &["the repository says", "do it"]);
     }
 }
 
 #[test]
-fn read_only_calls_run_together_and_the_first_other_bars_the_rest() {
-    let stage = stage(vec![
-        calls(vec![
+fn read_only_calls_run_concurrently_until_the_first_other_call() {
+    let fixture = fixture(vec![
+        calls_reply(vec![
             call("1", "look", json!({})),
             call("2", "look", json!({})),
             call("3", "change", json!({})),
             call("4", "look", json!({})),
         ]),
-        say(&["ok"]),
+        text_reply(&["ok"]),
     ]);
     check(
-        &stage,
+        &fixture,
         "Started User Answer Call(1) Allowed(1) Call(2) Allowed(2) Done(2) Done(1) Call(3) Allowed(3) Done(3) \
          Call(4) Allowed(4) Done(4) Text(ok) Answer Completed",
     );
-    assert_eq!(stage.most.load(Ordering::SeqCst), 2);
+    assert_eq!(fixture.max_running.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn many_calls_run_eight_at_a_time_and_their_results_keep_the_order_of_the_calls() {
     let many: Vec<ToolCall> = (0..40).map(|n| call(&format!("c{n}"), "look", json!({ "n": n }))).collect();
-    let stage = stage(vec![calls(many.clone()), say(&["ok"])]);
-    play(&stage, &[]);
-    assert_eq!(stage.most.load(Ordering::SeqCst), 8);
-    let requests = stage.provider.requests.lock().unwrap();
+    let fixture = fixture(vec![calls_reply(many.clone()), text_reply(&["ok"])]);
+    run_turn(&fixture, &[]);
+    assert_eq!(fixture.max_running.load(Ordering::SeqCst), 8);
+    let requests = fixture.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
     assert!(results.iter().map(|result| &result.call_id).eq(many.iter().map(|call| &call.id)));
 }
 
-/// As many as a provider lets through.
+/// The number of calls is the largest that a provider accepts.
 #[test]
-fn thousands_of_calls_in_one_answer_are_all_answered() {
+fn each_of_thousands_of_calls_in_one_answer_has_a_result() {
     let many: Vec<ToolCall> = (0..4096).map(|n| call(&format!("c{n}"), "look", json!({ "n": n }))).collect();
-    let stage = stage(vec![calls(many.clone()), say(&["ok"])]);
-    assert_eq!(play(&stage, &[]).0, RunOutcome::Completed);
-    let requests = stage.provider.requests.lock().unwrap();
+    let fixture = fixture(vec![calls_reply(many.clone()), text_reply(&["ok"])]);
+    assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Completed);
+    let requests = fixture.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
     assert!(results.iter().map(|result| &result.call_id).eq(many.iter().map(|call| &call.id)));
 }
 
 #[test]
 fn a_refused_call_ends_as_rejected_and_is_counted() {
-    let stage = stage(vec![calls(vec![call("1", "outside", json!({}))]), say(&["ok"])]);
+    let fixture = fixture(vec![calls_reply(vec![call("1", "outside", json!({}))]), text_reply(&["ok"])]);
     let events = check(
-        &stage,
+        &fixture,
         "Started User Answer Call(1) Refused(1) Rejected(1) Text(ok) Answer CallsDenied Completed",
     );
     let EventKind::RunFinished(end) = &events.last().unwrap().kind else { panic!() };
@@ -390,56 +393,59 @@ fn a_refused_call_ends_as_rejected_and_is_counted() {
 }
 
 #[test]
-fn an_unknown_tool_and_broken_arguments_are_answers_not_ends() {
-    let stage = stage(vec![
-        calls(vec![call("1", "nope", json!({})), call("2", "look", json!("{broken"))]),
-        say(&["ok"]),
+fn an_unknown_tool_and_broken_arguments_fail_the_call_and_not_the_run() {
+    let fixture = fixture(vec![
+        calls_reply(vec![call("1", "nope", json!({})), call("2", "look", json!("{broken"))]),
+        text_reply(&["ok"]),
     ]);
-    check(&stage, "Started User Answer Call(1) Failed(1) Call(2) Failed(2) Text(ok) Answer Completed");
+    check(&fixture, "Started User Answer Call(1) Failed(1) Call(2) Failed(2) Text(ok) Answer Completed");
 }
 
 #[test]
-fn a_failing_provider_is_asked_again_before_its_first_text_only() {
+fn a_failed_request_is_retried_only_before_its_first_text() {
     check(
-        &stage(vec![failing(Retry::Backoff), failing(Retry::Fast), say(&["ok"])]),
+        &fixture(vec![failed_reply(Retry::Backoff), failed_reply(Retry::Fast), text_reply(&["ok"])]),
         "Started User Retrying(1) Retrying(2) Text(ok) Answer Completed",
     );
-    check(&stage(vec![failing(Retry::Never)]), "Started User Failed(provider)");
+    check(&fixture(vec![failed_reply(Retry::Never)]), "Started User Failed(provider)");
     let half = || vec![ModelEvent::TextDelta("half".into())];
-    check(&stage(vec![Line::Say(half())]), "Started User Text(half) Failed(internal)");
+    check(&fixture(vec![Reply::Complete(half())]), "Started User Text(half) Failed(internal)");
 }
 
 #[test]
-fn retrying_has_an_end() {
-    let lines = vec![failing(Retry::Backoff); 6];
+fn the_number_of_retries_is_limited() {
+    let replies = vec![failed_reply(Retry::Backoff); 6];
     check(
-        &stage(lines),
+        &fixture(replies),
         "Started User Retrying(1) Retrying(2) Retrying(3) Retrying(4) Retrying(5) Failed(provider)",
     );
 }
 
 #[test]
-fn silence_is_asked_about_once_and_then_fails() {
-    check(&stage(vec![say(&[]), say(&["ok"])]), "Started User Answer EmptyAnswer Text(ok) Answer Completed");
+fn an_empty_answer_is_requested_again_once_and_then_fails() {
     check(
-        &stage(vec![say(&[]), say(&[" "])]),
+        &fixture(vec![text_reply(&[]), text_reply(&["ok"])]),
+        "Started User Answer EmptyAnswer Text(ok) Answer Completed",
+    );
+    check(
+        &fixture(vec![text_reply(&[]), text_reply(&[" "])]),
         "Started User Answer EmptyAnswer Text( ) Answer Failed(empty)",
     );
 }
 
 #[test]
 fn an_empty_last_answer_after_tool_work_is_a_success() {
-    let lines = vec![calls(vec![call("1", "look", json!({}))]), say(&[])];
-    check(&stage(lines.clone()), "Started User Answer Call(1) Allowed(1) Done(1) Answer Completed");
-    let mut strict = stage(lines);
+    let replies = vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&[])];
+    check(&fixture(replies.clone()), "Started User Answer Call(1) Allowed(1) Done(1) Answer Completed");
+    let mut strict = fixture(replies);
     strict.run.fail_on.empty = true;
     check(&strict, "Started User Answer Call(1) Allowed(1) Done(1) Answer Failed(denied)");
 }
 
 #[test]
 fn a_repeated_call_causes_a_warning_and_then_ends_the_run() {
-    let same = || calls(vec![call("1", "look", json!({}))]);
-    let (_, events) = play(&stage((0..20).map(|_| same()).collect()), &[]);
+    let same = || calls_reply(vec![call("1", "look", json!({}))]);
+    let (_, events) = run_turn(&fixture((0..20).map(|_| same()).collect()), &[]);
     let notices = events.iter().filter(|event| kind_name(&event.kind) == "RepeatedCall").count();
     let done = events.iter().filter(|event| kind_name(&event.kind) == "Done(1)").count();
     assert_eq!((notices, done), (1, 10));
@@ -448,46 +454,48 @@ fn a_repeated_call_causes_a_warning_and_then_ends_the_run() {
 
 #[test]
 fn turns_are_limited() {
-    let mut stage = stage((0..5).map(|n| calls(vec![call("1", "look", json!({ "n": n }))])).collect());
-    stage.run.head.limits.max_turns = 3;
-    let (outcome, events) = play(&stage, &[]);
+    let mut fixture =
+        fixture((0..5).map(|n| calls_reply(vec![call("1", "look", json!({ "n": n }))])).collect());
+    fixture.run.head.limits.max_turns = 3;
+    let (outcome, events) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Failed(Reason::TurnLimit { limit: 3 }.into()));
     assert_eq!(events.iter().filter(|event| kind_name(&event.kind) == "Answer").count(), 3);
 }
 
 #[test]
 fn calls_of_an_answer_that_was_cut_are_not_executed() {
-    let cut = Line::Say(vec![finished(
+    let cut = Reply::Complete(vec![finished(
         vec![Block::ToolCall(call("1", "change", json!({})))],
         StopReason::MaxTokens,
     )]);
-    let stage = stage(vec![cut, say(&["ok"])]);
-    check(&stage, "Started User Answer Call(1) Failed(1) AnswerCut Text(ok) Answer Completed");
-    assert_eq!(stage.most.load(Ordering::SeqCst), 0);
+    let fixture = fixture(vec![cut, text_reply(&["ok"])]);
+    check(&fixture, "Started User Answer Call(1) Failed(1) AnswerCut Text(ok) Answer Completed");
+    assert_eq!(fixture.max_running.load(Ordering::SeqCst), 0);
 }
 
 #[test]
 fn a_stop_during_an_answer_retains_its_text() {
-    let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("half".into())])]);
-    stage.run.stop.request(Reason::Signalled(Signal::Int));
-    let (outcome, _) = play(&stage, &[]);
+    let fixture = fixture(vec![Reply::Hang(vec![ModelEvent::TextDelta("half".into())])]);
+    fixture.run.stop.request(Reason::Signalled(Signal::Int));
+    let (outcome, _) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Failed(Reason::Signalled(Signal::Int).into()));
 }
 
 #[test]
 fn a_stop_ends_running_calls_each_exactly_once() {
-    let stage = stage(vec![calls(vec![call("1", "wait", json!({})), call("2", "hang", json!({}))])]);
-    let stop = stage.run.stop.clone();
-    let most = Arc::clone(&stage.most);
+    let fixture =
+        fixture(vec![calls_reply(vec![call("1", "wait", json!({})), call("2", "hang", json!({}))])]);
+    let stop = fixture.run.stop.clone();
+    let max_running = Arc::clone(&fixture.max_running);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while most.load(Ordering::SeqCst) < 2 {
+            while max_running.load(Ordering::SeqCst) < 2 {
                 std::thread::yield_now();
             }
             stop.request(Reason::TimedOut { timeout_ms: 1 });
         });
         let events = check(
-            &stage,
+            &fixture,
             "Started User Answer Call(1) Allowed(1) Call(2) Allowed(2) Done(1) Interrupted(2) Failed(timeout)",
         );
         // The next run must not show the model an open call.
@@ -498,14 +506,16 @@ fn a_stop_ends_running_calls_each_exactly_once() {
 }
 
 #[test]
-fn a_run_on_an_interrupted_session_closes_what_was_open() {
-    let first =
-        stage(vec![calls(vec![call("1", "look", json!({})), call("2", "look", json!({}))]), say(&["x"])]);
-    let (_, events) = play(&first, &[]);
+fn a_run_on_an_interrupted_session_closes_open_calls() {
+    let first = fixture(vec![
+        calls_reply(vec![call("1", "look", json!({})), call("2", "look", json!({}))]),
+        text_reply(&["x"]),
+    ]);
+    let (_, events) = run_turn(&first, &[]);
     for cut in 1..events.len() {
         let past = &events[..cut];
-        let second = stage(vec![say(&["again"])]);
-        let (outcome, _) = play(&second, past);
+        let second = fixture(vec![text_reply(&["again"])]);
+        let (outcome, _) = run_turn(&second, past);
         assert_eq!(outcome, RunOutcome::Completed);
         let requests = second.provider.requests.lock().unwrap();
         let messages = &requests[0].messages;
@@ -525,21 +535,21 @@ fn a_run_on_an_interrupted_session_closes_what_was_open() {
 }
 
 #[test]
-fn pauses_grow_honour_the_provider_and_stay_within_bounds() {
+fn retry_delays_respect_the_provider_and_stay_within_bounds() {
     let policy = RetryPolicy::default();
     let error = |retry, retry_after_ms| {
         let reason = Reason::RateLimited { provider: "p".into(), detail: String::new() };
         let failure = Failure { retry_after_ms, ..reason.into() };
         ProviderError { failure, retry }
     };
-    let patient = error(Retry::Backoff, None);
+    let overloaded = error(Retry::Backoff, None);
     for jitter in [0.0, 0.5, 1.0] {
         for attempt in 1..6 {
-            let pause = policy.delay(&patient, attempt, jitter).unwrap();
-            assert!(pause >= policy.backoff_base && pause <= policy.max_delay);
+            let delay = policy.delay(&overloaded, attempt, jitter).unwrap();
+            assert!(delay >= policy.backoff_base && delay <= policy.max_delay);
         }
     }
-    assert_eq!(policy.delay(&patient, 6, 0.0), None);
+    assert_eq!(policy.delay(&overloaded, 6, 0.0), None);
     assert!(policy.delay(&error(Retry::Backoff, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
     assert_eq!(policy.delay(&error(Retry::Backoff, Some(3_600_000)), 1, 0.0), None);
     assert_eq!(policy.delay(&error(Retry::Never, None), 1, 0.0), None);

@@ -52,7 +52,7 @@ pub struct Redirection {
     pub target: String,
 }
 
-/// How one rule applies to one part.
+/// The result of one rule on one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFinding {
     /// The list that contains the rule.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// Maximum number of bytes that are given up so that the cut falls on a line end.
 const NEAR_LINE_END: usize = 200;
 
-/// How a text is shortened to a limit.
+/// The parts of a text that remain when it is shortened to a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Elision {
     limit: usize,

@@ -120,7 +120,7 @@ pub struct SessionStarted {
     pub model: ModelInfo,
     /// The source of the API key.
     pub key_source: KeySource,
-    /// What the run may do without approval.
+    /// The actions that the run may take without approval.
     pub permission_mode: PermissionMode,
     /// Names of the tools offered.
     pub tools: Vec<String>,

@@ -154,7 +154,7 @@ pub enum Reason {
     CostLimit { limit_micros: u64 },
     /// `--max-tool-calls`.
     ToolCallLimit { limit: u32 },
-    /// The same call was repeated with the same result.
+    /// A call was repeated with the same result.
     LoopGuard { tool: String, count: u32 },
     /// Two answers in a row had neither text nor a call.
     EmptyAnswer,

@@ -21,7 +21,7 @@ pub enum Notice {
     },
     /// stdin sent nothing and was ignored.
     StdinIgnored {
-        /// How long the run waited for it, in milliseconds.
+        /// The time that the run waited for input, in milliseconds.
         waited_ms: u64,
     },
     /// Arguments of another program have no counterpart and were ignored.
@@ -67,11 +67,11 @@ pub enum Notice {
     AnswerPaused,
     /// The answer was empty; the model was asked again.
     EmptyAnswer,
-    /// The same call was repeated with the same result.
+    /// A call was repeated with the same result.
     RepeatedCall {
         /// The tool.
         tool: String,
-        /// How often so far.
+        /// The number of repetitions so far.
         count: u32,
     },
     /// The run approaches one of its limits; the model was asked to finish.

@@ -9,7 +9,7 @@ use serde::Serializer;
 /// Writes a path, for `serialize_with`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -17,7 +17,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 /// Writes a list of paths, for `serialize_with`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
@@ -25,7 +25,7 @@ pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S:
 /// Writes a list of paths with a count each, for `serialize_with`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn counted<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|(path, count)| (path.to_string_lossy(), count)))
 }

@@ -32,7 +32,7 @@ pub enum KeySource {
     None,
 }
 
-/// What the run may do without approval.
+/// The actions that a run may take without approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {

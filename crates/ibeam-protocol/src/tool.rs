@@ -15,7 +15,7 @@ use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 pub struct ToolSpec {
     /// The name the model calls, e.g. `read`.
     pub name: Cow<'static, str>,
-    /// What the tool does, for the model.
+    /// The purpose and use of the tool, for the model.
     pub description: Cow<'static, str>,
     /// JSON Schema of the arguments: an object schema without `$ref`.
     pub parameters: Value,

@@ -83,7 +83,7 @@ pub(crate) struct ConfinedServer {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// What a later server takes over from the first server of its launcher.
+/// The values that a later server takes over from the first server of its launcher.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreviousServer {
     pub(crate) tier: Tier,

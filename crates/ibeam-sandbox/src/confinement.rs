@@ -1,4 +1,4 @@
-//! What commands may touch, and which layers enforce it.
+//! The access of commands, and the layers that limit it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ const KERNEL_DIRS: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// The directory for shared memory, which holds real files.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What commands may touch. All paths are absolute and resolved. A path that does not exist has no effect until it
+/// The access of commands. All paths are absolute and resolved. A path that does not exist has no effect until it
 /// exists: before each command the launcher checks whether another file is at one of the paths, and if so, it starts a
 /// new server.
 ///
@@ -76,7 +76,7 @@ impl Confinement {
 /// The means that confine commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// None: process trees are only supervised.
+    /// No confinement: process trees are only supervised.
     Supervision,
     /// Namespaces with their own view of the files, seccomp, and Landlock where the system has it.
     Namespaces,

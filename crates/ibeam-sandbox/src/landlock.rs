@@ -1,4 +1,4 @@
-//! What commands may open, enforced by Landlock, with the mount view or without it.
+//! Limits the files that commands may open, by Landlock, with the mount view or without it.
 //!
 //! Landlock only grants: a right on a directory applies to everything that is or will be below it. With namespaces this
 //! is enough, because mounts hide and protect the rest. Without them, hidden paths are left out: everything else is

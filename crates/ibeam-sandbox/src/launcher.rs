@@ -96,7 +96,7 @@ impl Launcher {
     /// Starts a command. Returns when its program runs.
     ///
     /// # Errors
-    /// Those of [`ForkServer::spawn`]; `ServerLost` only if a new server was lost too; `Sandbox` as in [`Self::start`].
+    /// The errors of [`ForkServer::spawn`]; `ServerLost` only if a new server was lost too; `Sandbox` as in [`Self::start`].
     pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let mut servers = self.lock();
         match self.current_server(&mut servers)?.server.spawn(launch) {

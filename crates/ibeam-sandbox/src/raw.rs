@@ -32,7 +32,7 @@ pub(crate) use notify::{
     Notification, answer, connect, filter_calls_with_listener, is_pending, read_memory, receive_notification,
 };
 
-/// How a child is created.
+/// The system call that creates a child.
 #[derive(Clone, Copy)]
 pub(crate) enum ForkMode {
     /// Like fork(2).

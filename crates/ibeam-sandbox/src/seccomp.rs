@@ -54,7 +54,7 @@ pub(crate) enum FilterContext {
 pub(crate) enum Connections {
     /// The supervisor makes them.
     Checked,
-    /// They are not checked, so Unix sockets are refused.
+    /// No check takes place, so Unix sockets are refused.
     Unchecked,
 }
 
@@ -133,7 +133,7 @@ impl CommandProgram {
     /// Installs the filter. Uses only system calls.
     ///
     /// # Errors
-    /// Those of [`install`].
+    /// The errors of [`install`].
     pub(crate) fn install(&self) -> Result<(), Errno> {
         raw::filter_calls(self.steps())
     }
@@ -141,7 +141,7 @@ impl CommandProgram {
     /// Installs the filter. Returns the descriptor on which connections are announced.
     ///
     /// # Errors
-    /// Those of [`install`]; `BUSY` if an outer filter already has such a descriptor.
+    /// The errors of [`install`]; `BUSY` if an outer filter already has such a descriptor.
     pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
         raw::filter_calls_with_listener(self.steps())
     }

@@ -1,4 +1,4 @@
-//! What commands in namespaces can see and change: files, processes, devices, networks.
+//! Files, processes, devices and networks that commands in namespaces can see and change.
 //!
 //! Each test runs itself again in other environments: as an ordinary user, without a new pid namespace (as in
 //! containers), and where only root can create namespaces. `filters.rs` tests the backend without namespaces.

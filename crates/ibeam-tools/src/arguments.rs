@@ -41,7 +41,7 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError
 /// Returns the arguments in the names and shapes of the contract.
 ///
 /// # Errors
-/// None: the types of arguments always serialise.
+/// No error is possible in practice: the types of arguments always serialise.
 pub(crate) fn canonical<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
     serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string()))
 }

@@ -21,9 +21,9 @@ pub(crate) fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 
 /// Runs `read` on another thread and returns its result; `None` where it takes longer than about a second.
 ///
-/// Policy judges where the path of a call leads before the call runs, and the loop waits for that. A file system that
+/// Policy checks the target of the path of a call before the call runs, and the loop waits for that. A file system that
 /// does not respond, such as one whose server is gone, must not keep the loop from its time limit and from signals.
-/// What does not end in time is left running. Outside of a runtime no loop waits, so `read` runs on this thread.
+/// A `read` that does not end in time is left running. Outside of a runtime no loop waits, so `read` runs on this thread.
 pub(crate) fn within_time_limit<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if Handle::try_current().is_err() {
         return Some(read());

@@ -255,7 +255,7 @@ mod tests {
         Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).model_text().clone()
     }
 
-    /// What is given for these pieces, the last of them at the end.
+    /// Returns the output for each of the pieces, and the output at the end of the text.
     fn released(redactor: &ModelTextRedactor, pieces: &[&str]) -> Vec<String> {
         let mut redaction = DeltaRedactor::default();
         let mut released: Vec<String> =
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_be_a_secret_is_held_back() {
+    fn only_a_possible_prefix_of_a_secret_is_delayed() {
         check(&["plain text", " goes on"], &["plain text", " goes on", ""]);
         check(&["the key", "board"], &["the key", "board", ""]);
         check(&["key-", "less", " key-"], &["key", "-less", " key", "-"]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_cut_off_is_masked_where_it_is_long() {
+    fn a_long_prefix_of_a_secret_is_masked() {
         check(&["x key-01234567"], &["x key", "***"]);
         check(&["x key-01"], &["x key", "-01"]);
     }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_looked_through_and_redacted_wherever_it_is() {
+    fn arguments_are_redacted_at_any_depth() {
         let redactor = redactor(&[KEY]);
         let mut call = ToolCall {
             id: "c".into(),
@@ -332,7 +332,7 @@ mod tests {
     proptest! {
         /// However a text is cut into pieces, what is given is the text redacted at once, and has no secret.
         #[test]
-        fn pieces_make_no_difference(
+        fn the_result_does_not_depend_on_the_pieces(
             parts in prop::collection::vec(
                 prop_oneof![
                     Just(KEY.to_owned()),

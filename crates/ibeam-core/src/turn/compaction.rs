@@ -1,6 +1,6 @@
 //! Shortens a conversation that is too long for the model: a summary by the model replaces its oldest part.
 //!
-//! Where a summary does not help, tool results are shortened instead, the older ones first. Each step is recorded as one
+//! If a summary does not help, tool results are shortened instead, the older ones first. Each step is recorded as one
 //! event. The number of steps is limited: if the conversation does not become short enough, the run ends with its size.
 
 use std::fmt::Write;

@@ -14,7 +14,7 @@ use crate::journal::{Journal, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::token_estimator::TokenEstimator;
 
-/// How often the conversation is shortened at most for one request.
+/// The number of times that the conversation may be shortened for one request.
 const MAX_COMPACTIONS_PER_REQUEST: u32 = 4;
 
 /// A complete answer with the id of its request.
@@ -49,11 +49,11 @@ pub(super) enum RequestOutcome {
 
 /// The outcome of one attempt.
 enum Attempt {
-    Answered(Box<Answer>),
+    Complete(Box<Answer>),
     Failed { error: ProviderError, progress: Progress },
 }
 
-/// How much of an answer was recorded when it broke off.
+/// The part of an answer that was recorded when it broke off.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// No text is recorded: the request can be retried.
@@ -166,7 +166,7 @@ impl Run {
         loop {
             let started = self.clock.monotonic();
             match self.send_once(journal, request, deltas).await? {
-                Attempt::Answered(answer) => {
+                Attempt::Complete(answer) => {
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
                     let cost = |prices: crate::Prices| answer.usage.map(|usage| prices.cost_micros(usage));
                     let cost_micros = self.prices.and_then(cost);
@@ -212,7 +212,7 @@ impl Run {
                     journal.record(EventKind::ThinkingDelta { text }).await?;
                 }
                 Some(Ok(ModelEvent::ToolCallStarted)) => has_call = true,
-                Some(Ok(ModelEvent::Finished(answer))) => return Ok(Attempt::Answered(answer)),
+                Some(Ok(ModelEvent::Finished(answer))) => return Ok(Attempt::Complete(answer)),
                 Some(Err(error)) => break error,
                 None => {
                     let detail = "a provider's stream ended without an end".to_owned();

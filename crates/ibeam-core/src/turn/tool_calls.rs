@@ -19,7 +19,7 @@ use crate::ports::{FinishedCall, HookBlock, PreparedCall, RunCall, Tool, ToolCon
 
 /// The largest number of calls that run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
-/// How long a call may take to end after a stop was requested; tools promise two seconds.
+/// The time that a call may take to end after a stop was requested; tools promise two seconds.
 const STOP_GRACE: Duration = Duration::from_millis(2500);
 
 /// The result of all calls of an answer.

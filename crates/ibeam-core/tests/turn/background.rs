@@ -1,4 +1,4 @@
-//! What tools leave running: a run never ends before it.
+//! Background commands: a run never ends before them.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,13 +6,13 @@ use ibeam_core::Background;
 
 use super::*;
 
-/// Two commands that end by themselves when they are waited for, and are ended otherwise.
+/// Two background commands, which end by themselves if the run waits, and are stopped otherwise.
 #[derive(Default)]
-struct Two {
+struct TwoCommands {
     waited: AtomicBool,
 }
 
-impl Background for Two {
+impl Background for TwoCommands {
     fn running(&self) -> u32 {
         2
     }
@@ -22,50 +22,50 @@ impl Background for Two {
     }
 }
 
-fn with_two(lines: Vec<Line>, wait: bool) -> (Stage, Arc<Two>) {
-    let two = Arc::new(Two::default());
-    let mut stage = stage(lines);
-    stage.run.background = two.clone();
-    stage.run.await_background = wait;
-    (stage, two)
+fn with_two_commands(replies: Vec<Reply>, wait: bool) -> (Fixture, Arc<TwoCommands>) {
+    let commands = Arc::new(TwoCommands::default());
+    let mut fixture = fixture(replies);
+    fixture.run.background = commands.clone();
+    fixture.run.await_background = wait;
+    (fixture, commands)
 }
 
 #[test]
-fn what_still_runs_is_stopped_and_reported_before_the_end() {
-    let (stage, _) = with_two(vec![say(&["ok"])], false);
-    let events = check(&stage, "Started User Text(ok) Answer BackgroundStopped Completed");
+fn background_commands_are_stopped_and_reported_before_the_end() {
+    let (fixture, _) = with_two_commands(vec![text_reply(&["ok"])], false);
+    let events = check(&fixture, "Started User Text(ok) Answer BackgroundStopped Completed");
     let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };
     assert_eq!(end.totals.background_stopped, 2);
 }
 
 #[test]
-fn what_still_runs_is_waited_for_when_asked() {
-    let (stage, two) = with_two(vec![say(&["ok"])], true);
-    check(&stage, "Started User Text(ok) Answer BackgroundAwaited Completed");
-    assert!(two.waited.load(Ordering::SeqCst));
+fn background_commands_are_awaited_on_request() {
+    let (fixture, commands) = with_two_commands(vec![text_reply(&["ok"])], true);
+    check(&fixture, "Started User Text(ok) Answer BackgroundAwaited Completed");
+    assert!(commands.waited.load(Ordering::SeqCst));
 }
 
 #[test]
-fn a_run_that_failed_waits_for_nothing() {
-    let (stage, two) = with_two(vec![failing(Retry::Never)], true);
-    check(&stage, "Started User BackgroundStopped Failed(provider)");
-    assert!(!two.waited.load(Ordering::SeqCst));
+fn a_failed_run_does_not_wait_for_background_commands() {
+    let (fixture, commands) = with_two_commands(vec![failed_reply(Retry::Never)], true);
+    check(&fixture, "Started User BackgroundStopped Failed(provider)");
+    assert!(!commands.waited.load(Ordering::SeqCst));
 }
 
 #[test]
-fn what_had_to_be_stopped_can_be_made_a_failure() {
-    let (mut stage, _) = with_two(vec![say(&["ok"])], false);
-    stage.run.fail_on.background = true;
-    check(&stage, "Started User Text(ok) Answer BackgroundStopped Failed(denied)");
+fn stopped_background_commands_can_fail_the_run() {
+    let (mut fixture, _) = with_two_commands(vec![text_reply(&["ok"])], false);
+    fixture.run.fail_on.background = true;
+    check(&fixture, "Started User Text(ok) Answer BackgroundStopped Failed(denied)");
 }
 
 #[test]
-fn nothing_goes_on_where_the_workspace_is_gone() {
-    let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["never"])]);
-    let looked = AtomicUsize::new(0);
-    stage.run.precondition = Arc::new(move || {
-        let gone = looked.fetch_add(1, Ordering::SeqCst) > 0;
-        gone.then(|| Reason::WorkspaceGone { path: "/w".into() })
+fn a_run_ends_when_its_workspace_is_gone() {
+    let mut fixture = fixture(vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&["never"])]);
+    let checks = AtomicUsize::new(0);
+    fixture.run.precondition = Arc::new(move || {
+        let is_gone = checks.fetch_add(1, Ordering::SeqCst) > 0;
+        is_gone.then(|| Reason::WorkspaceGone { path: "/w".into() })
     });
-    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Failed(noinput)");
+    check(&fixture, "Started User Answer Call(1) Allowed(1) Done(1) Failed(noinput)");
 }

@@ -1,4 +1,4 @@
-//! Hooks as the loop hears them: they narrow, and never widen.
+//! Hooks in the loop: they can narrow what the rules allow, and never widen it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, Tool
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Stage, call, calls, play, say, stage};
+use super::{Fixture, call, calls_reply, fixture, run_turn, text_reply};
 
-/// Says one thing to each call, another to the prompt, and keeps what it was told.
+/// Hooks with one decision for every call and one for the prompt, which record the events.
 #[derive(Default)]
-struct Watcher {
-    of_calls: HookDecision,
-    of_prompt: HookDecision,
+struct RecordingHooks {
+    call_decision: HookDecision,
+    prompt_decision: HookDecision,
     context: Vec<String>,
     notices: Vec<Notice>,
     observed: Mutex<Vec<String>>,
 }
 
-impl Hooks for Watcher {
+impl Hooks for RecordingHooks {
     fn wants_tool_results(&self) -> bool {
         true
     }
@@ -32,29 +32,29 @@ impl Hooks for Watcher {
     }
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-        let (observed, word) = match event {
+        let (observed, decision) = match event {
             HookEvent::RunStart => ("begin".to_owned(), HookDecision::Continue),
-            HookEvent::PromptSubmit(content) => (content.join("|"), self.of_prompt.clone()),
+            HookEvent::PromptSubmit(content) => (content.join("|"), self.prompt_decision.clone()),
             HookEvent::BeforeToolCall { call, is_rewritten: rewritten, .. } => {
                 let again = if rewritten { " again" } else { "" };
-                (format!("{} {}{again}", call.name, call.arguments), self.of_calls.clone())
+                (format!("{} {}{again}", call.name, call.arguments), self.call_decision.clone())
             }
             HookEvent::AfterToolCall(ended) => {
-                let how = match ended.outcome {
+                let result = match ended.outcome {
                     ToolOutcome::Success { .. } => "done",
                     ToolOutcome::Failure { .. } => "failed",
                     ToolOutcome::Rejected { .. } => "rejected",
                 };
-                (format!("{} {how}", ended.call.name), HookDecision::Continue)
+                (format!("{} {result}", ended.call.name), HookDecision::Continue)
             }
             HookEvent::RunEnd(outcome) => {
-                let how = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
-                (how.to_owned(), HookDecision::Continue)
+                let end = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
+                (end.to_owned(), HookDecision::Continue)
             }
         };
         self.observed.lock().unwrap().push(observed);
         let context = self.context.clone();
-        Some(Box::pin(async move { HookOutput { decision: word, context, notices: self.notices.clone() } }))
+        Some(Box::pin(async move { HookOutput { decision, context, notices: self.notices.clone() } }))
     }
 }
 
@@ -63,16 +63,16 @@ fn block(ask: bool) -> HookDecision {
     HookDecision::Block(HookBlock { hook: "guard".into(), message: "not here".into(), for_people, ask })
 }
 
-fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
-    let watcher = Arc::new(watcher);
-    stage.run.hooks = watcher.clone();
-    (stage, watcher)
+fn with_hooks(mut fixture: Fixture, hooks: RecordingHooks) -> (Fixture, Arc<RecordingHooks>) {
+    let hooks = Arc::new(hooks);
+    fixture.run.hooks = hooks.clone();
+    (fixture, hooks)
 }
 
 /// Approves every call.
-struct Willing;
+struct ApproveAll;
 
-impl Approver for Willing {
+impl Approver for ApproveAll {
     fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: ApprovalRequest<'a>) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(true))
     }
@@ -80,11 +80,11 @@ impl Approver for Willing {
 
 #[test]
 fn hooks_run_on_every_event_in_order() {
-    let both = calls(vec![call("1", "look", json!({})), call("2", "change", json!({}))]);
-    let (stage, watcher) = watched(stage(vec![both, say(&["done"])]), Watcher::default());
-    let (outcome, _) = play(&stage, &[]);
+    let both = calls_reply(vec![call("1", "look", json!({})), call("2", "change", json!({}))]);
+    let (fixture, hooks) = with_hooks(fixture(vec![both, text_reply(&["done"])]), RecordingHooks::default());
+    let (outcome, _) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Completed);
-    let observed = watcher.observed.lock().unwrap().clone();
+    let observed = hooks.observed.lock().unwrap().clone();
     let expect = ["begin", "do it", "look {}", "look done", "change {}", "change done", "end"];
     assert_eq!(observed, expect);
 }
@@ -92,10 +92,10 @@ fn hooks_run_on_every_event_in_order() {
 #[test]
 fn a_blocked_call_does_not_run_and_names_the_hook() {
     for ask in [false, true] {
-        let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: block(ask), ..Watcher::default() };
-        let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
-        let (outcome, events) = play(&stage, &[]);
+        let reply = calls_reply(vec![call("1", "change", json!({}))]);
+        let hooks = RecordingHooks { call_decision: block(ask), ..RecordingHooks::default() };
+        let (fixture, hooks) = with_hooks(fixture(vec![reply, text_reply(&["done"])]), hooks);
+        let (outcome, events) = run_turn(&fixture, &[]);
         assert_eq!(outcome, RunOutcome::Completed);
         let decided = events.iter().find_map(|event| match &event.kind {
             EventKind::PermissionDecided(decided) => Some((decided.allowed, decided.rule.clone())),
@@ -114,54 +114,54 @@ fn a_blocked_call_does_not_run_and_names_the_hook() {
             _ => None,
         });
         assert_eq!(observed, Some(vec!["the hook `guard` refused it: not on Fridays".to_owned()]));
-        assert!(watcher.observed.lock().unwrap().contains(&"change rejected".to_owned()));
+        assert!(hooks.observed.lock().unwrap().contains(&"change rejected".to_owned()));
     }
 }
 
 #[test]
-fn a_person_may_lift_what_a_hook_asks_about_and_nothing_else() {
+fn an_approval_lifts_only_a_block_that_asks() {
     for (ask, runs) in [(true, true), (false, false)] {
-        let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: block(ask), ..Watcher::default() };
-        let (mut stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
-        let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/nobody".into());
-        stage.run.gate = Gate::new(policy, Arc::new(Willing));
-        let (_, events) = play(&stage, &[]);
-        assert_eq!(finished_well(&events), runs);
+        let reply = calls_reply(vec![call("1", "change", json!({}))]);
+        let hooks = RecordingHooks { call_decision: block(ask), ..RecordingHooks::default() };
+        let (mut fixture, _) = with_hooks(fixture(vec![reply, text_reply(&["done"])]), hooks);
+        let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/ann".into());
+        fixture.run.gate = Gate::new(policy, Arc::new(ApproveAll));
+        let (_, events) = run_turn(&fixture, &[]);
+        assert_eq!(has_successful_call(&events), runs);
     }
 }
 
 #[test]
-fn other_arguments_of_a_hook_are_what_runs_and_they_are_judged_again() {
-    let line = calls(vec![call("1", "look", json!({"say": "a"}))]);
-    let word = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!({"say": "b"}) };
-    let watcher = Watcher { of_calls: word, ..Watcher::default() };
-    let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
-    let (_, events) = play(&stage, &[]);
+fn arguments_from_a_hook_are_checked_again_and_executed() {
+    let reply = calls_reply(vec![call("1", "look", json!({"say": "a"}))]);
+    let decision = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!({"say": "b"}) };
+    let hooks = RecordingHooks { call_decision: decision, ..RecordingHooks::default() };
+    let (fixture, hooks) = with_hooks(fixture(vec![reply, text_reply(&["done"])]), hooks);
+    let (_, events) = run_turn(&fixture, &[]);
     let started = events.iter().find_map(|event| match &event.kind {
         EventKind::ToolCallStarted { call, .. } => Some(call.arguments.clone()),
         _ => None,
     });
     assert_eq!(started, Some(json!({"say": "b"})));
-    let observed = watcher.observed.lock().unwrap().clone();
+    let observed = hooks.observed.lock().unwrap().clone();
     assert_eq!(observed[2..4], ["look {\"say\":\"a\"}", "look {\"say\":\"b\"} again"]);
 }
 
 #[test]
-fn arguments_of_a_hook_that_cannot_be_refuse_the_call() {
-    let line = calls(vec![call("1", "look", json!({}))]);
-    let word = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!("no object") };
-    let watcher = Watcher { of_calls: word, ..Watcher::default() };
-    let (stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
-    let (_, events) = play(&stage, &[]);
-    assert!(!finished_well(&events), "{events:?}");
+fn invalid_arguments_from_a_hook_refuse_the_call() {
+    let reply = calls_reply(vec![call("1", "look", json!({}))]);
+    let decision = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!("no object") };
+    let hooks = RecordingHooks { call_decision: decision, ..RecordingHooks::default() };
+    let (fixture, _) = with_hooks(fixture(vec![reply, text_reply(&["done"])]), hooks);
+    let (_, events) = run_turn(&fixture, &[]);
+    assert!(!has_successful_call(&events), "{events:?}");
 }
 
 #[test]
-fn a_refused_prompt_never_becomes_part_of_the_conversation() {
-    let watcher = Watcher { of_prompt: block(false), ..Watcher::default() };
-    let (stage, watcher) = watched(stage(vec![]), watcher);
-    let (outcome, events) = play(&stage, &[]);
+fn a_refused_prompt_is_not_part_of_the_conversation() {
+    let hooks = RecordingHooks { prompt_decision: block(false), ..RecordingHooks::default() };
+    let (fixture, hooks) = with_hooks(fixture(vec![]), hooks);
+    let (outcome, events) = run_turn(&fixture, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(
         failure.reason,
@@ -172,38 +172,38 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     let observed =
         events.iter().any(|event| event.kind == EventKind::PromptWithheld { content: vec!["do it".into()] });
     assert!(observed, "{events:?}");
-    assert_eq!(watcher.observed.lock().unwrap().last().unwrap(), "failed end");
+    assert_eq!(hooks.observed.lock().unwrap().last().unwrap(), "failed end");
 }
 
 #[test]
-fn context_of_a_hook_is_text_of_the_users() {
-    let watcher = Watcher { context: vec!["it is Monday".into()], ..Watcher::default() };
-    let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
-    let (_, events) = play(&stage, &[]);
+fn context_from_a_hook_is_user_text() {
+    let hooks = RecordingHooks { context: vec!["it is Monday".into()], ..RecordingHooks::default() };
+    let (fixture, _) = with_hooks(fixture(vec![text_reply(&["done"])]), hooks);
+    let (_, events) = run_turn(&fixture, &[]);
     let texts = events.iter().find_map(|event| match &event.kind {
         EventKind::UserMessage { content } => Some(content.clone()),
         _ => None,
     });
-    // Of the beginning, and of the prompt.
+    // The hook adds it at the start of the run and at the prompt.
     assert_eq!(texts.unwrap(), ["do it", "it is Monday", "it is Monday"]);
 }
 
 #[test]
-fn what_hooks_have_for_people_is_recorded() {
+fn notices_from_hooks_are_recorded() {
     let notice = Notice::HookFailed { hook: "h".into(), event: "e".into(), detail: "s".into() };
-    let watcher = Watcher { notices: vec![notice.clone()], ..Watcher::default() };
-    let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
-    let (_, events) = play(&stage, &[]);
+    let hooks = RecordingHooks { notices: vec![notice.clone()], ..RecordingHooks::default() };
+    let (fixture, _) = with_hooks(fixture(vec![text_reply(&["done"])]), hooks);
+    let (_, events) = run_turn(&fixture, &[]);
     let observed = events.iter().filter(|event| event.kind == EventKind::Notice(notice.clone()));
-    // Beginning, prompt and end.
+    // At the start, the prompt and the end.
     assert_eq!(observed.count(), 3);
 }
 
 /// A hook that never answers: the stop of the run does not wait for it.
 #[test]
 fn a_stop_does_not_wait_for_hooks() {
-    struct Silent;
-    impl Hooks for Silent {
+    struct HangingHooks;
+    impl Hooks for HangingHooks {
         fn wants_tool_results(&self) -> bool {
             false
         }
@@ -219,22 +219,22 @@ fn a_stop_does_not_wait_for_hooks() {
             }
         }
     }
-    let line = calls(vec![call("1", "change", json!({}))]);
-    let mut stage = stage(vec![line]);
-    stage.run.hooks = Arc::new(Silent);
-    let stop = stage.run.stop.clone();
-    let asked = std::thread::spawn(move || stop.request(Reason::TimedOut { timeout_ms: 1 }));
-    let (outcome, _) = play(&stage, &[]);
-    asked.join().unwrap();
+    let reply = calls_reply(vec![call("1", "change", json!({}))]);
+    let mut fixture = fixture(vec![reply]);
+    fixture.run.hooks = Arc::new(HangingHooks);
+    let stop = fixture.run.stop.clone();
+    let request = std::thread::spawn(move || stop.request(Reason::TimedOut { timeout_ms: 1 }));
+    let (outcome, _) = run_turn(&fixture, &[]);
+    request.join().unwrap();
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.reason, Reason::TimedOut { timeout_ms: 1 });
 }
 
-/// A stop that comes before the hooks have judged the prompt: no later run sends it.
+/// If a stop comes before the hooks have checked the prompt, no later run sends it.
 #[test]
-fn a_prompt_that_was_not_judged_is_no_part_of_the_conversation() {
-    struct Silent;
-    impl Hooks for Silent {
+fn a_prompt_that_hooks_have_not_checked_is_not_part_of_the_conversation() {
+    struct HangingHooks;
+    impl Hooks for HangingHooks {
         fn wants_tool_results(&self) -> bool {
             false
         }
@@ -246,22 +246,22 @@ fn a_prompt_that_was_not_judged_is_no_part_of_the_conversation() {
                 .then(|| Box::pin(std::future::pending()) as BoxFuture<'a, HookOutput>)
         }
     }
-    let mut stage = stage(vec![]);
-    stage.run.hooks = Arc::new(Silent);
-    stage.run.stop.request(Reason::TimedOut { timeout_ms: 1 });
-    let (_, events) = play(&stage, &[]);
+    let mut fixture = fixture(vec![]);
+    fixture.run.hooks = Arc::new(HangingHooks);
+    fixture.run.stop.request(Reason::TimedOut { timeout_ms: 1 });
+    let (_, events) = run_turn(&fixture, &[]);
     assert!(ibeam_core::History::replay(&events).messages().is_empty(), "{events:?}");
     assert!(events.iter().any(|event| matches!(event.kind, EventKind::PromptWithheld { .. })));
 }
 
-fn finished_well(events: &[ibeam_protocol::Event]) -> bool {
+fn has_successful_call(events: &[ibeam_protocol::Event]) -> bool {
     events.iter().any(|event| {
         matches!(&event.kind, EventKind::ToolCallFinished { outcome: ToolOutcome::Success { .. }, .. })
     })
 }
 
 proptest! {
-    /// Whatever a hook says, a call that the rules refuse does not run.
+    /// A call that the rules refuse does not run, whatever the hook decides.
     #[test]
     fn no_decision_of_a_hook_allows_a_refused_call(
         tool in prop::sample::select(vec!["outside", "change", "look"]),
@@ -269,16 +269,16 @@ proptest! {
         key in "[a-z]{0,6}",
         value in "[a-z]{0,6}",
     ) {
-        let word = match kind {
+        let decision = match kind {
             0 => HookDecision::Continue,
             1 => HookDecision::UpdateInput { hook: "h".into(), arguments: json!({ key: value }) },
             kind => block(kind == 2),
         };
-        let line = || calls(vec![call("1", tool, json!({}))]);
-        let alone = finished_well(&play(&stage(vec![line(), say(&["done"])]), &[]).1);
-        let watcher = Watcher { of_calls: word, ..Watcher::default() };
-        let (stage, _) = watched(stage(vec![line(), say(&["done"])]), watcher);
-        let hooked = finished_well(&play(&stage, &[]).1);
+        let reply = || calls_reply(vec![call("1", tool, json!({}))]);
+        let alone = has_successful_call(&run_turn(&fixture(vec![reply(), text_reply(&["done"])]), &[]).1);
+        let hooks = RecordingHooks { call_decision: decision, ..RecordingHooks::default() };
+        let (fixture, _) = with_hooks(fixture(vec![reply(), text_reply(&["done"])]), hooks);
+        let hooked = has_successful_call(&run_turn(&fixture, &[]).1);
         prop_assert!(alone || !hooked);
     }
 }

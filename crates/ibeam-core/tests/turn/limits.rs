@@ -2,24 +2,28 @@
 
 use super::*;
 
-/// Calls for ever, each another one; usage is 10 tokens an answer.
-fn busy() -> Vec<Line> {
+/// Returns many answers, each with a different call and a usage of 10 tokens.
+fn many_replies() -> Vec<Reply> {
     (0..40)
         .map(|n| {
             let mut blocks = vec![Block::Text(format!("{n} "))];
             blocks.push(Block::ToolCall(call(&n.to_string(), "look", json!({ "n": n }))));
-            Line::Say(vec![ModelEvent::TextDelta(format!("{n} ")), finished(blocks, StopReason::ToolUse)])
+            Reply::Complete(vec![
+                ModelEvent::TextDelta(format!("{n} ")),
+                finished(blocks, StopReason::ToolUse),
+            ])
         })
         .collect()
 }
 
-/// Runs into the limit; gives how many requests and calls there were and how often the model was warned.
+/// Checks that a run with these limits ends for `reason` after this many requests and calls, and after one warning.
 #[track_caller]
 fn check(limits: Limits, reason: Reason, turns: u32, calls: u32) {
-    let mut stage = stage(busy());
-    stage.run.head.limits = limits;
-    stage.run.prices = Some(ibeam_core::Prices { input: 1_000_000, output: 1_000_000, ..Default::default() });
-    let (outcome, events) = play(&stage, &[]);
+    let mut fixture = fixture(many_replies());
+    fixture.run.head.limits = limits;
+    fixture.run.prices =
+        Some(ibeam_core::Prices { input: 1_000_000, output: 1_000_000, ..Default::default() });
+    let (outcome, events) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Failed(reason.into()));
     let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };
     let done = events.iter().filter(|event| kind_name(&event.kind).starts_with("Done")).count();
@@ -28,9 +32,9 @@ fn check(limits: Limits, reason: Reason, turns: u32, calls: u32) {
     assert_eq!(end.partial, Some(texts.concat()), "the failure has the text until then");
     let warned = events.iter().filter(|event| kind_name(&event.kind) == "LimitNear").count();
     assert_eq!(warned, 1, "the model is asked once to finish");
-    let requests = stage.provider.requests.lock().unwrap();
+    let requests = fixture.provider.requests.lock().unwrap();
     let Message::User(last) = requests.last().unwrap().messages.last().unwrap().as_ref() else {
-        // The warning came earlier and stands before later results.
+        // The warning came earlier and precedes later results.
         return;
     };
     assert!(last.concat().contains("Finish now"), "{last:?}");
@@ -42,7 +46,7 @@ fn requests_are_limited() {
 }
 
 #[test]
-fn tokens_are_limited_cached_ones_too() {
+fn cached_tokens_count_towards_the_limit() {
     let limits = Limits { max_tokens: Some(95), ..Limits::NONE };
     check(limits, Reason::TokenLimit { limit: 95 }, 10, 10);
 }
@@ -61,33 +65,33 @@ fn calls_are_limited_and_none_beyond_is_executed() {
 }
 
 #[test]
-fn of_one_answer_only_the_calls_within_the_limit_are_executed() {
-    let three = calls(vec![
+fn only_the_calls_of_an_answer_within_the_limit_are_executed() {
+    let three = calls_reply(vec![
         call("1", "look", json!({})),
         call("2", "change", json!({})),
         call("3", "change", json!({})),
     ]);
-    let mut stage = stage(vec![three]);
-    stage.run.head.limits.max_tool_calls = Some(2);
+    let mut fixture = fixture(vec![three]);
+    fixture.run.head.limits.max_tool_calls = Some(2);
     super::check(
-        &stage,
+        &fixture,
         "Started User Answer Call(1) Allowed(1) Done(1) Call(2) Allowed(2) Done(2) Call(3) Failed(3) Failed(limit)",
     );
 }
 
 #[test]
-fn a_run_whose_calls_are_used_up_may_still_answer() {
-    let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
-    stage.run.head.limits.max_tool_calls = Some(1);
+fn a_run_at_its_call_limit_may_still_answer() {
+    let mut fixture = fixture(vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&["ok"])]);
+    fixture.run.head.limits.max_tool_calls = Some(1);
     super::check(
-        &stage,
+        &fixture,
         "Started User Answer Call(1) Allowed(1) Done(1) LimitNear Text(ok) Answer Completed",
     );
 }
 
 #[test]
-fn a_limit_of_one_request_warns_of_nothing() {
-    let mut stage = stage(vec![say(&["ok"])]);
-    stage.run.head.limits.max_turns = 1;
-    super::check(&stage, "Started User Text(ok) Answer Completed");
+fn a_limit_of_one_request_causes_no_warning() {
+    let mut fixture = fixture(vec![text_reply(&["ok"])]);
+    fixture.run.head.limits.max_turns = 1;
+    super::check(&fixture, "Started User Text(ok) Answer Completed");
 }

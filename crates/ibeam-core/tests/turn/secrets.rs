@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn a_secret_in_the_output_of_a_tool_reaches_neither_the_journal_nor_the_model() {
-    let stage = stage(vec![calls(vec![call("1", "leak", json!({}))]), say(&["ok"])]);
-    let (_, events) = play(&stage, &[]);
+    let fixture = fixture(vec![calls_reply(vec![call("1", "leak", json!({}))]), text_reply(&["ok"])]);
+    let (_, events) = run_turn(&fixture, &[]);
     let outcome = events.iter().find_map(|event| match &event.kind {
         EventKind::ToolCallFinished { outcome, .. } => Some(outcome.for_model()),
         _ => None,
     });
     assert_eq!(outcome.as_deref(), Some("the key is ***, *** too"));
-    let requests = stage.provider.requests.lock().unwrap();
+    let requests = fixture.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
     assert_eq!(results[0].text.as_ref(), "the key is ***, *** too");
 }
@@ -20,14 +20,14 @@ fn a_secret_in_the_output_of_a_tool_reaches_neither_the_journal_nor_the_model() 
 fn a_secret_in_a_failure_is_redacted() {
     let reason = Reason::ProviderFailed { provider: "p".into(), detail: format!("bad key {SECRET}") };
     let error = ProviderError { failure: reason.into(), retry: Retry::Once };
-    let stage = stage(vec![Line::Fail(error.clone()), Line::Fail(error)]);
-    let (outcome, events) = play(&stage, &[]);
+    let fixture = fixture(vec![Reply::Fail(error.clone()), Reply::Fail(error)]);
+    let (outcome, events) = run_turn(&fixture, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
     let RunOutcome::Failed(failure) = outcome else { panic!() };
     assert_eq!(failure.reason.detail(), "bad key ***", "the caller reports it too");
 }
 
-/// The text and the reasoning that were recorded.
+/// Returns the text and the reasoning that were recorded.
 fn deltas(events: &[Event]) -> (String, String) {
     let (mut text, mut thinking) = (String::new(), String::new());
     for event in events {
@@ -43,10 +43,10 @@ fn deltas(events: &[Event]) -> (String, String) {
 #[test]
 fn a_secret_in_several_deltas_of_the_model_is_redacted() {
     let pieces = ["My key is ", "sk-0123", "456789a", "bcdef", ". And sk", "-o on: sk-01"];
-    let stage = stage(vec![say(&pieces)]);
-    let (_, events) = play(&stage, &[]);
+    let fixture = fixture(vec![text_reply(&pieces)]);
+    let (_, events) = run_turn(&fixture, &[]);
     let expect = "My key is sk-***. And sk-o on: sk-01";
-    assert_eq!(deltas(&events).0, expect, "text without a secret arrives whole");
+    assert_eq!(deltas(&events).0, expect, "text without a secret is unchanged");
     let answers: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -59,7 +59,7 @@ fn a_secret_in_several_deltas_of_the_model_is_redacted() {
 }
 
 #[test]
-fn a_secret_in_reasoning_is_taken_out_with_what_repeats_it() {
+fn a_secret_in_reasoning_is_redacted_in_every_copy() {
     let raw = json!({ "type": "thinking", "thinking": format!("It is {SECRET}"), "signature": "s" });
     let thinking = |provenance| Block::Thinking { text: format!("It is {SECRET}"), provenance };
     let provenance = ibeam_protocol::Provenance { wire: "w".to_owned(), raw };
@@ -69,17 +69,19 @@ fn a_secret_in_reasoning_is_taken_out_with_what_repeats_it() {
         ModelEvent::TextDelta("No sk-0".to_owned()),
         finished(vec![thinking(Some(provenance)), Block::Text("No sk-0".to_owned())], StopReason::EndTurn),
     ];
-    let stage = stage(vec![Line::Say(events)]);
-    let (_, events) = play(&stage, &[]);
+    let fixture = fixture(vec![Reply::Complete(events)]);
+    let (_, events) = run_turn(&fixture, &[]);
     assert_eq!(deltas(&events), ("No sk-0".to_owned(), "It is sk-***".to_owned()));
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
 }
 
 #[test]
 fn a_call_with_a_secret_is_recorded_without_it_and_not_executed() {
-    let stage =
-        stage(vec![calls(vec![call("1", "look", json!({ "say": format!("x{SECRET}") }))]), say(&["ok"])]);
-    let (_, events) = play(&stage, &[]);
+    let fixture = fixture(vec![
+        calls_reply(vec![call("1", "look", json!({ "say": format!("x{SECRET}") }))]),
+        text_reply(&["ok"]),
+    ]);
+    let (_, events) = run_turn(&fixture, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
     let outcomes: Vec<_> = events
         .iter()
@@ -93,18 +95,18 @@ fn a_call_with_a_secret_is_recorded_without_it_and_not_executed() {
     let [(recorded, outcome)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
     assert_eq!(recorded, "xsk-***");
     assert!(outcome.starts_with("not executed: its arguments hold a key"), "{outcome}");
-    assert_eq!(stage.most.load(Ordering::SeqCst), 0, "it has not run");
+    assert_eq!(fixture.max_running.load(Ordering::SeqCst), 0, "it has not run");
 }
 
 #[test]
 fn text_before_a_stop_is_part_of_the_failure() {
-    let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("so far: sk-0".to_owned())])]);
-    let stop = stage.run.stop.clone();
+    let fixture = fixture(vec![Reply::Hang(vec![ModelEvent::TextDelta("so far: sk-0".to_owned())])]);
+    let stop = fixture.run.stop.clone();
     let ended = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
         stop.request(Reason::OutputClosed);
     });
-    let (_, events) = play(&stage, &[]);
+    let (_, events) = run_turn(&fixture, &[]);
     ended.join().unwrap();
     let Some(EventKind::RunFinished(finished)) = events.last().map(|event| &event.kind) else { panic!() };
     assert_eq!(finished.partial.as_deref(), Some("so far: sk-0"));

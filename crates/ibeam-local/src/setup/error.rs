@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The reason why an installation failed. An installed model is unchanged, and the user can try again.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// There is no Python. The user can install it or use another source.
+    /// Python is not installed. The user can install it or use another source.
     #[error("`{}` was not found; install Python 3 with pip, or use another source", python.display())]
     NoPython {
         /// The name or path of the interpreter.

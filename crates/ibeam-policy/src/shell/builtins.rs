@@ -30,7 +30,7 @@ struct Builtin {
     /// Letters of harmless options.
     flags: &'static str,
     operands: BuiltinOperands,
-    /// It only affects the control flow of the shell, so it needs no rule.
+    /// Whether the built-in only affects the control flow of the shell.
     needs_no_rule: bool,
 }
 
@@ -38,9 +38,9 @@ const fn builtin(
     names: &'static [&'static str],
     flags: &'static str,
     operands: BuiltinOperands,
-    free: bool,
+    needs_no_rule: bool,
 ) -> Builtin {
-    Builtin { names, flags, operands, needs_no_rule: free }
+    Builtin { names, flags, operands, needs_no_rule }
 }
 
 const BUILTINS: &[Builtin] = &[

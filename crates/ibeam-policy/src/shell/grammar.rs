@@ -58,14 +58,14 @@ pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
 
 const SYNTAX: Unanalyzable = Unanalyzable("a syntax error, or syntax that is not understood");
 
-/// What may be between two children of a node.
+/// The text that is allowed between two children of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gap {
     /// Blanks and line ends.
     Lines,
     /// Blanks.
     Blanks,
-    /// Nothing: the node is one word.
+    /// No text: the node is one word.
     Nothing,
     /// Anything: the code for this node checks its whole text.
     Read,
