@@ -8,110 +8,110 @@ from typing import Any, Literal, NotRequired, TypedDict, Union
 
 
 class AssistantEvent(TypedDict):
-    """Contract 1: A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer. Contract 2: A segment of the answer: the whole text between two calls. The texts of all segments, in order and with nothing in between, are the answer. A segment before a call has `model_call_id` and `timestamp_ms`, the last one neither. With `timestamp_ms` alone it is a delta, which the segment after it repeats; deltas come with `--stream-partial-output`."""
+    """Contract 1: A part of the answer. The answer is the concatenation of the texts of all `assistant` lines, in order. Contract 2: A segment of the answer: the complete text between two calls. The answer is the concatenation of the texts of all segments, in order. A segment before a call has `model_call_id` and `timestamp_ms`; the last segment has neither. An event with `timestamp_ms` alone is a delta, which the next segment repeats; deltas need `--stream-partial-output`."""
 
     type: Literal["assistant"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     message: "Message"
-    """The piece of text, as the model writes it. (since 0.1.0)"""
+    """The message with this part of the text. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run. (since 0.1.0)"""
+    """The id of the session. (since 0.1.0)"""
 
     model_call_id: NotRequired[str]
-    """The answer of the model that the text and the call after it belong to. (since 0.1.0)"""
+    """The model response that the text and the following call belong to. (since 0.1.0)"""
 
     timestamp_ms: NotRequired[int]
-    """When it was written, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
+    """The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
 
 
 class DeleteArgs(TypedDict):
-    """Which file is deleted."""
+    """The file to delete."""
 
     path: str
-    """The file. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
 
 class DeleteCall(TypedDict):
     """Deletes a file."""
 
     args: Union["DeleteArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["DeleteResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class DeleteResult(TypedDict):
-    """How `deleteToolCall` ended: exactly one arm."""
+    """The outcome of `deleteToolCall`: exactly one arm."""
 
     success: NotRequired["DeleteSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
     fileNotFound: NotRequired["FileNotFound"]
-    """There is no such file. (since 0.1.0)"""
+    """The file does not exist. (since 0.1.0)"""
 
 
 class DeleteSuccess(TypedDict):
-    """The file that was deleted."""
+    """The deleted file."""
 
     path: str
-    """Its absolute path. (since 0.1.0)"""
+    """The absolute path of the file. (since 0.1.0)"""
 
     fileSize: int
-    """Its size before. [bytes] (since 0.1.0)"""
+    """The size before the deletion. [bytes] (since 0.1.0)"""
 
 
 class DenialEntry(TypedDict):
-    """A call that was refused."""
+    """A refused call."""
 
     call_id: str
-    """The call's id. (since 0.1.0)"""
+    """The id of the call. (since 0.1.0)"""
 
     tool: str
-    """The tool it was for. (since 0.1.0)"""
+    """The tool of the call. (since 0.1.0)"""
 
     rule: str
-    """The rule that refused it. (since 0.1.0)"""
+    """The rule that refused the call. (since 0.1.0)"""
 
 
 class DirectoryNode(TypedDict):
-    """A directory and what is in it."""
+    """A directory and its entries."""
 
     absPath: str
-    """Its absolute path. (since 0.1.0)"""
+    """The absolute path of the directory. (since 0.1.0)"""
 
     numFiles: int
-    """The files listed in it and below it. [count] (since 0.1.0)"""
+    """The number of files listed in the directory and below it. [count] (since 0.1.0)"""
 
     childrenFiles: list["FileNode"]
-    """The files in it. (since 0.1.0)"""
+    """The files in the directory. (since 0.1.0)"""
 
     childrenDirs: list["DirectoryNode"]
-    """The directories in it. (since 0.1.0)"""
+    """The subdirectories of the directory. (since 0.1.0)"""
 
 
 class EditArgs(TypedDict):
-    """A file and one of three ways to say what changes in it."""
+    """A file and its changes in one of three forms."""
 
     path: str
-    """The file. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
     strReplace: NotRequired["Replacement"]
     """One exact replacement. (since 0.1.0)"""
 
     multiStrReplace: NotRequired["Replacements"]
-    """Several, each applied to the result of the one before. (since 0.1.0)"""
+    """Several replacements, each applied to the result of the previous one. (since 0.1.0)"""
 
     applyPatch: NotRequired["Patch"]
     """A patch. (since 0.1.0)"""
@@ -121,58 +121,58 @@ class EditCall(TypedDict):
     """Changes parts of a file."""
 
     args: Union["EditArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["EditResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class EditResult(TypedDict):
-    """How `editToolCall` ended: exactly one arm."""
+    """The outcome of `editToolCall`: exactly one arm."""
 
     success: NotRequired["EditSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class EditSuccess(TypedDict):
-    """What changed in a file."""
+    """The change of a file."""
 
     path: str
-    """The file's absolute path. (since 0.1.0)"""
+    """The absolute path of the file. (since 0.1.0)"""
 
     linesAdded: int
-    """The lines the change added. [lines] (since 0.1.0)"""
+    """The number of added lines. [lines] (since 0.1.0)"""
 
     linesRemoved: int
-    """The lines the change removed. [lines] (since 0.1.0)"""
+    """The number of removed lines. [lines] (since 0.1.0)"""
 
     diffString: str
     """The change as a unified diff. (since 0.1.0)"""
 
     message: str
-    """One sentence that says what was done. (since 0.1.0)"""
+    """One sentence that describes the change. (since 0.1.0)"""
 
 
 class ErrorEvent(TypedDict):
-    """The end of a run that failed: the last line."""
+    """The end of a failed run: the last line."""
 
     type: Literal["error"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
-    """One sentence for people, in English. (since 0.1.0)"""
+    """The message for people: one English sentence. (since 0.1.0)"""
 
     exit_code: int
     """The exit code of the program. [exit code] (since 0.1.0)"""
@@ -181,45 +181,45 @@ class ErrorEvent(TypedDict):
     """Whether the same run may succeed later. (since 0.1.0)"""
 
     retry_after_ms: NotRequired[int]
-    """How long the provider asks to wait. [ms] (since 0.1.0)"""
+    """The delay that the provider requests before a retry. [ms] (since 0.1.0)"""
 
     http_status: NotRequired[int]
-    """The status of the provider's answer. [HTTP status] (since 0.1.0)"""
+    """The status of the provider's response. [HTTP status] (since 0.1.0)"""
 
     request_id: NotRequired[str]
-    """The provider's id of the request that failed. (since 0.1.0)"""
+    """The provider's id of the failed request. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run; absent where no run had begun. (since 0.1.0)"""
+    """The id of the session; absent if no run had started. (since 0.1.0)"""
 
     ibeam: "RunSummary"
-    """Sums over the run; absent where no run had begun. (since 0.1.0)"""
+    """Totals of the run; absent if no run had started. (since 0.1.0)"""
 
     resumable: bool
-    """`--resume` takes up where it ended; absent where no run had begun. (since 0.1.0)"""
+    """Whether `--resume` can continue the run; absent if no run had started. (since 0.1.0)"""
 
     result: NotRequired[str]
-    """The text that was there when it failed. (since 0.1.0)"""
+    """The text of the answer up to the failure. (since 0.1.0)"""
 
 
 class ErrorMessage(TypedDict):
-    """Why a call failed."""
+    """The error of a failed call."""
 
     errorMessage: str
-    """One sentence, in English. (since 0.1.0)"""
+    """The error message: one English sentence. (since 0.1.0)"""
 
 
 class ErrorObject(TypedDict):
-    """The end of a run that failed: the last line."""
+    """The end of a failed run: the last line."""
 
     type: Literal["error"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
-    """One sentence for people, in English. (since 0.1.0)"""
+    """The message for people: one English sentence. (since 0.1.0)"""
 
     exit_code: int
     """The exit code of the program. [exit code] (since 0.1.0)"""
@@ -228,391 +228,391 @@ class ErrorObject(TypedDict):
     """Whether the same run may succeed later. (since 0.1.0)"""
 
     retry_after_ms: NotRequired[int]
-    """How long the provider asks to wait. [ms] (since 0.1.0)"""
+    """The delay that the provider requests before a retry. [ms] (since 0.1.0)"""
 
     http_status: NotRequired[int]
-    """The status of the provider's answer. [HTTP status] (since 0.1.0)"""
+    """The status of the provider's response. [HTTP status] (since 0.1.0)"""
 
     request_id: NotRequired[str]
-    """The provider's id of the request that failed. (since 0.1.0)"""
+    """The provider's id of the failed request. (since 0.1.0)"""
 
     session_id: NotRequired[str]
-    """The session of the run; absent where no run had begun. (since 0.1.0)"""
+    """The id of the session; absent if no run had started. (since 0.1.0)"""
 
     ibeam: NotRequired["RunSummary"]
-    """Sums over the run; absent where no run had begun. (since 0.1.0)"""
+    """Totals of the run; absent if no run had started. (since 0.1.0)"""
 
     resumable: NotRequired[bool]
-    """`--resume` takes up where it ended; absent where no run had begun. (since 0.1.0)"""
+    """Whether `--resume` can continue the run; absent if no run had started. (since 0.1.0)"""
 
     result: NotRequired[str]
-    """The text that was there when it failed. (since 0.1.0)"""
+    """The text of the answer up to the failure. (since 0.1.0)"""
 
 
 class FileNode(TypedDict):
     """A file of a directory."""
 
     name: str
-    """Its name, without the directory. (since 0.1.0)"""
+    """The name of the file, without the directory. (since 0.1.0)"""
 
 
 class FileNotFound(TypedDict):
-    """A file that is not there."""
+    """A file that does not exist."""
 
     path: str
-    """Its path. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
 
 class FunctionCall(TypedDict):
-    """A call of a tool without a key of its own."""
+    """A call of a tool without its own key."""
 
     name: str
-    """The tool. (since 0.1.0)"""
+    """The name of the tool. (since 0.1.0)"""
 
     arguments: str
-    """The arguments as the model wrote them: JSON as a string, if the model wrote JSON. (since 0.1.0)"""
+    """The arguments as the model wrote them: a string, usually with JSON. (since 0.1.0)"""
 
     result: NotRequired[Any]
-    """What the tool gave; in `completed` only. (since 0.1.0)"""
+    """The output of the tool; in `completed` only. (since 0.1.0)"""
 
 
 class GlobArgs(TypedDict):
-    """Which names are looked for, and where."""
+    """The names to find and the directory to search."""
 
     globPattern: str
-    """The glob. (since 0.1.0)"""
+    """The glob pattern. (since 0.1.0)"""
 
     targetDirectory: NotRequired[str]
-    """The directory. (since 0.1.0)"""
+    """The directory to search. (since 0.1.0)"""
 
 
 class GlobCall(TypedDict):
     """Finds files by name."""
 
     args: Union["GlobArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["GlobResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class GlobResult(TypedDict):
-    """How `globToolCall` ended: exactly one arm."""
+    """The outcome of `globToolCall`: exactly one arm."""
 
     success: NotRequired["GlobSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class GlobSuccess(TypedDict):
-    """What was found by name."""
+    """The files with matching names."""
 
     pattern: str
-    """The glob that was looked for. (since 0.1.0)"""
+    """The glob pattern. (since 0.1.0)"""
 
     path: str
-    """Where it was looked for. (since 0.1.0)"""
+    """The searched directory. (since 0.1.0)"""
 
     files: list[str]
-    """The files. (since 0.1.0)"""
+    """The matching files. (since 0.1.0)"""
 
     totalFiles: int
-    """How many files matched, those beyond the limit of `files` included. [count] (since 0.1.0)"""
+    """The number of all matching files, including those beyond the limit of `files`. [count] (since 0.1.0)"""
 
 
 class GrepArgs(TypedDict):
-    """What is searched for, and where."""
+    """The pattern and the files to search."""
 
     pattern: str
-    """A regular expression. (since 0.1.0)"""
+    """The regular expression. (since 0.1.0)"""
 
     path: NotRequired[str]
-    """The file or directory. (since 0.1.0)"""
+    """The file or directory to search. (since 0.1.0)"""
 
     glob: NotRequired[str]
     """A glob of the files to search. (since 0.1.0)"""
 
     outputMode: NotRequired[Literal["content", "files_with_matches", "count"]]
-    """What is told of the findings. (since 0.1.0)"""
+    """The form of the matches. (since 0.1.0)"""
 
     caseInsensitive: NotRequired[bool]
-    """Whether upper and lower case are the same. (since 0.1.0)"""
+    """Whether the match ignores case. (since 0.1.0)"""
 
     multiline: NotRequired[bool]
-    """Whether the expression may span lines. (since 0.1.0)"""
+    """Whether a match may span lines. (since 0.1.0)"""
 
     headLimit: NotRequired[int]
-    """The most findings. [count] (since 0.1.0)"""
+    """The maximum number of matches. [count] (since 0.1.0)"""
 
     type: NotRequired[str]
-    """A type of files, e.g. `rust`. (since 0.1.0)"""
+    """The type of the files, e.g. `rust`. (since 0.1.0)"""
 
     toolCallId: str
-    """The `call_id` again. (since 0.1.0)"""
+    """The `call_id` of the event. (since 0.1.0)"""
 
 
 class GrepCall(TypedDict):
     """Searches the content of files."""
 
     args: Union["GrepArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["GrepResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class GrepContent(TypedDict):
-    """The lines that match, by file."""
+    """The matching lines, grouped by file."""
 
     matches: list["GrepFile"]
     """The files. (since 0.1.0)"""
 
     totalLines: int
-    """The lines of all of them together. [lines] (since 0.1.0)"""
+    """The number of lines of all files together. [lines] (since 0.1.0)"""
 
 
 class GrepCount(TypedDict):
-    """How many lines of a file match."""
+    """The number of matching lines of a file."""
 
     file: str
-    """Its path. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
     count: int
-    """How many lines. [lines] (since 0.1.0)"""
+    """The number of matching lines. [lines] (since 0.1.0)"""
 
 
 class GrepCounts(TypedDict):
-    """How many lines match, by file."""
+    """The number of matching lines, grouped by file."""
 
     counts: list["GrepCount"]
     """The files. (since 0.1.0)"""
 
 
 class GrepFile(TypedDict):
-    """A file with the lines that match."""
+    """A file with its matching lines."""
 
     file: str
-    """Its path. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
     matches: list["GrepLine"]
-    """The lines. (since 0.1.0)"""
+    """The matching lines. (since 0.1.0)"""
 
 
 class GrepFiles(TypedDict):
-    """The files that have a line that matches."""
+    """The files with a matching line."""
 
     files: list[str]
-    """Their paths. (since 0.1.0)"""
+    """The paths of the files. (since 0.1.0)"""
 
 
 class GrepLine(TypedDict):
-    """A line that matches."""
+    """A matching line."""
 
     lineNumber: int
-    """Its number, from 1. [line number] (since 0.1.0)"""
+    """The line number, from 1. [line number] (since 0.1.0)"""
 
     content: str
-    """Its text, without its end. (since 0.1.0)"""
+    """The text, without its line end. (since 0.1.0)"""
 
 
 class GrepResult(TypedDict):
-    """How `grepToolCall` ended: exactly one arm."""
+    """The outcome of `grepToolCall`: exactly one arm."""
 
     success: NotRequired["GrepSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class GrepResults(TypedDict):
-    """What was found under one path, in the form that was asked for."""
+    """The matches under one path, in the requested form."""
 
     content: NotRequired["GrepContent"]
-    """The lines. (since 0.1.0)"""
+    """The matching lines. (since 0.1.0)"""
 
     files: NotRequired["GrepFiles"]
-    """The files alone. (since 0.1.0)"""
+    """The files with matches. (since 0.1.0)"""
 
     count: NotRequired["GrepCounts"]
-    """How many lines of each file. (since 0.1.0)"""
+    """The number of matching lines of each file. (since 0.1.0)"""
 
 
 class GrepSuccess(TypedDict):
-    """What was found by content."""
+    """The matches of a search."""
 
     pattern: str
-    """The regular expression that was searched for. (since 0.1.0)"""
+    """The regular expression. (since 0.1.0)"""
 
     path: str
-    """Where it was searched for. (since 0.1.0)"""
+    """The searched file or directory. (since 0.1.0)"""
 
     outputMode: Literal["content", "files_with_matches", "count"]
-    """What `workspaceResults` holds. (since 0.1.0)"""
+    """The form of the values of `workspaceResults`. (since 0.1.0)"""
 
     workspaceResults: dict[str, "GrepResults"]
-    """The findings; one key, the path searched. (since 0.1.0)"""
+    """The matches under one key, the searched path. (since 0.1.0)"""
 
 
 class InitEvent(TypedDict):
-    """The head of the run: the first line, once."""
+    """The first line of a run: its settings."""
 
     type: Literal["system"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     subtype: Literal["init"]
-    """Which line of its type this is. (since 0.1.0)"""
+    """The subtype of the event. (since 0.1.0)"""
 
     apiKeySource: Literal["env", "flag", "login"]
-    """Where the key of the provider comes from; `env` too where the model needs none, see `ibeam.api_key`. (since 0.1.0)"""
+    """The source of the provider's API key; also `env` if the model needs no key, see `ibeam.api_key`. (since 0.1.0)"""
 
     cwd: str
-    """The absolute path of the directory the run works in. (since 0.1.0)"""
+    """The absolute path of the working directory. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run: the same in every line, and what `--resume` takes. (since 0.1.0)"""
+    """The id of the session, for `--resume`; the same in every line. (since 0.1.0)"""
 
     model: str
-    """The name of the model for people, e.g. `Claude 4 Sonnet`; not its id. (since 0.1.0)"""
+    """The display name of the model, e.g. `Claude 4 Sonnet`; not its id. (since 0.1.0)"""
 
     permissionMode: Literal["default", "force", "plan", "ask"]
-    """What may be done without asking. (since 0.1.0)"""
+    """The permission mode of the run. (since 0.1.0)"""
 
     tools: NotRequired[list[str]]
-    """The names of the tools that the model is offered. (since 0.1.0)"""
+    """The names of the tools offered to the model. (since 0.1.0)"""
 
     mcp_servers: NotRequired[list["ServerEntry"]]
-    """The MCP servers that are configured. (since 0.1.0)"""
+    """The configured MCP servers. (since 0.1.0)"""
 
     ibeam: NotRequired["InitExtras"]
-    """What the run begins with, beyond the published keys. (since 0.1.0)"""
+    """The settings of the run that the published page does not have. (since 0.1.0)"""
 
 
 class InitExtras(TypedDict):
-    """What the run begins with, beyond the published keys."""
+    """The settings of the run that the published page does not have."""
 
     version: str
     """The version of ibeam. (since 0.1.0)"""
 
     contract: Literal["1", "2"]
-    """The contract that the stream keeps. (since 0.1.0)"""
+    """The contract that the stream follows. (since 0.1.0)"""
 
     api_key: Literal["env", "flag", "login", "none"]
-    """Where the key of the provider comes from; `none` where the model needs no key. (since 0.1.0)"""
+    """The source of the provider's API key; `none` if the model needs no key. (since 0.1.0)"""
 
     sandbox: "SandboxEntry"
-    """What confines the commands of the run. (since 0.1.0)"""
+    """The sandbox of the commands. (since 0.1.0)"""
 
     limits: "LimitValues"
-    """The bounds of the run; what is absent has no bound. (since 0.1.0)"""
+    """The limits of the run; an absent key means no limit. (since 0.1.0)"""
 
     journal_gaps: NotRequired[int]
-    """The number of places where the journal of the resumed session lacks, repeats or moves events; absent where there is none. [count] (since 0.1.0)"""
+    """The number of places where the journal of the resumed session lacks, repeats or reorders events; absent if there are none. [count] (since 0.1.0)"""
 
     ephemeral: NotRequired[Literal[True]]
-    """Present and true where the run keeps no session, so that `--resume` cannot take it up. (since 0.1.0)"""
+    """Present and true if the run stores no session, so that `--resume` cannot continue it. (since 0.1.0)"""
 
 
 class LimitValues(TypedDict):
-    """The bounds of a run."""
+    """The limits of a run."""
 
     max_turns: int
-    """The most requests to the model. [count] (since 0.1.0)"""
+    """The maximum number of model requests. [count] (since 0.1.0)"""
 
     max_tokens: NotRequired[int]
-    """The most tokens, prompts and answers together. [tokens] (since 0.1.0)"""
+    """The maximum number of tokens, input and output together. [tokens] (since 0.1.0)"""
 
     max_cost_usd: NotRequired[float]
-    """The most it may cost. [USD] (since 0.1.0)"""
+    """The maximum cost. [USD] (since 0.1.0)"""
 
     max_tool_calls: NotRequired[int]
-    """The most calls of tools. [count] (since 0.1.0)"""
+    """The maximum number of tool calls. [count] (since 0.1.0)"""
 
     timeout_ms: NotRequired[int]
-    """The longest it may take. [ms] (since 0.1.0)"""
+    """The maximum duration. [ms] (since 0.1.0)"""
 
 
 class LsArgs(TypedDict):
-    """Which directory is listed."""
+    """The directory to list."""
 
     path: str
-    """The directory. (since 0.1.0)"""
+    """The path of the directory. (since 0.1.0)"""
 
     ignore: list[str]
-    """Globs of what is left out. (since 0.1.0)"""
+    """Globs of the entries to leave out. (since 0.1.0)"""
 
     toolCallId: str
-    """The `call_id` again. (since 0.1.0)"""
+    """The `call_id` of the event. (since 0.1.0)"""
 
 
 class LsCall(TypedDict):
     """Lists a directory."""
 
     args: Union["LsArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["LsResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class LsResult(TypedDict):
-    """How `lsToolCall` ended: exactly one arm."""
+    """The outcome of `lsToolCall`: exactly one arm."""
 
     success: NotRequired["LsSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class LsSuccess(TypedDict):
-    """What is in a directory."""
+    """The listing of a directory."""
 
     directoryTreeRoot: "DirectoryNode"
-    """The directory that was listed. (since 0.1.0)"""
+    """The listed directory. (since 0.1.0)"""
 
 
 class McpArgs(TypedDict):
-    """A tool of an MCP server, and what it is given."""
+    """A tool of an MCP server and its arguments."""
 
     name: str
-    """Server and tool as one word, `server-tool`. (since 0.1.0)"""
+    """The names of the server and of the tool, joined: `server-tool`. (since 0.1.0)"""
 
     args: dict[str, Any]
-    """What the tool is given. (since 0.1.0)"""
+    """The arguments of the tool. (since 0.1.0)"""
 
     toolCallId: str
-    """The `call_id` again. (since 0.1.0)"""
+    """The `call_id` of the event. (since 0.1.0)"""
 
     providerIdentifier: str
-    """The server. (since 0.1.0)"""
+    """The name of the server. (since 0.1.0)"""
 
     toolName: str
-    """The tool, as the server names it. (since 0.1.0)"""
+    """The name of the tool on the server. (since 0.1.0)"""
 
 
 class McpBlock(TypedDict):
-    """A block of the answer of an MCP server."""
+    """A block of the response of an MCP server."""
 
     text: "McpText"
     """The text of the block. (since 0.1.0)"""
@@ -622,36 +622,36 @@ class McpCall(TypedDict):
     """Calls a tool of an MCP server."""
 
     args: Union["McpArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["McpResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class McpResult(TypedDict):
-    """How `mcpToolCall` ended: exactly one arm."""
+    """The outcome of `mcpToolCall`: exactly one arm."""
 
     success: NotRequired["McpSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class McpSuccess(TypedDict):
-    """What the tool of an MCP server gave."""
+    """The output of a tool of an MCP server."""
 
     content: list["McpBlock"]
-    """The blocks of its answer. (since 0.1.0)"""
+    """The blocks of the response. (since 0.1.0)"""
 
     isError: bool
-    """Whether the tool says itself that it failed; such a call counts as failed. (since 0.1.0)"""
+    """Whether the tool reports a failure; such a call counts as failed. (since 0.1.0)"""
 
 
 class McpText(TypedDict):
@@ -662,13 +662,13 @@ class McpText(TypedDict):
 
 
 class Message(TypedDict):
-    """What one side says."""
+    """A message of the user or of the model."""
 
     role: Literal["user", "assistant"]
-    """Who says it. (since 0.1.0)"""
+    """The author of the message. (since 0.1.0)"""
 
     content: list["TextBlock"]
-    """The blocks of it. (since 0.1.0)"""
+    """The blocks of the message. (since 0.1.0)"""
 
 
 class Patch(TypedDict):
@@ -679,91 +679,91 @@ class Patch(TypedDict):
 
 
 class PermissionDenied(TypedDict):
-    """What the system did not let the call do."""
+    """An access that the operating system denied."""
 
     path: str
-    """The path it was about. (since 0.1.0)"""
+    """The path of the denied access. (since 0.1.0)"""
 
     error: str
-    """What the system said. (since 0.1.0)"""
+    """The error message of the operating system. (since 0.1.0)"""
 
 
 class ReadArgs(TypedDict):
-    """Which part of which file is read."""
+    """The file and the part of it to read."""
 
     path: str
-    """The file. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
     offset: NotRequired[int]
     """The first line, from 1. [line number] (since 0.1.0)"""
 
     limit: NotRequired[int]
-    """The most lines. [lines] (since 0.1.0)"""
+    """The maximum number of lines. [lines] (since 0.1.0)"""
 
 
 class ReadCall(TypedDict):
     """Reads a file."""
 
     args: Union["ReadArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["ReadResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class ReadResult(TypedDict):
-    """How `readToolCall` ended: exactly one arm."""
+    """The outcome of `readToolCall`: exactly one arm."""
 
     success: NotRequired["ReadSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
     fileNotFound: NotRequired["FileNotFound"]
-    """There is no such file. (since 0.1.0)"""
+    """The file does not exist. (since 0.1.0)"""
 
 
 class ReadSuccess(TypedDict):
-    """What was read of a file."""
+    """The content of a part of a file."""
 
     content: str
-    """The text, from `offset` on and no more than `limit` lines. (since 0.1.0)"""
+    """The text from `offset` on, at most `limit` lines. (since 0.1.0)"""
 
     isEmpty: bool
-    """Whether the file holds nothing at all. (since 0.1.0)"""
+    """Whether the file is empty. (since 0.1.0)"""
 
     exceededLimit: bool
-    """Whether the file is longer than what one call returns, and was cut. (since 0.1.0)"""
+    """Whether the file is longer than the maximum of one call, so that the text was cut. (since 0.1.0)"""
 
     totalLines: int
-    """The lines of the whole file. [lines] (since 0.1.0)"""
+    """The number of lines of the complete file. [lines] (since 0.1.0)"""
 
     totalChars: int
-    """The characters of the whole file. [characters] (since 0.1.0)"""
+    """The number of characters of the complete file. [characters] (since 0.1.0)"""
 
 
 class Rejected(TypedDict):
-    """A call that was refused by policy, a hook or a person; it did not run."""
+    """A call that policy, a hook or a person refused; it did not run."""
 
     reason: str
-    """Why, in English. (since 0.1.0)"""
+    """The reason, in English. (since 0.1.0)"""
 
 
 class Replacement(TypedDict):
     """One exact replacement."""
 
     oldText: str
-    """The text that is there. (since 0.1.0)"""
+    """The text to replace. (since 0.1.0)"""
 
     newText: str
-    """The text that replaces it. (since 0.1.0)"""
+    """The new text. (since 0.1.0)"""
 
     replaceAll: NotRequired[bool]
     """Whether every occurrence is replaced. (since 0.1.0)"""
@@ -773,298 +773,298 @@ class Replacements(TypedDict):
     """Several exact replacements."""
 
     edits: list["Replacement"]
-    """The replacements, in their order. (since 0.1.0)"""
+    """The replacements, in the order of their application. (since 0.1.0)"""
 
 
 class ResultEvent(TypedDict):
-    """The end of a run that succeeded: the last line."""
+    """The end of a successful run: the last line."""
 
     type: Literal["result"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     subtype: Literal["success"]
-    """How the run ended. (since 0.1.0)"""
+    """The outcome of the run. (since 0.1.0)"""
 
     duration_ms: int
-    """How long the run took. [ms] (since 0.1.0)"""
+    """The duration of the run. [ms] (since 0.1.0)"""
 
     duration_api_ms: int
     """Equals `duration_ms`; the time spent waiting for the model is `ibeam.api_ms`. [ms] (since 0.1.0)"""
 
     is_error: Literal[False]
-    """Always false: a run that failed ends with the line `error`. (since 0.1.0)"""
+    """Always false: a failed run ends with an `error` line. (since 0.1.0)"""
 
     result: str
-    """Contract 1: The texts of all `assistant` lines, in order, with nothing in between. (since 0.1.0) Contract 2: The texts of all segments, in order, with nothing in between. (since 0.1.0)"""
+    """Contract 1: The concatenation of the texts of all `assistant` lines, in order. (since 0.1.0) Contract 2: The concatenation of the texts of all segments, in order. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run. (since 0.1.0)"""
+    """The id of the session. (since 0.1.0)"""
 
     request_id: NotRequired[str]
     """The provider's id of the last request. (since 0.1.0)"""
 
     usage: NotRequired["TokenUsage"]
-    """The tokens of the run, where the provider counts them. (since 0.1.0)"""
+    """The tokens of the run, if the provider counts them. (since 0.1.0)"""
 
     ibeam: NotRequired["RunSummary"]
-    """Sums over the run. (since 0.1.0)"""
+    """Totals of the run. (since 0.1.0)"""
 
 
 class ResultObject(TypedDict):
-    """The one object that the format `json` prints on stdout, at the end of a run that succeeded."""
+    """The one object that the format `json` prints on stdout at the end of a successful run."""
 
     type: Literal["result"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     subtype: Literal["success"]
-    """How the run ended. (since 0.1.0)"""
+    """The outcome of the run. (since 0.1.0)"""
 
     is_error: Literal[False]
-    """Always false: a run that failed prints nothing on stdout. (since 0.1.0)"""
+    """Always false: a failed run prints nothing on stdout. (since 0.1.0)"""
 
     duration_ms: int
-    """How long the run took. [ms] (since 0.1.0)"""
+    """The duration of the run. [ms] (since 0.1.0)"""
 
     duration_api_ms: int
     """Equals `duration_ms`; the time spent waiting for the model is `ibeam.api_ms`. [ms] (since 0.1.0)"""
 
     result: str
-    """Every text of the answer, in order, with nothing in between. (since 0.1.0)"""
+    """The concatenation of all texts of the answer, in order. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run, which `--resume` takes. (since 0.1.0)"""
+    """The id of the session, for `--resume`. (since 0.1.0)"""
 
     request_id: NotRequired[str]
     """The provider's id of the last request. (since 0.1.0)"""
 
     usage: NotRequired["TokenUsage"]
-    """The tokens of the run, where the provider counts them. (since 0.1.0)"""
+    """The tokens of the run, if the provider counts them. (since 0.1.0)"""
 
     ibeam: NotRequired["RunSummary"]
-    """Sums over the run. (since 0.1.0)"""
+    """Totals of the run. (since 0.1.0)"""
 
 
 class RunSummary(TypedDict):
-    """Sums over a run."""
+    """Totals of a run."""
 
     turns: int
-    """Requests that the model answered. [count] (since 0.1.0)"""
+    """The number of model requests that were answered. [count] (since 0.1.0)"""
 
     api_ms: int
     """The time spent waiting for the model. [ms] (since 0.1.0)"""
 
     cost_usd: NotRequired[float]
-    """What the run cost, where the price of the model is known. [USD] (since 0.1.0)"""
+    """The cost of the run, if the price of the model is known. [USD] (since 0.1.0)"""
 
     permission_denials: list["DenialEntry"]
-    """The calls that were refused. (since 0.1.0)"""
+    """The refused calls. (since 0.1.0)"""
 
     failed_tool_calls: int
-    """The calls that failed; those that were refused are not counted. [count] (since 0.1.0)"""
+    """The number of failed calls, without refused ones. [count] (since 0.1.0)"""
 
     files_changed: list[str]
     """The absolute paths that tools wrote, changed or deleted, each once, in the order of their first change. (since 0.1.0)"""
 
     retries: int
-    """Requests that were sent again. [count] (since 0.1.0)"""
+    """The number of repeated requests. [count] (since 0.1.0)"""
 
     continuations: NotRequired[int]
-    """Answers that were interrupted in their text and continued by another request; absent where there was none. [count] (since 0.1.0)"""
+    """The number of interrupted answers that another request continued; absent if there were none. [count] (since 0.1.0)"""
 
     compactions: int
-    """How often the conversation was shortened. [count] (since 0.1.0)"""
+    """The number of compactions of the conversation. [count] (since 0.1.0)"""
 
     tool_calls: int
-    """The calls of tools that were started. [count] (since 0.1.0)"""
+    """The number of started tool calls. [count] (since 0.1.0)"""
 
     background_stopped: int
-    """The commands that still ran in the background at the end, and were stopped. [count] (since 0.1.0)"""
+    """The number of background commands that still ran at the end and were stopped. [count] (since 0.1.0)"""
 
     final: NotRequired[str]
-    """The final message: the text after the last call, which is the end of `result`; absent where the run failed. (since 0.1.0)"""
+    """The final message: the text after the last call, at the end of `result`; absent if the run failed. (since 0.1.0)"""
 
     unsynced: NotRequired[Literal[True]]
-    """Present where the end did not wait for the disk: a resumed session may lack its last records. (since 0.1.0)"""
+    """Present and true if the run ended before its session was synced to disk: the last records may be lost. (since 0.1.0)"""
 
 
 class SandboxEntry(TypedDict):
-    """What confines the commands of a run."""
+    """The sandbox of the commands of a run."""
 
     mode: Literal["off", "namespaces", "landlock"]
-    """How commands are confined. (since 0.1.0)"""
+    """The kind of sandbox. (since 0.1.0)"""
 
     layers: list[str]
-    """The layers that stand, by name. (since 0.1.0)"""
+    """The names of the active layers. (since 0.1.0)"""
 
     network: bool
-    """Whether commands reach some of the network. (since 0.1.0)"""
+    """Whether commands can reach at least part of the network. (since 0.1.0)"""
 
     writable: NotRequired[list[str]]
-    """Directories outside of the workspace that commands may write; absent where there is none. (since 0.1.0)"""
+    """The directories outside the workspace that commands may write to; absent if there are none. (since 0.1.0)"""
 
     reason: str
-    """Why it is so, in English. (since 0.1.0)"""
+    """The reason for this sandbox, in English. (since 0.1.0)"""
 
 
 class ServerEntry(TypedDict):
-    """An MCP server that is configured."""
+    """A configured MCP server."""
 
     name: str
-    """Its name in the configuration. (since 0.1.0)"""
+    """The name in the configuration. (since 0.1.0)"""
 
     status: Literal["connected", "failed", "untrusted", "unsupported", "disabled"]
-    """Whether it answers, and if not, why. (since 0.1.0)"""
+    """The state of the server. (since 0.1.0)"""
 
 
 class ShellArgs(TypedDict):
-    """A command and where it runs."""
+    """A command and its working directory."""
 
     command: str
-    """The command, for bash. (since 0.1.0)"""
+    """The bash command. (since 0.1.0)"""
 
     workingDirectory: str
-    """The directory it runs in; empty for that of the run. (since 0.1.0)"""
+    """The working directory; empty for the one of the run. (since 0.1.0)"""
 
     timeout: int
-    """The longest it may take. [ms] (since 0.1.0)"""
+    """The time limit. [ms] (since 0.1.0)"""
 
     isBackground: NotRequired[bool]
-    """Whether it goes on in the background. (since 0.1.0)"""
+    """Whether the command continues in the background. (since 0.1.0)"""
 
     toolCallId: str
-    """The `call_id` again. (since 0.1.0)"""
+    """The `call_id` of the event. (since 0.1.0)"""
 
 
 class ShellCall(TypedDict):
     """Runs a command."""
 
     args: Union["ShellArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["ShellResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class ShellOutput(TypedDict):
-    """A command that ran, whatever its exit code."""
+    """The output of a command that ran, with any exit code."""
 
     command: str
-    """The command as it ran. (since 0.1.0)"""
+    """The command. (since 0.1.0)"""
 
     workingDirectory: str
-    """Where it ran. (since 0.1.0)"""
+    """The working directory. (since 0.1.0)"""
 
     exitCode: int
-    """Its exit code; 128 and the number of the signal where one ended it. [exit code] (since 0.1.0)"""
+    """The exit code; 128 plus the signal number if a signal ended the command. [exit code] (since 0.1.0)"""
 
     signal: NotRequired[str]
-    """The signal that ended it, e.g. `SIGKILL`. (since 0.1.0)"""
+    """The signal that ended the command, e.g. `SIGKILL`. (since 0.1.0)"""
 
     stdout: str
-    """What it wrote to stdout; long output is cut in the middle. (since 0.1.0)"""
+    """The text on stdout; long output is cut in the middle. (since 0.1.0)"""
 
     stderr: str
-    """What it wrote to stderr; long output is cut in the middle. (since 0.1.0)"""
+    """The text on stderr; long output is cut in the middle. (since 0.1.0)"""
 
     interleavedOutput: str
-    """Both, in the order in which they were read. (since 0.1.0)"""
+    """Stdout and stderr together, in the order in which they were read. (since 0.1.0)"""
 
     executionTime: int
-    """How long it ran. [ms] (since 0.1.0)"""
+    """The duration of the command. [ms] (since 0.1.0)"""
 
 
 class ShellResult(TypedDict):
-    """How `shellToolCall` ended: exactly one arm."""
+    """The outcome of `shellToolCall`: exactly one arm."""
 
     success: NotRequired["ShellOutput"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
     failure: NotRequired["ShellOutput"]
-    """It ran, and exited non-zero or was ended by a signal. (since 0.1.0)"""
+    """The command exited non-zero, or a signal ended it. (since 0.1.0)"""
 
     timeout: NotRequired["Timeout"]
-    """It took longer than it may. (since 0.1.0)"""
+    """The command exceeded its time limit. (since 0.1.0)"""
 
     spawnError: NotRequired["ErrorMessage"]
-    """It could not be started. (since 0.1.0)"""
+    """The command could not be started. (since 0.1.0)"""
 
     isBackground: NotRequired[bool]
-    """True, beside the arm, for a command that goes on in the background. (since 0.1.0)"""
+    """True for a command that continues in the background; a key next to the arm. (since 0.1.0)"""
 
 
 class TextBlock(TypedDict):
     """A block of text."""
 
     type: Literal["text"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     text: str
     """The text. (since 0.1.0)"""
 
 
 class Timeout(TypedDict):
-    """A command that took longer than it may."""
+    """A command that exceeded its time limit."""
 
     timeoutMs: int
-    """How long it may take. [ms] (since 0.1.0)"""
+    """The time limit. [ms] (since 0.1.0)"""
 
 
 class TodoArgs(TypedDict):
-    """An item as it was asked for; in a merge, what is absent stays as it was."""
+    """An item of the arguments. In a merge, absent keys keep their values."""
 
     id: str
-    """Its id within the list. (since 0.1.0)"""
+    """The id within the list. (since 0.1.0)"""
 
     content: NotRequired[str]
-    """What is to be done. (since 0.1.0)"""
+    """The text of the to-do. (since 0.1.0)"""
 
     status: NotRequired[Literal["TODO_STATUS_PENDING", "TODO_STATUS_IN_PROGRESS", "TODO_STATUS_COMPLETED", "TODO_STATUS_CANCELLED"]]
-    """How far it is. (since 0.1.0)"""
+    """The state of the to-do. (since 0.1.0)"""
 
 
 class TodoEntry(TypedDict):
     """A to-do."""
 
     id: str
-    """Its id within the list. (since 0.1.0)"""
+    """The id within the list. (since 0.1.0)"""
 
     content: str
-    """What is to be done. (since 0.1.0)"""
+    """The text of the to-do. (since 0.1.0)"""
 
     status: Literal["TODO_STATUS_PENDING", "TODO_STATUS_IN_PROGRESS", "TODO_STATUS_COMPLETED", "TODO_STATUS_CANCELLED"]
-    """How far it is. (since 0.1.0)"""
+    """The state of the to-do. (since 0.1.0)"""
 
 
 class TodosSuccess(TypedDict):
-    """The to-do list as it is now."""
+    """The new state of the to-do list."""
 
     todos: list["TodoEntry"]
-    """The whole list. (since 0.1.0)"""
+    """The complete list. (since 0.1.0)"""
 
 
 class TokenUsage(TypedDict):
-    """The tokens of a run, all requests together."""
+    """The tokens of all requests of a run."""
 
     inputTokens: int
-    """Tokens of prompts, without those read from or written to the provider's cache. [tokens] (since 0.1.0)"""
+    """Input tokens that were neither read from nor written to the provider's cache. [tokens] (since 0.1.0)"""
 
     outputTokens: int
-    """Tokens of answers. [tokens] (since 0.1.0)"""
+    """Output tokens. [tokens] (since 0.1.0)"""
 
     cacheReadTokens: int
-    """Tokens of prompts that the provider read from its cache. [tokens] (since 0.1.0)"""
+    """Input tokens read from the provider's cache. [tokens] (since 0.1.0)"""
 
     cacheWriteTokens: int
-    """Tokens of prompts that the provider wrote to its cache. [tokens] (since 0.1.0)"""
+    """Input tokens written to the provider's cache. [tokens] (since 0.1.0)"""
 
 
 class ToolCall(TypedDict):
@@ -1074,7 +1074,7 @@ class ToolCall(TypedDict):
     """Reads a file. (since 0.1.0)"""
 
     writeToolCall: NotRequired["WriteCall"]
-    """Makes a file or replaces its content. (since 0.1.0)"""
+    """Creates a file or replaces its content. (since 0.1.0)"""
 
     editToolCall: NotRequired["EditCall"]
     """Changes parts of a file. (since 0.1.0)"""
@@ -1104,201 +1104,201 @@ class ToolCall(TypedDict):
     """Calls a tool of an MCP server. (since 0.1.0)"""
 
     function: NotRequired["FunctionCall"]
-    """Calls a tool without a key of its own, or one that does not exist. (since 0.1.0)"""
+    """Calls a tool without its own key, or one that does not exist. (since 0.1.0)"""
 
 
 class ToolCallCompletedEvent(TypedDict):
-    """A call of a tool has ended: done, failed, refused or cut off. Each started call has exactly one such line."""
+    """A tool call has ended: successful, failed, refused or interrupted. Each started call has exactly one such line."""
 
     type: Literal["tool_call"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     subtype: Literal["completed"]
-    """Which line of its type this is. (since 0.1.0)"""
+    """The subtype of the event. (since 0.1.0)"""
 
     call_id: str
     """The `call_id` of the line `started`. (since 0.1.0)"""
 
     tool_call: "ToolCall"
-    """The tool, its arguments again, and its `result`. (since 0.1.0)"""
+    """The tool, its arguments and its `result`. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run. (since 0.1.0)"""
+    """The id of the session. (since 0.1.0)"""
 
     model_call_id: NotRequired[str]
-    """The answer of the model that the call belongs to; calls of one answer share it. (since 0.1.0)"""
+    """The model response that the call belongs to; the calls of one response share it. (since 0.1.0)"""
 
     timestamp_ms: NotRequired[int]
-    """When it ended, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
+    """The end time, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
 
 
 class ToolCallStartedEvent(TypedDict):
-    """A call of a tool begins."""
+    """A tool call starts."""
 
     type: Literal["tool_call"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     subtype: Literal["started"]
-    """Which line of its type this is. (since 0.1.0)"""
+    """The subtype of the event. (since 0.1.0)"""
 
     call_id: str
-    """The provider's id of the call, any characters; joins `started` and `completed`. (since 0.1.0)"""
+    """The provider's id of the call, with any characters; the same in `started` and `completed`. (since 0.1.0)"""
 
     tool_call: "ToolCall"
-    """The tool and its arguments; no `result` yet. (since 0.1.0)"""
+    """The tool and its arguments, without a `result`. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run. (since 0.1.0)"""
+    """The id of the session. (since 0.1.0)"""
 
     model_call_id: NotRequired[str]
-    """The answer of the model that the call belongs to; calls of one answer share it. (since 0.1.0)"""
+    """The model response that the call belongs to; the calls of one response share it. (since 0.1.0)"""
 
     timestamp_ms: NotRequired[int]
-    """When it began, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
+    """The start time, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
 
 
 class UpdateTodosArgs(TypedDict):
-    """Items for the to-do list."""
+    """The items for the to-do list."""
 
     todos: list["TodoArgs"]
     """The items. (since 0.1.0)"""
 
     merge: bool
-    """Whether they are merged into the list by their ids, or replace it. (since 0.1.0)"""
+    """Whether the items are merged into the list by their ids; otherwise they replace it. (since 0.1.0)"""
 
 
 class UpdateTodosCall(TypedDict):
     """Changes the to-do list."""
 
     args: Union["UpdateTodosArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["UpdateTodosResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class UpdateTodosResult(TypedDict):
-    """How `updateTodosToolCall` ended: exactly one arm."""
+    """The outcome of `updateTodosToolCall`: exactly one arm."""
 
     success: NotRequired["TodosSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class UserEvent(TypedDict):
     """The prompt, verbatim; one line for each prompt."""
 
     type: Literal["user"]
-    """What this object is. (since 0.1.0)"""
+    """The type of the object. (since 0.1.0)"""
 
     message: "Message"
-    """The prompt: a block each for the words, for piped context, and for the context of hooks. (since 0.1.0)"""
+    """The prompt. Its text, piped input and context added by hooks are separate blocks. (since 0.1.0)"""
 
     session_id: str
-    """The session of the run. (since 0.1.0)"""
+    """The id of the session. (since 0.1.0)"""
 
 
 class WebFetchArgs(TypedDict):
-    """Which page is fetched."""
+    """The page to fetch."""
 
     url: str
-    """Its address. (since 0.1.0)"""
+    """The address of the page. (since 0.1.0)"""
 
 
 class WebFetchCall(TypedDict):
     """Fetches a page."""
 
     args: Union["WebFetchArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["WebFetchResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class WebFetchResult(TypedDict):
-    """How `webFetchToolCall` ended: exactly one arm."""
+    """The outcome of `webFetchToolCall`: exactly one arm."""
 
     success: NotRequired["WebFetchSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class WebFetchSuccess(TypedDict):
-    """A page that was fetched."""
+    """A fetched page."""
 
     url: str
     """The address of the page, after redirects. (since 0.1.0)"""
 
     markdown: str
-    """Its text as Markdown. (since 0.1.0)"""
+    """The text of the page as Markdown. (since 0.1.0)"""
 
 
 class WriteArgs(TypedDict):
-    """A file and its whole new content."""
+    """A file and its complete new content."""
 
     path: str
-    """The file. (since 0.1.0)"""
+    """The path of the file. (since 0.1.0)"""
 
     fileText: str
-    """Its whole new content. (since 0.1.0)"""
+    """The complete new content. (since 0.1.0)"""
 
     toolCallId: str
-    """The `call_id` again. (since 0.1.0)"""
+    """The `call_id` of the event. (since 0.1.0)"""
 
 
 class WriteCall(TypedDict):
-    """Makes a file or replaces its content."""
+    """Creates a file or replaces its content."""
 
     args: Union["WriteArgs", dict[str, Any]]
-    """The arguments; what the model wrote instead, where they do not fit the tool. (since 0.1.0)"""
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
 
     result: NotRequired["WriteResult"]
-    """How it ended; in `completed` only. (since 0.1.0)"""
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
 
 
 class WriteResult(TypedDict):
-    """How `writeToolCall` ended: exactly one arm."""
+    """The outcome of `writeToolCall`: exactly one arm."""
 
     success: NotRequired["WriteSuccess"]
-    """It was done. (since 0.1.0)"""
+    """The call succeeded. (since 0.1.0)"""
 
     rejected: NotRequired["Rejected"]
-    """It was refused, and did not run. (since 0.1.0)"""
+    """The call was refused and did not run. (since 0.1.0)"""
 
     permissionDenied: NotRequired["PermissionDenied"]
-    """The system denied access. (since 0.1.0)"""
+    """The operating system denied access. (since 0.1.0)"""
 
     error: NotRequired["ErrorMessage"]
-    """It failed, or was cut off by the end of the run. (since 0.1.0)"""
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
 
 
 class WriteSuccess(TypedDict):
-    """The file that was written."""
+    """The written file."""
 
     path: str
-    """Its absolute path. (since 0.1.0)"""
+    """The absolute path of the file. (since 0.1.0)"""
 
     linesCreated: int
-    """The lines it has now. [lines] (since 0.1.0)"""
+    """The number of lines of the new content. [lines] (since 0.1.0)"""
 
     fileSize: int
-    """Its size now. [bytes] (since 0.1.0)"""
+    """The size of the new content. [bytes] (since 0.1.0)"""
 
 
 StreamEvent = Union[

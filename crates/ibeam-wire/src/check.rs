@@ -1,10 +1,10 @@
-//! Checks a stream, the one object of `json`, or the object of a failure against its contract.
+//! Checks a stream, the object of `json`, or the object of a failure against its contract.
 //!
 //! A stream with the object `ibeam` in its `init` is checked against all of docs/output-format.md. A stream without it
 //! comes from another program and is checked against the published page: the additions of ibeam may be absent, and the
-//! mistakes of the page's own samples are warnings. `init.ibeam.contract` names the contract; the caller names it for
-//! other streams. Memory is bounded by the longest line and the number of open calls. Only bytes are checked, not the exit
-//! code or stderr.
+//! mistakes of the samples on that page are warnings. `init.ibeam.contract` names the contract; for other streams the
+//! caller names it. Memory is bounded by the longest line and the number of open calls. The exit code and stderr are not
+//! checked.
 
 mod answer;
 mod call_payload;
@@ -23,13 +23,13 @@ use self::stream::Checker;
 use crate::Contract;
 use crate::lines::Lines;
 
-/// Checks a stream to its end. The report has the first `max_findings` findings and the number of all.
+/// Checks a stream to its end. The report has the first `max_findings` findings and the number of all findings.
 ///
-/// An input that starts with a `result` is the one object of `json`, an input that starts with an `error` is a failure, and
-/// any other input is a stream.
+/// An input that starts with a `result` is the object of `json`. An input that starts with an `error` is the object of a
+/// failure. Any other input is a stream.
 ///
 /// # Errors
-/// The reader failed.
+/// Reading the input failed.
 pub fn check<R: BufRead>(stream: R, max_findings: usize) -> io::Result<Report> {
     check_with_contract(Contract::One, stream, max_findings)
 }
@@ -37,7 +37,7 @@ pub fn check<R: BufRead>(stream: R, max_findings: usize) -> io::Result<Report> {
 /// Like [`check`]. A stream that does not name its contract is checked against `contract`.
 ///
 /// # Errors
-/// The reader failed.
+/// Reading the input failed.
 pub fn check_with_contract<R: BufRead>(
     contract: Contract,
     stream: R,

@@ -1,7 +1,7 @@
-//! The contract's types described as data, for the checker and for the schema.
+//! Describes the types of the contract as data, for the checker and the schema.
 //!
-//! [`contract_object!`] declares an object once: its keys in the order of the wire, with name, meaning and values. The
-//! macro makes of it the struct, its serialization in both directions, and its [`Object`]. Nothing here reads or writes.
+//! [`contract_object!`] declares an object once: its keys in wire order, with name, meaning and values. The macro
+//! generates the struct, its serialization in both directions, and its [`Object`]. This module does not read or write.
 
 use crate::event::CallPhase;
 
@@ -19,36 +19,36 @@ pub(crate) enum Shape {
     /// A number of 0 or more.
     Amount,
     Flag,
-    /// A flag that is written only where it is `true`.
+    /// A flag that is written only if it is `true`.
     True,
     /// A flag that is always `false`.
     False,
     Uuid,
     AbsolutePath,
-    /// The name of a contract. A schema allows the name of its own contract only.
+    /// The name of a contract. A schema allows only the name of the contract it describes.
     ContractName,
     /// The class of a failure.
     FailureCode,
-    /// One of these words and no other.
+    /// One of these values and no other.
     Enum(&'static [&'static str]),
-    /// One of these words; later versions may add others.
+    /// One of these values; later versions may add others.
     OpenEnum(&'static [&'static str]),
     AnyObject,
     Object(Description),
-    /// An object whose key `.1` has the word `.2`.
+    /// An object whose key `.1` has the value `.2`.
     ObjectWithConst(Description, &'static str, &'static str),
-    /// An object that the schema describes and the checker does not look into.
+    /// An object that the schema describes and whose keys the checker skips.
     UncheckedObject(Description),
-    /// An object with any keys and such values, which the checker does not look into.
+    /// An object with any keys and values of this description, which the checker skips.
     UncheckedMap(Description),
     /// The object `tool_call`: one key that names the tool. The schema has one for each phase.
     ToolCall(Option<CallPhase>),
     List(&'static Shape),
-    /// A list of one or more.
+    /// A list of one or more items.
     NonEmptyList(&'static Shape),
 }
 
-/// Returns the description of an object. A function, because a directory contains directories.
+/// Returns the description of an object. A function, because the description of a directory refers to itself.
 pub(crate) type Description = fn() -> &'static Object;
 
 /// An object of the contract.
@@ -58,9 +58,9 @@ pub(crate) struct Object {
     pub(crate) name: &'static str,
     /// The lines of the description.
     pub(crate) docs: &'static [&'static str],
-    /// The value of the first key, `type`, where it tells the object from others.
+    /// The value of the first key, `type`, if it distinguishes the object from others.
     pub(crate) tag: Option<&'static str>,
-    /// The keys in the order of the wire.
+    /// The keys in wire order.
     pub(crate) keys: &'static [Key],
     pub(crate) constraint: Constraint,
 }
@@ -69,11 +69,11 @@ pub(crate) struct Object {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Constraint {
     None,
-    /// Exactly one of all keys is there.
+    /// Exactly one of all keys is present.
     OneKey,
-    /// Exactly one of these keys is there.
+    /// Exactly one of these keys is present.
     OneOf(&'static [&'static str]),
-    /// The first key comes with the second only.
+    /// The first key requires the second.
     Requires(&'static str, &'static str),
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Key {
     pub(crate) unit: &'static str,
     /// The regular expression of the schema for a text; empty for none.
     pub(crate) pattern: &'static str,
-    /// The published page does not name the key.
+    /// Whether the key is missing on the published page.
     pub(crate) is_addition: bool,
 }
 
@@ -104,13 +104,14 @@ impl Key {
     }
 }
 
-/// Whether a key has to be there.
+/// The streams in which a key must be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Always,
-    /// In streams of ibeam. The schema requires it of all, for the payload's other keys say which tool it is.
+    /// Required in streams of ibeam. The schema requires it in all streams, because it distinguishes payloads by their
+    /// keys.
     IbeamPayload,
-    /// In streams of ibeam; the published page does not name it.
+    /// Required in streams of ibeam; missing on the published page.
     Ibeam,
     Optional,
 }
@@ -208,7 +209,7 @@ impl Absent for u64 {
 
 /// Declares an object of the contract: `NEED field("key", option: value, …): Type,` for each key.
 ///
-/// | need | the checker demands it | the schema requires it | reading demands it | writing leaves out |
+/// | need | the checker requires it | the schema requires it | reading requires it | writing omits |
 /// |---|---|---|---|---|
 /// | `required` | yes | yes | yes | nothing |
 /// | `expected` | yes | yes | no | nothing |
@@ -216,8 +217,9 @@ impl Absent for u64 {
 /// | `added` | in streams of ibeam | lists it in `x-always` | no | `None` |
 /// | `optional` | no | no | no | `None`, `false`, `0`, an empty list |
 ///
-/// The options are the fields of [`Key`]; those of the object, the fields of [`Object`], stand in parentheses behind
-/// its name. `S` is the type of text: `String` where the object was read, `Cow<str>` where it is only written.
+/// The options of a key are fields of [`Key`]. The options of the object are fields of [`Object`]; they are in parentheses
+/// after its name. `S` is the type of text: `String` for objects that are read, `Cow<str>` for objects that are only
+/// written.
 macro_rules! contract_object {
     (
         $(#[doc = $doc:literal])+

@@ -1,11 +1,11 @@
-//! Texts and values as fixed-size hashes, to compare long ones without storing them. FNV-1a, 128 bits.
+//! Fixed-size hashes of texts and values, to compare long ones without storing them. The algorithm is 128-bit FNV-1a.
 
 use serde_json::Value;
 
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
-/// The hash of a text that arrives in pieces. Equal for equal texts, wherever they are cut.
+/// The hash of a text that arrives in pieces. Equal texts have equal hashes, however they are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextDigest {
     hash: u128,
@@ -33,12 +33,12 @@ impl TextDigest {
         self.len_bytes += text.len() as u64;
     }
 
-    /// Whether the text is empty; it may have been given in empty pieces.
+    /// Whether the text is empty. Empty pieces do not matter.
     pub fn is_empty(&self) -> bool {
         self.len_bytes == 0
     }
 
-    /// Whether the pieces together are `text`.
+    /// Whether the pieces together equal `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.len_bytes == text.len() as u64 && *self == Self::from_text(text)
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use self::ending::KEYS_OF_A_RUN;
+pub(crate) use self::ending::RUN_KEYS;
 pub use self::ending::{
     DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, ResultEvent, ResultObject, ResultSubtype,
     RunSummary, TokenUsage,
@@ -38,44 +38,44 @@ pub enum Event {
     Result(Box<ResultEvent>),
     /// `error`: the end of a run that failed. Last.
     Error(Box<ErrorEvent>),
-    /// An event that this version does not know, unchanged.
+    /// An unknown event, unchanged.
     Other(Value),
 }
 
 contract_object! {
     /// The prompt, verbatim; one line for each prompt.
     pub struct UserEvent<S: Default = String> type "user" {
-        /// The prompt: a block each for the words, for piped context, and for the context of hooks.
+        /// The prompt. Its text, piped input and context added by hooks are separate blocks.
         required message("message", shape: Shape::ObjectWithConst(Message::<String>::object, "role", "user")): Message<S>,
-        /// The session of the run.
+        /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
     }
 }
 
 contract_object! {
-    /// A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer.
+    /// A part of the answer. The answer is the concatenation of the texts of all `assistant` lines, in order.
     pub struct DeltaEvent<S: Default = String> (name: "AssistantEvent") type "assistant" {
-        /// The piece of text, as the model writes it.
+        /// The message with this part of the text.
         required message("message", shape: ASSISTANT_MESSAGE): Message<S>,
-        /// The session of the run.
+        /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
-        /// When it was written, since 1970-01-01 UTC.
+        /// The time of the event, since 1970-01-01 UTC.
         added timestamp_ms("timestamp_ms", unit: "ms"): u64,
     }
 }
 
 contract_object! {
-    /// A segment of the answer: the whole text between two calls. The texts of all segments, in order and with nothing in
-    /// between, are the answer. A segment before a call has `model_call_id` and `timestamp_ms`, the last one neither. With
-    /// `timestamp_ms` alone it is a delta, which the segment after it repeats; deltas come with `--stream-partial-output`.
+    /// A segment of the answer: the complete text between two calls. The answer is the concatenation of the texts of all
+    /// segments, in order. A segment before a call has `model_call_id` and `timestamp_ms`; the last segment has neither. An
+    /// event with `timestamp_ms` alone is a delta, which the next segment repeats; deltas need `--stream-partial-output`.
     pub struct AssistantEvent<S: Default = String> (constraint: Constraint::Requires("model_call_id", "timestamp_ms")) type "assistant" {
-        /// The piece of text, as the model writes it.
+        /// The message with this part of the text.
         required message("message", shape: ASSISTANT_MESSAGE): Message<S>,
-        /// The session of the run.
+        /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
-        /// The answer of the model that the text and the call after it belong to.
+        /// The model response that the text and the following call belong to.
         optional model_call_id("model_call_id", is_addition: true): Option<S>,
-        /// When it was written, since 1970-01-01 UTC.
+        /// The time of the event, since 1970-01-01 UTC.
         optional timestamp_ms("timestamp_ms", unit: "ms", is_addition: true): Option<u64>,
     }
 }
@@ -83,18 +83,18 @@ contract_object! {
 const ASSISTANT_MESSAGE: Shape = Shape::ObjectWithConst(Message::<String>::object, "role", "assistant");
 
 impl AssistantEvent {
-    /// Whether it has a time and no answer, as deltas do. A stream of another program may have deltas without a time.
+    /// Whether the event is a delta: it has a time and no `model_call_id`. Deltas of other programs may have no time.
     pub fn is_delta(&self) -> bool {
         self.timestamp_ms.is_some() && self.model_call_id.is_none()
     }
 }
 
 contract_object! {
-    /// What one side says.
+    /// A message of the user or of the model.
     pub struct Message<S: Default = String> {
-        /// Who says it.
+        /// The author of the message.
         required role("role", shape: Shape::Enum(&["user", "assistant"])): S,
-        /// The blocks of it.
+        /// The blocks of the message.
         required content("content", shape: Shape::NonEmptyList(&TextBlock::<String>::SHAPE)): Vec<TextBlock<S>>,
     }
 }
@@ -102,7 +102,7 @@ contract_object! {
 contract_object! {
     /// A block of text.
     pub struct TextBlock<S: Default = String> {
-        /// What this object is.
+        /// The type of the object.
         required kind("type", shape: Shape::Enum(&["text"])): S,
         /// The text.
         expected text("text"): S,
@@ -116,12 +116,12 @@ impl Message {
     }
 }
 
-/// The keys that tell which event a line is.
+/// The keys that identify the event of a line.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    /// Any value: an unknown event may have a subtype that is not a string.
+    /// Any value, because the subtype of an unknown event may be no string.
     subtype: Option<Value>,
 }
 
@@ -143,7 +143,7 @@ impl Event {
         })
     }
 
-    /// Returns the id of the session, or `None` where the event has none.
+    /// Returns the id of the session, or `None` if the event has none.
     pub fn session_id(&self) -> Option<&str> {
         match self {
             Self::Init(event) => Some(&event.session_id),

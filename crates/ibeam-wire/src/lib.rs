@@ -5,9 +5,10 @@
 //! [`check`] reports with line and column where a stream breaks the contract. The crate depends on serde and serde_json
 //! only and does not produce events.
 //!
-//! Streams only grow within a contract, so readers ignore unknown keys, and unknown events are [`Event::Other`].
+//! Within a contract, versions only add keys and events. Readers ignore unknown keys and read unknown events as
+//! [`Event::Other`].
 //!
-//! The answer of a run, from its stream (delta by delta: [`NewText`]):
+//! An example that returns the answer of a run from its stream. [`NewText`] returns it delta by delta.
 //!
 //! ```
 //! use ibeam_wire::{Event, ReadError, Reader};
@@ -18,7 +19,7 @@
 //!             return Ok(Some(end.result));
 //!         }
 //!     }
-//!     Ok(None) // The run failed: an `error` event, or no end at all.
+//!     Ok(None) // The run failed: the stream has an `error` event or no end.
 //! }
 //! # let stream = include_bytes!("../../ibeam-output/tests/samples/es.ndjson");
 //! # assert!(answer(&stream[..]).unwrap().unwrap().starts_with("Voy a le"));

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead};
 
-/// The longest line that is read, in bytes: 1 GiB. The last line repeats the whole text of the run, of which one answer
-/// alone may have 64 MiB, and a control character is written in six bytes.
+/// The maximum length of a line, in bytes: 1 GiB. The last line repeats the complete text of the run. One answer alone may
+/// have 64 MiB, and a control character takes six bytes.
 pub const MAX_LINE_BYTES: u64 = 1 << 30;
 
 /// Reads lines that end with `\n`.

@@ -8,9 +8,9 @@ use crate::digest::TextDigest;
 use crate::event::{AssistantEvent, Event};
 use crate::lines::{Line, Lines};
 
-/// Iterates is_finished the events of a stream.
+/// Iterates over the events of a stream.
 ///
-/// After a line that cannot be read it continues with the next line. After an error of the input it ends.
+/// After a line that cannot be read, the reader continues with the next line. After an I/O error it ends.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -38,7 +38,7 @@ pub enum ReadErrorKind {
     TooLong,
     /// The line is not UTF-8.
     NotUtf8,
-    /// The line is not JSON, or lacks a key that every such event has.
+    /// The line is not JSON, or lacks a key that every event of its type has.
     NotAnEvent(serde_json::Error),
 }
 

@@ -1,19 +1,19 @@
 //! Positions in a line of JSON, which a parsed value does not have.
 //!
-//! The text has to be valid JSON. For other text the positions mean nothing, but every function ends.
+//! The text must be valid JSON. For other text the positions are meaningless, but every function returns.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-/// The deepest nesting that is read. The stack is large enough for it, and real calls are far from it.
+/// The maximum nesting. The stack is large enough for it, and real calls stay far below it.
 pub(crate) const MAX_DEPTH: usize = 512;
 
-/// Parses JSON that is nested up to 512 deep, as streams may be. serde_json alone refuses more than 128.
+/// Parses JSON that is nested up to 512 levels deep. serde_json alone accepts at most 128 levels.
 ///
 /// # Errors
-/// The text is not JSON, is nested too deep, or is not a `T`.
+/// The text is not JSON, is nested too deeply, or is not a `T`.
 pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     let mut deserializer = Deserializer::from_str(text);
     if depth(text) <= MAX_DEPTH {
@@ -24,7 +24,7 @@ pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Err
     Ok(value)
 }
 
-/// Returns the depth of brackets outside of strings.
+/// Returns the maximum nesting of brackets outside strings.
 pub(crate) fn depth(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut max) = (0, 0_usize, 0);
@@ -44,12 +44,12 @@ pub(crate) fn depth(text: &str) -> usize {
     max
 }
 
-/// Returns the column of an error of serde_json in a text of one line: in characters, from 1.
+/// Returns the column of a serde_json error in a text of one line, in characters from 1.
 pub(crate) fn column_of(text: &str, error: &serde_json::Error) -> usize {
     column(text, error.column().saturating_sub(1))
 }
 
-/// Returns the message of an error of serde_json without its line and column.
+/// Returns the message of a serde_json error without its line and column.
 pub(crate) fn message_without_position(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {
@@ -58,7 +58,7 @@ pub(crate) fn message_without_position(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the column of a byte: in characters, from 1.
+/// Returns the column of the byte offset `at`, in characters from 1.
 pub(crate) fn column(text: &str, at: usize) -> usize {
     text.char_indices().take_while(|(index, _)| *index < at).count() + 1
 }
@@ -70,12 +70,12 @@ pub(crate) enum Step<'a> {
     Index(usize),
 }
 
-/// Returns the first byte of the value at the end of `path`, or of the last value of the path that exists.
+/// Returns the offset of the value at `path`, or of the deepest existing value on the path.
 pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
     let mut at = after_space(text.as_bytes(), 0);
     for step in path {
         let found = match *step {
-            // The last of equal keys is the one that counts.
+            // The parser uses the last of equal keys.
             Step::Key(name) => {
                 Members::new(text, at).filter(|member| member.key.as_deref() == Some(name)).last()
             }
@@ -89,7 +89,7 @@ pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
     at
 }
 
-/// Finds keys that an object has twice, in the outer `levels` of objects: the byte of the second one, and the key.
+/// Finds duplicate keys in the outer `levels` of objects. Adds the offset of each repetition and the key to `found`.
 pub(crate) fn duplicate_keys(text: &str, at: usize, levels: usize, found: &mut Vec<(usize, String)>) {
     let mut keys: HashSet<String> = HashSet::new();
     for member in Members::new(text, at) {
@@ -108,23 +108,23 @@ pub(crate) fn duplicate_keys(text: &str, at: usize, levels: usize, found: &mut V
 pub(crate) struct Member {
     pub(crate) key: Option<String>,
     pub(crate) key_at: usize,
-    /// The first byte of the value.
+    /// The offset of the value.
     pub(crate) at: usize,
 }
 
-/// The members of the object or array that starts at a byte; none for another value.
+/// Iterates over the members of the object or array at an offset. Other values have no members.
 pub(crate) struct Members<'a> {
     text: &'a str,
     at: usize,
-    keyed: bool,
+    is_object: bool,
 }
 
 impl<'a> Members<'a> {
     pub(crate) fn new(text: &'a str, at: usize) -> Self {
         match text.as_bytes().get(at) {
-            Some(b'{') => Self { text, at: at + 1, keyed: true },
-            Some(b'[') => Self { text, at: at + 1, keyed: false },
-            _ => Self { text, at: text.len(), keyed: false },
+            Some(b'{') => Self { text, at: at + 1, is_object: true },
+            Some(b'[') => Self { text, at: at + 1, is_object: false },
+            _ => Self { text, at: text.len(), is_object: false },
         }
     }
 }
@@ -144,7 +144,7 @@ impl Iterator for Members<'_> {
         }
         let key_at = at;
         let mut key = None;
-        if self.keyed {
+        if self.is_object {
             let end = after_string(bytes, at);
             key = serde_json::from_str(self.text.get(at..end)?).ok();
             at = after_space(bytes, end);
@@ -164,7 +164,7 @@ fn after_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the byte after the string that starts at `at`.
+/// Returns the offset after the string that starts at `at`.
 fn after_string(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(byte) = bytes.get(at) {
@@ -177,7 +177,7 @@ fn after_string(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// Returns the byte after the value that starts at `at`. It is always greater than `at`.
+/// Returns the offset after the value that starts at `at`. The result is always greater than `at`.
 fn after_value(bytes: &[u8], at: usize) -> usize {
     let mut depth = 0_usize;
     let mut next = at;

@@ -1,8 +1,9 @@
 //! JSON Schema 2020-12 of the output, generated from the descriptions of the types.
 //!
-//! Beside the keywords of the standard: `x-since`, the version of ibeam that added a key; `x-unit`, what a number
-//! counts; `x-origin`, `ibeam` for a key that the published page does not name; `x-always`, on an object, such keys
-//! that ibeam always writes. A schema describes one line, so it does not state the order and pairing of lines.
+//! Keywords in addition to the standard: `x-since` is the version of ibeam that added a key. `x-unit` is the unit of a
+//! number. `x-origin` is `ibeam` for a key that is not on the published page. `x-always` lists the keys of an object that
+//! are not on the published page and that ibeam always writes. A schema describes one line, so it does not describe the
+//! order and pairing of lines.
 
 use serde_json::{Map, Value, json};
 
@@ -10,12 +11,12 @@ use crate::Contract;
 use crate::check::FUNCTION_CALL;
 use crate::describe::{Constraint, DescribeObject, Description, Key, Need, Object, Shape};
 use crate::event::{
-    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, KEYS_OF_A_RUN,
-    ResultEvent, ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, RUN_KEYS, ResultEvent,
+    ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
 };
 use crate::tool::{Arm, COMMON_ARMS, FUNCTION, SUCCESS, TOOLS, Tool, shell};
 
-/// The output that a schema describes.
+/// The output format that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaTarget {
     /// The complete stdout of `text`, which is for people.
@@ -43,18 +44,19 @@ impl SchemaTarget {
     }
 }
 
-/// The version that every key so far came with.
+/// The version that added every key so far.
 const FIRST_VERSION: &str = "0.1.0";
 
-const TEXT: &str = "What `--output-format text` prints, for people; do not parse it. First one line for each action, as it \
-    is done: `Read file`, `Edited file`, `Ran terminal command`, `Created new file`, `Deleted file`, `Searched files`, \
-    `Found files`, `Listed directory`, `Updated to-do list`, `Fetched web page`, `Called MCP tool`; an action that failed \
-    or was refused has a line that says so, and `--verbose` adds the path or command. Then an empty line and the final \
-    message. A run that failed ends after its actions. The lines are in the language of `--lang`; control characters are \
-    shown as escapes, but for line ends and tabs.";
+const TEXT: &str = "The output of `--output-format text`, for people; do not parse it. First, one line for each action when \
+    it ends: `Read file`, `Edited file`, `Ran terminal command`, `Created new file`, `Deleted file`, `Searched files`, \
+    `Found files`, `Listed directory`, `Updated to-do list`, `Fetched web page`, `Called MCP tool`. The line of a failed or \
+    refused action reports that; `--verbose` adds the path or command. Then an empty line and the final message. The output \
+    of a failed run ends after its actions. The lines are in the language of `--lang`; control characters are shown as \
+    escapes, except line ends and tabs.";
 
-const TEXT_OF_CONTRACT_TWO: &str = "What `--output-format text` prints, for people; do not parse it: the final message and \
-    nothing else. A run that failed prints nothing. Control characters are shown as escapes, but for line ends and tabs.";
+const TEXT_OF_CONTRACT_TWO: &str = "The output of `--output-format text`, for people; do not parse it. It is the final \
+    message and nothing else. A failed run prints nothing. Control characters are shown as escapes, except line ends and \
+    tabs.";
 
 const ERROR_OBJECT: &str = "ErrorObject";
 
@@ -62,7 +64,7 @@ const ERROR_OBJECT: &str = "ErrorObject";
 pub fn schema(target: SchemaTarget, contract: Contract) -> Value {
     let mut generator = Generator { contract, definitions: Map::new() };
     let (title, body) = match target {
-        SchemaTarget::Text => ("What the text format prints", generator.text()),
+        SchemaTarget::Text => ("The output of the text format", generator.text()),
         SchemaTarget::StreamJson => ("A line of stream-json", generator.line()),
         SchemaTarget::Error => {
             generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));
@@ -72,7 +74,7 @@ pub fn schema(target: SchemaTarget, contract: Contract) -> Value {
             generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));
             let result = generator.reference_to(ResultObject::<String>::object());
             let body = json!({
-                "description": "The result on stdout of a run that succeeded, or the failure on stderr with \
+                "description": "The result of a successful run on stdout, or the failure on stderr with \
                     `--error-format json`.",
                 "oneOf": [result, reference(ERROR_OBJECT)],
             });
@@ -116,7 +118,7 @@ impl Generator {
     /// Adds a definition, unless it is there already, and returns a reference to it.
     fn define(&mut self, name: &str, definition: impl FnOnce(&mut Self) -> Keywords) -> Keywords {
         if !self.definitions.contains_key(name) {
-            // A directory contains directories: the name has to be taken before its keys are described.
+            // The description of a directory refers to itself, so the name must exist before its keys are described.
             self.definitions.insert(name.to_owned(), Value::Null);
             let definition = definition(self);
             self.definitions.insert(name.to_owned(), Value::Object(definition));
@@ -157,20 +159,20 @@ impl Generator {
         into_keywords(json!({
             "oneOf": events,
             "description":
-                "A line of `stream-json`, told by `type` and `subtype`. Fields stand in the order of the wire.",
+                "A line of `stream-json`, identified by `type` and `subtype`. Fields are in wire order.",
         }))
     }
 
     fn error_event(&mut self) -> Keywords {
         let mut event = self.object(ErrorEvent::<String>::object());
         if let Some(Value::Array(required)) = event.get_mut("required") {
-            required.extend(KEYS_OF_A_RUN.map(Value::from));
+            required.extend(RUN_KEYS.map(Value::from));
         }
         event
     }
 
     fn result_event(&mut self) -> Keywords {
-        const SEGMENTS: &[&str] = &["The texts of all segments, in order, with nothing in between."];
+        const SEGMENTS: &[&str] = &["The concatenation of the texts of all segments, in order."];
         let event = ResultEvent::<String>::object();
         let mut keys = event.keys.to_vec();
         if let (Contract::Two, Some(result)) =
@@ -195,10 +197,10 @@ impl Generator {
             match (phase, key.name) {
                 (CallPhase::Completed, "call_id") => key.docs = &["The `call_id` of the line `started`."],
                 (CallPhase::Completed, "tool_call") => {
-                    key.docs = &["The tool, its arguments again, and its `result`."];
+                    key.docs = &["The tool, its arguments and its `result`."];
                 }
                 (CallPhase::Completed, "timestamp_ms") => {
-                    key.docs = &["When it ended, since 1970-01-01 UTC."];
+                    key.docs = &["The end time, since 1970-01-01 UTC."];
                 }
                 _ => {}
             }
@@ -206,8 +208,8 @@ impl Generator {
         let docs: &[&str] = match phase {
             CallPhase::Started => event.docs,
             CallPhase::Completed => {
-                &["A call of a tool has ended: done, failed, refused or cut off. Each started call \
-                has exactly one such line."]
+                &["A tool call has ended: successful, failed, refused or interrupted. Each started \
+                call has exactly one such line."]
             }
         };
         self.define(name, |generator| generator.object_with(event, docs, &keys))
@@ -268,7 +270,7 @@ impl Generator {
 
     fn property(&mut self, key: &Key) -> Keywords {
         let value = self.value(&key.shape);
-        // As in the published schema, whose bytes do not change.
+        // The published schema has this order, and its bytes do not change.
         let is_value_last = key.need == Need::Optional && matches!(key.shape, Shape::Object(_));
         let mut keywords = if is_value_last { Map::new() } else { value.clone() };
         keywords.insert("description".to_owned(), Value::from(joined(key.docs)));
@@ -289,11 +291,11 @@ impl Generator {
 
     /// Returns the schema of a value, without the keywords of the property.
     fn value(&mut self, shape: &Shape) -> Keywords {
-        let of_type = |kind: &str| into_keywords(json!({ "type": kind }));
+        let with_type = |kind: &str| into_keywords(json!({ "type": kind }));
         match *shape {
             Shape::Any | Shape::AnyObject => Map::new(),
             Shape::Text | Shape::AbsolutePath | Shape::ContractName | Shape::Enum(_) | Shape::OpenEnum(_) => {
-                of_type("string")
+                with_type("string")
             }
             Shape::Uuid => into_keywords(json!({
                 "type": "string",
@@ -301,7 +303,7 @@ impl Generator {
                 "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
             })),
             Shape::FailureCode => {
-                // `failed` is the class of other programs' failures.
+                // Only streams of other programs have the class `failed`.
                 let codes = FAILURE_CLASSES.iter().map(|class| class.code).filter(|code| *code != "failed");
                 into_keywords(json!({ "type": "string", "enum": codes.collect::<Vec<_>>() }))
             }
@@ -309,9 +311,9 @@ impl Generator {
             Shape::Between(first, last) => {
                 into_keywords(json!({ "type": "integer", "minimum": first, "maximum": last }))
             }
-            Shape::Integer => of_type("integer"),
-            Shape::Amount => of_type("number"),
-            Shape::Flag | Shape::True | Shape::False => of_type("boolean"),
+            Shape::Integer => with_type("integer"),
+            Shape::Amount => with_type("number"),
+            Shape::Flag | Shape::True | Shape::False => with_type("boolean"),
             Shape::Object(object) | Shape::ObjectWithConst(object, ..) | Shape::UncheckedObject(object) => {
                 self.reference_to(object())
             }
@@ -371,7 +373,7 @@ impl Generator {
             }
         }
         let function = self.define(FUNCTION_CALL.name, Self::function_call);
-        let description = "Calls a tool without a key of its own, or one that does not exist.";
+        let description = "Calls a tool without its own key, or one that does not exist.";
         properties.insert(FUNCTION.to_owned(), described(function, description));
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
         let Value::Array(mut alternatives) = one_of(keys.iter().copied()) else { return Map::new() };
@@ -389,7 +391,7 @@ impl Generator {
         }))
     }
 
-    /// Defines a call of a tool. The arguments of a call with success fit the tool; those of another call may be anything.
+    /// Defines a call of a tool. The arguments of a successful call fit the tool; other calls may have any arguments.
     fn named_call(&mut self, tool: &Tool, args: Description) -> Keywords {
         let name = definition_name(tool);
         let args = self.reference_to(args());
@@ -399,14 +401,14 @@ impl Generator {
             "type": "object",
             "properties": {
                 "args": {
-                    "description": "The arguments; what the model wrote instead, where they do not fit the tool.",
+                    "description": "The arguments as the model wrote them; they may not fit the tool.",
                     "anyOf": [args, {
-                        "description": "What a model wrote that does not fit the tool; such a call is not done.",
+                        "description": "Arguments that do not fit the tool; such a call does not run.",
                         "type": "object",
                     }],
                     "x-since": FIRST_VERSION,
                 },
-                "result": described(result, "How it ended; in `completed` only."),
+                "result": described(result, "The outcome of the call; in `completed` only."),
             },
             "required": ["args"],
             "if": { "required": ["result"], "properties": { "result": { "required": [SUCCESS] } } },
@@ -416,7 +418,7 @@ impl Generator {
     }
 
     fn result(&mut self, tool: &Tool) -> Keywords {
-        let success = Arm { name: SUCCESS, description: "It was done.", payload: tool.success };
+        let success = Arm { name: SUCCESS, description: "The call succeeded.", payload: tool.success };
         let arms: Vec<&Arm> = [&success].into_iter().chain(COMMON_ARMS).chain(tool.arms).collect();
         let mut properties = Map::new();
         for arm in &arms {
@@ -425,11 +427,11 @@ impl Generator {
         }
         if tool.key == shell::TOOL.key {
             let flag = into_keywords(json!({ "type": "boolean" }));
-            let description = "True, beside the arm, for a command that goes on in the background.";
+            let description = "True for a command that continues in the background; a key next to the arm.";
             properties.insert("isBackground".to_owned(), described(flag, description));
         }
         into_keywords(json!({
-            "description": format!("How `{}` ended: exactly one arm.", tool.key),
+            "description": format!("The outcome of `{}`: exactly one arm.", tool.key),
             "type": "object",
             "properties": properties,
             "oneOf": one_of(arms.iter().map(|arm| arm.name)),
@@ -440,7 +442,7 @@ impl Generator {
         let mut keywords = self.object(&FUNCTION_CALL);
         if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
             properties.values_mut().filter_map(Value::as_object_mut).for_each(describe_first);
-            let result = described(Map::new(), "What the tool gave; in `completed` only.");
+            let result = described(Map::new(), "The output of the tool; in `completed` only.");
             properties.insert("result".to_owned(), result);
         }
         describe_first(&mut keywords);
@@ -448,7 +450,7 @@ impl Generator {
     }
 }
 
-/// The keys of tools, also of later versions.
+/// The keys of tools, including those of later versions.
 const KEY_PATTERN: &str = "^[a-z][A-Za-z]*ToolCall$";
 
 /// Returns `Read` for `readToolCall`.
@@ -459,7 +461,7 @@ fn definition_name(tool: &Tool) -> String {
 }
 
 fn tag_property(tag: &str) -> Value {
-    json!({ "type": "string", "const": tag, "description": "What this object is.", "x-since": FIRST_VERSION })
+    json!({ "type": "string", "const": tag, "description": "The type of the object.", "x-since": FIRST_VERSION })
 }
 
 fn one_of<'a>(keys: impl Iterator<Item = &'a str>) -> Value {

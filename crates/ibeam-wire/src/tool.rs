@@ -1,4 +1,4 @@
-//! The tools of the contract: their ids, arguments and payloads, a module each.
+//! The tools of the contract: their keys, arguments and payloads, one module for each tool.
 //!
 //! A new tool is a new module and a line of [`TOOLS`].
 
@@ -20,25 +20,25 @@ use serde_json::Value;
 
 use crate::describe::{DescribeObject, Description, contract_object};
 
-/// A tool with a key of its own.
+/// A tool with its own key.
 #[derive(Debug)]
 pub struct Tool {
-    /// The name that the model calls it by; `None` where that is not one fixed name.
+    /// The name that the model uses; `None` if there is no single fixed name.
     pub name: Option<&'static str>,
     /// The key of `tool_call`, e.g. `readToolCall`.
     pub key: &'static str,
     /// Whether the arguments end with the id of the call.
     pub repeats_call_id: bool,
     pub(crate) description: &'static str,
-    /// `None` for a tool that ibeam does not have; the schema leaves it out.
+    /// The arguments; `None` for a tool that ibeam does not have and the schema omits.
     pub(crate) args: Option<Description>,
     /// The payload of the arm `success`.
     pub(crate) success: Description,
-    /// The arms beside those that every tool has.
+    /// The arms in addition to those of every tool.
     pub(crate) arms: &'static [Arm],
 }
 
-/// A key of `result`: one of the ways in which a call ends.
+/// A key of `result`: one possible outcome of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arm {
     pub(crate) name: &'static str,
@@ -62,42 +62,42 @@ pub const TOOLS: &[Tool] = &[
     task::TOOL,
 ];
 
-/// The key of `tool_call` for a tool without a key of its own.
+/// The key of `tool_call` for a tool without its own key.
 pub const FUNCTION: &str = "function";
 
 /// The argument that repeats the id of the call.
 pub const CALL_ID: &str = "toolCallId";
 
-/// The arm of a call that did what it should.
+/// The arm of a successful call.
 pub(crate) const SUCCESS: &str = "success";
 
-/// The arms of every tool beside [`SUCCESS`].
+/// The arms of every tool, without [`SUCCESS`].
 pub(crate) const COMMON_ARMS: &[Arm] = &[
     Arm {
         name: "rejected",
-        description: "It was refused, and did not run.",
+        description: "The call was refused and did not run.",
         payload: Rejected::<String>::object,
     },
     Arm {
         name: "permissionDenied",
-        description: "The system denied access.",
+        description: "The operating system denied access.",
         payload: PermissionDenied::<String>::object,
     },
     Arm {
         name: "error",
-        description: "It failed, or was cut off by the end of the run.",
+        description: "The call failed, or the end of the run interrupted it.",
         payload: ErrorMessage::<String>::object,
     },
 ];
 
 const FILE_NOT_FOUND: Arm = Arm {
     name: "fileNotFound",
-    description: "There is no such file.",
+    description: "The file does not exist.",
     payload: FileNotFound::<String>::object,
 };
 
 impl Tool {
-    /// Returns the tool that the model calls `name`, or `None` where it has no key of its own.
+    /// Returns the tool that the model calls `name`, or `None` if it has no own key.
     pub fn named(name: &str) -> Option<&'static Self> {
         TOOLS.iter().find(|tool| tool.name == Some(name))
     }
@@ -113,42 +113,42 @@ impl Tool {
     }
 }
 
-/// Returns the arm with this name, of whichever tool.
+/// Returns the arm with this name, of any tool.
 pub(crate) fn arm(name: &str) -> Option<&'static Arm> {
     let arms = || TOOLS.iter().flat_map(|tool| tool.arms);
     COMMON_ARMS.iter().chain(arms()).find(|arm| arm.name == name)
 }
 
 contract_object! {
-    /// A call that was refused by policy, a hook or a person; it did not run.
+    /// A call that policy, a hook or a person refused; it did not run.
     pub struct Rejected<S: Default = String> {
-        /// Why, in English.
+        /// The reason, in English.
         payload reason("reason"): S,
     }
 }
 
 contract_object! {
-    /// What the system did not let the call do.
+    /// An access that the operating system denied.
     pub struct PermissionDenied<S: Default = String> {
-        /// The path it was about.
+        /// The path of the denied access.
         payload path("path"): S,
-        /// What the system said.
+        /// The error message of the operating system.
         payload error("error"): S,
     }
 }
 
 contract_object! {
-    /// Why a call failed.
+    /// The error of a failed call.
     pub struct ErrorMessage<S: Default = String> {
-        /// One sentence, in English.
+        /// The error message: one English sentence.
         payload error_message("errorMessage"): S,
     }
 }
 
 contract_object! {
-    /// A file that is not there.
+    /// A file that does not exist.
     pub struct FileNotFound<S: Default = String> {
-        /// Its path.
+        /// The path of the file.
         payload path("path"): S,
     }
 }
@@ -157,7 +157,7 @@ contract_object! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "P: Deserialize<'de>, S: Default + Deserialize<'de>"))]
 pub struct CallResult<P = Value, S: Default = String> {
-    /// The way in which the call ended.
+    /// The outcome of the call.
     #[serde(flatten)]
     pub arm: CallArm<P, S>,
     /// Whether a command still runs in the background.
@@ -169,20 +169,20 @@ pub struct CallResult<P = Value, S: Default = String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, S: Default + Deserialize<'de>"))]
 pub enum CallArm<P = Value, S: Default = String> {
-    /// It did what it should.
+    /// The call succeeded.
     Success(P),
     /// A command exited non-zero or was ended by a signal.
     Failure(shell::ShellOutput<S>),
-    /// A command took longer than it may.
+    /// A command exceeded its time limit.
     Timeout(shell::Timeout),
     /// A command could not be started.
     SpawnError(ErrorMessage<S>),
-    /// There is no such file.
+    /// The file does not exist.
     FileNotFound(FileNotFound<S>),
-    /// The system denied access.
+    /// The operating system denied access.
     PermissionDenied(PermissionDenied<S>),
     /// Policy, a hook or a person refused the call.
     Rejected(Rejected<S>),
-    /// It failed in another way.
+    /// The call failed in another way.
     Error(ErrorMessage<S>),
 }

@@ -1,4 +1,4 @@
-//! The answer of a stream: under contract 1 the deltas, under contract 2 segments, whose deltas may come before them.
+//! Tracks the answer of a stream: deltas under contract 1; segments, with or without deltas before them, under contract 2.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::scan::Step;
 /// The text of the answer so far, each piece once, and the segments that are expected.
 #[derive(Default)]
 pub(super) struct AnswerTracker {
-    /// Every text of the answer.
+    /// The complete text of the answer.
     text: TextDigest,
     /// The text since the last call began.
     text_after_last_call: TextDigest,
@@ -19,23 +19,23 @@ pub(super) struct AnswerTracker {
     deltas: Option<TextDigest>,
     /// Whether the first segment has deltas.
     has_deltas: Option<bool>,
-    /// Whether a finding reported a segment of the other form.
+    /// Whether a finding reported a mix of segments with and without deltas.
     is_mixed_reported: bool,
-    /// The event that has to follow, after a segment.
+    /// The event that must follow the last segment.
     expected_next: Option<ExpectedNext>,
     /// Whether a line could not be read. Missing text is then no finding.
     is_incomplete: bool,
 }
 
-/// The event that has to follow a segment.
+/// The event that must follow a segment.
 enum ExpectedNext {
-    /// A call of this answer.
+    /// A call of the model response with this id.
     Call(String),
     /// The end of the run.
     End,
 }
 
-/// An event of the contract after `init` and `user`.
+/// The part of a run that an event after `init` and `user` belongs to.
 #[derive(Clone, Copy)]
 pub(super) enum EventPlace {
     Assistant,
@@ -50,7 +50,7 @@ impl AnswerTracker {
         self.is_incomplete = true;
     }
 
-    /// Returns every text of the answer, or `None` if a line could not be read.
+    /// Returns the complete text of the answer, or `None` if a line could not be read.
     pub(super) fn text(&self) -> Option<TextDigest> {
         (!self.is_incomplete).then_some(self.text)
     }
@@ -102,20 +102,20 @@ impl AnswerTracker {
         let message = match (expected_next, place) {
             (ExpectedNext::End, EventPlace::RunEnd) => return,
             (ExpectedNext::Call(expected), EventPlace::CallStart) => {
-                let answer = event.get("model_call_id").and_then(Value::as_str);
-                if answer.is_none_or(|answer| answer == expected) {
+                let found = event.get("model_call_id").and_then(Value::as_str);
+                if found.is_none_or(|found| found == expected) {
                     return;
                 }
                 format!(
-                    "the segment before is of the answer `{}`, and this call is not",
+                    "the previous segment belongs to the response `{}`, and this call does not",
                     printable_excerpt(&expected)
                 )
             }
             (ExpectedNext::Call(_), EventPlace::Assistant | EventPlace::CallEnd | EventPlace::RunEnd) => {
-                "the segment before has a `model_call_id`, and no call begins after it".to_owned()
+                "the previous segment has a `model_call_id`, but no call follows it".to_owned()
             }
             (ExpectedNext::End, EventPlace::Assistant | EventPlace::CallStart | EventPlace::CallEnd) => {
-                "the segment before is the last one by its keys, and the run goes on".to_owned()
+                "the previous segment has no `model_call_id`, but the run continues after it".to_owned()
             }
         };
         line.add(&[], Rule::SegmentMisplaced, message);
@@ -124,15 +124,15 @@ impl AnswerTracker {
     fn assistant(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>) {
         let mut text = TextDigest::EMPTY;
         texts(event).for_each(|part| text.push(part));
-        let answer = event.get("model_call_id");
-        let timed = event.contains_key("timestamp_ms");
-        if timed && answer.is_none() {
+        let model_call_id = event.get("model_call_id");
+        let has_time = event.contains_key("timestamp_ms");
+        if has_time && model_call_id.is_none() {
             self.check_form(line, true);
             texts(event).for_each(|part| self.push(part));
             let deltas = self.deltas.get_or_insert(TextDigest::EMPTY);
             return texts(event).for_each(|part| deltas.push(part));
         }
-        if !timed && answer.is_some() {
+        if !has_time && model_call_id.is_some() {
             let message = "the event has a `model_call_id` and no `timestamp_ms`";
             line.add(&[Step::Key("model_call_id")], Rule::SegmentForm, message);
         }
@@ -142,35 +142,36 @@ impl AnswerTracker {
             Some(deltas) if self.is_incomplete || deltas == text => {}
             Some(deltas) => {
                 let message = format!(
-                    "the segment is not its deltas: it has {} characters, they have {}",
+                    "the segment differs from its deltas: it has {} characters, they have {}",
                     text.chars, deltas.chars
                 );
                 line.add(&[Step::Key("message")], Rule::SegmentDiffers, message);
             }
         }
-        self.expected_next = Some(match answer.and_then(Value::as_str) {
-            Some(answer) => ExpectedNext::Call(answer.to_owned()),
+        self.expected_next = Some(match model_call_id.and_then(Value::as_str) {
+            Some(model_call_id) => ExpectedNext::Call(model_call_id.to_owned()),
             None => ExpectedNext::End,
         });
     }
 
-    /// Reports once that a segment has deltas and the first has none, or the reverse.
-    fn check_form(&mut self, line: &mut LineContext<'_>, partial: bool) {
-        let first = *self.has_deltas.get_or_insert(partial);
-        if first != partial && !self.is_incomplete && !std::mem::replace(&mut self.is_mixed_reported, true) {
-            let message = match partial {
-                true => "the segments before have no deltas, and this is one",
-                false => "the segments before have deltas, and this has none",
+    /// Reports once that a segment has deltas and the first segment has none, or the reverse.
+    fn check_form(&mut self, line: &mut LineContext<'_>, has_deltas: bool) {
+        let first = *self.has_deltas.get_or_insert(has_deltas);
+        if first != has_deltas && !self.is_incomplete && !std::mem::replace(&mut self.is_mixed_reported, true)
+        {
+            let message = match has_deltas {
+                true => "the event is a delta, but the previous segments have none",
+                false => "the segment has no deltas, but the previous segments have some",
             };
             line.add(&[], Rule::MixedForms, message);
         }
     }
 
-    /// Checks before a call or the end of the run that the segment of all deltas has come.
+    /// Checks before a call or the end of the run that a segment followed the deltas.
     fn check_pending_deltas(&mut self, line: &mut LineContext<'_>) {
         let deltas = self.deltas.take();
         if deltas.is_some_and(|deltas| !deltas.is_empty()) && !self.is_incomplete {
-            line.add(&[], Rule::SegmentMissing, "the segment of the deltas before has not come");
+            line.add(&[], Rule::SegmentMissing, "the segment of the previous deltas is missing");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One `tool_call` object: the key that names the tool, the arguments, the result with its one arm.
+//! Checks a `tool_call` object: the key that names the tool, the arguments, and the result with its one arm.
 
 use serde_json::{Map, Value};
 
@@ -15,26 +15,26 @@ const CALL: Step<'static> = Step::Key("tool_call");
 /// The value under the key of a tool.
 static NAMED_CALL: Object = Object::new(
     "NamedCall",
-    &["A call of a tool with a key of its own."],
+    &["A call of a tool with its own key."],
     &[Key::new("args", Need::Always, Shape::AnyObject, &["The arguments."])],
 );
 
 /// The value under [`FUNCTION`].
 pub(crate) static FUNCTION_CALL: Object = Object::new(
     "FunctionCall",
-    &["A call of a tool without a key of its own."],
+    &["A call of a tool without its own key."],
     &[
-        Key::new("name", Need::Always, Shape::Text, &["The tool."]),
+        Key::new("name", Need::Always, Shape::Text, &["The name of the tool."]),
         Key::new(
             "arguments",
             Need::Always,
             Shape::Text,
-            &["The arguments as the model wrote them: JSON as a string, if the model wrote JSON."],
+            &["The arguments as the model wrote them: a string, usually with JSON."],
         ),
     ],
 );
 
-/// Checks the object of `event`. Returns the tool's key and the value under it, where there is one.
+/// Checks the `tool_call` of `event`. Returns the tool's key and the value under it, if that is an object.
 pub(super) fn check_call<'a>(
     line: &mut LineContext<'_>,
     event: &'a Map<String, Value>,
@@ -48,7 +48,7 @@ pub(super) fn check_call<'a>(
     let mut path = vec![CALL, Step::Key(key)];
     let tool = Tool::with_key(key);
     if key != FUNCTION && tool.is_none() {
-        line.add(&path, Rule::UnknownTool, format!("`{}` is not known", printable_excerpt(key)));
+        line.add(&path, Rule::UnknownTool, format!("unknown tool `{}`", printable_excerpt(key)));
     }
     let Some(body) = body.as_object() else {
         add_not_an_object(line, &path, body);
@@ -66,12 +66,12 @@ pub(super) fn check_call<'a>(
         (CallPhase::Started, None) => {}
         (CallPhase::Started, Some(_)) => {
             path.push(Step::Key("result"));
-            line.add(&path, Rule::EarlyResult, "a call that begins has a `result`");
+            line.add(&path, Rule::EarlyResult, "a call that starts has a `result`");
         }
         (CallPhase::Completed, None) => {
             line.add(&path, Rule::MissingKey, format!("`result` is missing in {}", path_name(&path)));
         }
-        // The contract says nothing of what other tools return.
+        // The contract does not define the results of other tools.
         (CallPhase::Completed, Some(_)) if key == FUNCTION => {}
         (CallPhase::Completed, Some(result)) => {
             path.push(Step::Key("result"));
@@ -89,7 +89,7 @@ fn check_result<'a>(
     result: &'a Value,
 ) {
     let Some(result) = result.as_object() else { return add_not_an_object(line, path, result) };
-    // A value beside the arm is not an object, e.g. `isBackground`.
+    // A key next to the arm is not an object, e.g. `isBackground`.
     let is_arm = |name: &str| name == SUCCESS || tool::arm(name).is_some();
     let arms: Vec<_> = result.iter().filter(|(name, arm)| is_arm(name) || arm.is_object()).collect();
     let [(name, arm)] = arms.as_slice() else {
@@ -99,13 +99,13 @@ fn check_result<'a>(
     path.push(Step::Key(name));
     let known = tool::arm(name);
     if known.is_some() && tool.is_some_and(|tool| !tool.has_arm(name)) {
-        line.add(path, Rule::WrongArm, format!("`{key}` does not end in `{name}`"));
+        line.add(path, Rule::WrongArm, format!("`{key}` does not have the arm `{name}`"));
     }
     let payload = match known {
         Some(known) => Some((known.payload)()),
         None if *name == SUCCESS => tool.map(|tool| (tool.success)()),
         None => {
-            let message = format!("the arm `{}` is not known", printable_excerpt(name));
+            let message = format!("unknown arm `{}`", printable_excerpt(name));
             return line.add(path, Rule::UnknownArm, message);
         }
     };
@@ -123,7 +123,7 @@ fn add_not_an_object(line: &mut LineContext<'_>, path: &[Step<'_>], value: &Valu
     line.add(path, Rule::WrongType, message);
 }
 
-/// Checks that a command that succeeds exits with 0, and one that fails does not, unless a signal ended it.
+/// Checks the exit code of a command: 0 for success, and another code for a failure unless a signal ended the command.
 fn check_exit_code<'a>(
     line: &mut LineContext<'_>,
     path: &mut Vec<Step<'a>>,
@@ -131,12 +131,12 @@ fn check_exit_code<'a>(
     command: &'a Map<String, Value>,
 ) {
     let Some(code) = command.get("exitCode").and_then(Value::as_i64) else { return };
-    let is_right = match arm {
+    let is_consistent = match arm {
         SUCCESS => code == 0,
         "failure" => code != 0 || command.contains_key("signal"),
         _ => true,
     };
-    if !is_right {
+    if !is_consistent {
         path.push(Step::Key("exitCode"));
         line.add(path, Rule::WrongValue, format!("`exitCode` is {code} in the arm `{arm}`"));
         path.pop();

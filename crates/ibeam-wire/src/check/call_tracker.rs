@@ -1,4 +1,4 @@
-//! CallTracker across lines: each starts once and completes once, with the same tool and arguments.
+//! Tracks calls across lines: each starts once and completes once, with the same tool and arguments.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,9 +10,9 @@ use crate::digest;
 use crate::event::CallPhase;
 use crate::scan::Step;
 
-/// The number of open calls that are stored at most, so that memory is bounded.
+/// The maximum number of open calls, so that memory is bounded.
 const MAX_OPEN: usize = 1024;
-/// The number of completed calls that are stored at most.
+/// The maximum number of stored completed calls.
 const MAX_COMPLETED: usize = 4096;
 
 /// The calls of a stream so far.
@@ -21,7 +21,7 @@ pub(super) struct CallTracker {
     open: Vec<OpenCall>,
     /// The last completed calls, oldest first.
     completed: VecDeque<u128>,
-    /// The same calls, for lookups.
+    /// The calls of `completed`, for lookups.
     completed_keys: HashSet<u128>,
     /// Whether a call may have been missed. A missing call is then no finding.
     is_incomplete: bool,
@@ -78,11 +78,11 @@ impl CallTracker {
             return line.add(
                 &[Step::Key("call_id")],
                 Rule::CallStartedTwice,
-                format!("the call `{id}` begins again after it was completed"),
+                format!("the call `{id}` starts again after its completion"),
             );
         }
         if let Some(first) = self.open.iter().find(|open| open.key == call.key) {
-            let message = format!("the call `{id}` has begun in line {}", first.line);
+            let message = format!("the call `{id}` already started in line {}", first.line);
             return line.add(&[Step::Key("call_id")], Rule::CallStartedTwice, message);
         }
         if self.open.len() < MAX_OPEN {
@@ -99,14 +99,14 @@ impl CallTracker {
         let mut add = |rule, message: String| line.add(&[Step::Key("call_id")], rule, message);
         let Some(index) = exact.or_else(same_id) else {
             if self.completed_keys.contains(&call.key) {
-                add(Rule::CallCompletedTwice, format!("the call `{id}` was completed before"));
+                add(Rule::CallCompletedTwice, format!("the call `{id}` is already completed"));
             } else if !self.is_incomplete {
-                add(Rule::CallNotStarted, format!("the call `{id}` has not begun"));
+                add(Rule::CallNotStarted, format!("the call `{id}` has not started"));
             }
             return;
         };
         let started = self.open.remove(index);
-        let changed = |what: &str| format!("the call `{id}` began in line {} with {what}", started.line);
+        let changed = |what: &str| format!("the call `{id}` started in line {} with {what}", started.line);
         if started.model_call_id != call.model_call_id {
             add(Rule::CallChanged, changed("another `model_call_id`"));
         }
@@ -138,7 +138,7 @@ impl CallTracker {
     }
 }
 
-/// Returns the identity of a call. A provider may use an id again in another answer, so both ids belong to it.
+/// Returns the identity of a call: both ids, because a provider may reuse a call id in another response.
 fn call_key(call_id: &str, model_call_id: Option<&str>) -> u128 {
     digest::hash_value(&Value::from(vec![
         Value::from(call_id),

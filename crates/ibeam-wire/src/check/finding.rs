@@ -4,7 +4,7 @@ use super::rule::{Rule, Severity};
 use crate::Contract;
 use crate::scan::{self, Step};
 
-/// One breach of the contract.
+/// A breach of a rule of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -14,7 +14,7 @@ pub struct Finding {
     pub column: u64,
     /// The rule that is broken.
     pub rule: Rule,
-    /// Whether the finding breaks the contract or is a warning.
+    /// The severity of the breach.
     pub severity: Severity,
     /// One English sentence without its full stop, on one line.
     pub message: String,
@@ -24,13 +24,13 @@ pub struct Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Whether the input was one object, the result of `json` or a failure, instead of a stream.
+    /// Whether the input was one object, of `json` or of a failure, instead of a stream.
     pub is_single_object: bool,
-    /// Whether the stream has the object `ibeam`. It was then checked against everything that ibeam promises.
+    /// Whether the stream has the object `ibeam`. It was then checked against all of docs/output-format.md.
     pub is_from_ibeam: bool,
     /// The contract that the stream was checked against.
     pub contract: Contract,
-    /// The number of lines that are not empty.
+    /// The number of non-empty lines.
     pub events: u64,
     /// The number of findings that break the contract.
     pub errors: u64,
@@ -67,7 +67,7 @@ impl Findings {
     }
 }
 
-/// The line that is checked, and the list that its findings are added to.
+/// The checked line, and the list for its findings.
 pub(super) struct LineContext<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) number: u64,
@@ -75,12 +75,12 @@ pub(super) struct LineContext<'a> {
 }
 
 impl LineContext<'_> {
-    /// Adds a finding at the value at the end of `path`.
+    /// Adds a finding at the value at `path`.
     pub(super) fn add(&mut self, path: &[Step<'_>], rule: Rule, message: impl Into<String>) {
         self.add_at(scan::locate(self.text, path), rule, message);
     }
 
-    /// Adds a finding at a byte of the line.
+    /// Adds a finding at a byte offset of the line.
     pub(super) fn add_at(&mut self, byte: usize, rule: Rule, message: impl Into<String>) {
         self.findings.add(self.number, scan::column(self.text, byte), rule, message.into());
     }
@@ -100,7 +100,7 @@ pub(super) fn printable_excerpt(text: &str) -> String {
     excerpt
 }
 
-/// Escapes control characters and invisible ones. Quotes, which `escape_debug` escapes too, stay.
+/// Escapes control characters and invisible ones, but not quotes, which `escape_debug` also escapes.
 fn printable(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '"' | '\'' => (Some(c), None),

@@ -1,4 +1,4 @@
-//! The rules by name. Names are stable: programs may tell findings apart by them.
+//! The rules by name. Names are stable, because programs distinguish findings by them.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ macro_rules! rules {
             /// Every rule, in the order of docs/check.md.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
-            /// Its stable name in kebab-case.
+            /// Returns the stable name in kebab-case.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$rule => $name,)*
                 }
             }
 
-            /// What it demands: one sentence.
+            /// Returns the requirement of the rule: one sentence.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$rule => $meaning,)*
@@ -33,68 +33,68 @@ macro_rules! rules {
 }
 
 rules! {
-    Empty "empty" "There is something.",
-    NotUtf8 "not-utf-8" "A line is UTF-8.",
-    ByteOrderMark "byte-order-mark" "The first line begins with its object, not with a byte order mark.",
-    NotJson "not-json" "A line is JSON.",
-    NotAnObject "not-an-object" "A line is one object.",
-    TooDeep "too-deep" "JSON is nested at most 512 deep.",
-    LineTooLong "line-too-long" "A line has at most 1 GiB.",
+    Empty "empty" "The input is not empty.",
+    NotUtf8 "not-utf-8" "Each line is UTF-8.",
+    ByteOrderMark "byte-order-mark" "The first line starts with its object, not with a byte order mark.",
+    NotJson "not-json" "Each line is JSON.",
+    NotAnObject "not-an-object" "Each line is one object.",
+    TooDeep "too-deep" "JSON is nested at most 512 levels deep.",
+    LineTooLong "line-too-long" "Each line is at most 1 GiB long.",
     EmptyLine "empty-line" "No line is empty.",
     CarriageReturn "carriage-return" "Lines end with `\\n` alone.",
-    NoLineEnd "no-line-end" "The last line has its end.",
+    NoLineEnd "no-line-end" "The last line ends with `\\n`.",
     BareControl "bare-control" "U+007F to U+009F, U+2028 and U+2029 are escaped.",
-    DuplicateKey "duplicate-key" "No key stands twice in an object.",
-    MissingKey "missing-key" "Every key that is promised is there.",
-    WrongType "wrong-type" "A value has the type of its key; what may be absent is never `null`.",
-    WrongValue "wrong-value" "A value is one of those that its key may have.",
-    UnknownValue "unknown-value" "A word is known to this version.",
-    UnknownEvent "unknown-event" "An event is known to this version.",
-    UnknownTool "unknown-tool" "The key of a tool is known to this version.",
-    UnknownArm "unknown-arm" "The arm of a result is known to this version.",
-    KeyOrder "key-order" "Keys stand in their order.",
-    Thinking "thinking" "The model's thinking is not printed.",
+    DuplicateKey "duplicate-key" "No key occurs twice in an object.",
+    MissingKey "missing-key" "Every required key is present.",
+    WrongType "wrong-type" "A value has the type of its key; an optional value is absent, never `null`.",
+    WrongValue "wrong-value" "A value is one that its key allows.",
+    UnknownValue "unknown-value" "This version knows the value.",
+    UnknownEvent "unknown-event" "This version knows the event.",
+    UnknownTool "unknown-tool" "This version knows the key of the tool.",
+    UnknownArm "unknown-arm" "This version knows the arm of the result.",
+    KeyOrder "key-order" "Keys are in the documented order.",
+    Thinking "thinking" "The stream does not contain the thinking of the model.",
     InitNotFirst "init-not-first" "The first event is `system`/`init`.",
-    InitAgain "init-again" "`system`/`init` comes once.",
+    InitAgain "init-again" "`system`/`init` occurs once.",
     UserNotSecond "user-not-second" "The second event is `user`.",
-    UserAgain "user-again" "`user` comes once.",
+    UserAgain "user-again" "`user` occurs once.",
     NoEnd "no-end" "The last event is `result` or `error`.",
     EndAgain "end-again" "The run ends once.",
-    LateOutput "late-output" "Nothing follows the end.",
+    LateOutput "late-output" "Nothing follows the end of the run.",
     SessionChanged "session-changed" "`session_id` is the same in every event.",
     OneTool "one-tool" "`tool_call` has exactly one key, which names the tool.",
     OneArm "one-arm" "A result has exactly one arm.",
     WrongArm "wrong-arm" "An arm belongs to its tool.",
-    EarlyResult "early-result" "A call that begins has no result yet.",
+    EarlyResult "early-result" "A call that starts has no result yet.",
     CallIdDiffers "call-id-differs" "`toolCallId` is the `call_id` of its event.",
-    CallStartedTwice "call-started-twice" "A call begins once.",
-    CallNotStarted "call-not-started" "A call that completes has begun.",
-    CallCompletedTwice "call-completed-twice" "A call completes once.",
-    CallChanged "call-changed" "A call completes as it began: tool, arguments, `model_call_id`.",
-    CallNotCompleted "call-not-completed" "Every call is completed before the end.",
-    TooManyOpenCalls "too-many-open-calls" "At most 1024 calls are open at once.",
-    ResultDiffers "result-differs" "`result` is the texts of the `assistant` events, put together.",
-    FinalDiffers "final-differs" "`ibeam.final` is the text after the last call, and the end of `result`; a run that failed has none.",
+    CallStartedTwice "call-started-twice" "A call starts only once.",
+    CallNotStarted "call-not-started" "A call that completes has started.",
+    CallCompletedTwice "call-completed-twice" "A call completes only once.",
+    CallChanged "call-changed" "A call completes with the tool, arguments and `model_call_id` that it started with.",
+    CallNotCompleted "call-not-completed" "Every call completes before the end of the run.",
+    TooManyOpenCalls "too-many-open-calls" "At most 1024 calls are open at the same time.",
+    ResultDiffers "result-differs" "`result` is the concatenation of the texts of the `assistant` events.",
+    FinalDiffers "final-differs" "`ibeam.final` is the text after the last call and the end of `result`; a failed run has none.",
     SegmentForm "segment-form" "Under contract 2, an `assistant` event with `model_call_id` has `timestamp_ms`.",
     SegmentDiffers "segment-differs" "Under contract 2, a segment repeats the deltas before it.",
-    SegmentMissing "segment-missing" "Under contract 2, deltas are followed by their segment before a call begins or the run ends.",
-    SegmentMisplaced "segment-misplaced" "Under contract 2, a segment with `model_call_id` stands right before a call of that answer, one without right before the end.",
-    MixedForms "mixed-forms" "Under contract 2, all segments have deltas or none has.",
+    SegmentMissing "segment-missing" "Under contract 2, a segment follows its deltas before the next call starts or the run ends.",
+    SegmentMisplaced "segment-misplaced" "Under contract 2, a segment with `model_call_id` is right before a call of the same response, and one without it is right before the end.",
+    MixedForms "mixed-forms" "Under contract 2, either all segments have deltas or none.",
     DurationsDiffer "durations-differ" "`duration_api_ms` equals `duration_ms`.",
-    ExitCodeDiffers "exit-code-differs" "`exit_code` and `retryable` are those of `code`.",
+    ExitCodeDiffers "exit-code-differs" "`exit_code` and `retryable` belong to `code`.",
 }
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The contract is broken.
+    /// The stream breaks the contract.
     Error,
-    /// A reader should know; the contract is kept.
+    /// The stream follows the contract, but a reader should know of the finding.
     Warning,
 }
 
 impl Severity {
-    /// `error` or `warning`.
+    /// Returns `error` or `warning`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -104,22 +104,22 @@ impl Severity {
 }
 
 impl Rule {
-    /// What a breach of it weighs; `ours` is a stream that has the object `ibeam`.
-    pub fn severity(self, ours: bool) -> Severity {
+    /// Returns the severity of a breach. `is_from_ibeam`: whether the stream has the object `ibeam`.
+    pub fn severity(self, is_from_ibeam: bool) -> Severity {
         match self {
-            // The contract grows, and its readers pass over what they do not know.
+            // Later versions add to the contract, and readers ignore unknown additions.
             Self::UnknownValue | Self::UnknownEvent | Self::UnknownTool | Self::UnknownArm => {
                 Severity::Warning
             }
-            // JSON has no order, escapes are ours, and a published sample gets its own `result` wrong.
-            Self::KeyOrder | Self::BareControl | Self::ResultDiffers if !ours => Severity::Warning,
-            // Releases of the original program differ in when they flush what.
+            // JSON has no order, only ibeam promises the escapes, and a published sample has a wrong `result`.
+            Self::KeyOrder | Self::BareControl | Self::ResultDiffers if !is_from_ibeam => Severity::Warning,
+            // The releases of the original program print different deltas and segments.
             Self::SegmentForm
             | Self::SegmentDiffers
             | Self::SegmentMissing
             | Self::SegmentMisplaced
             | Self::MixedForms
-                if !ours =>
+                if !is_from_ibeam =>
             {
                 Severity::Warning
             }

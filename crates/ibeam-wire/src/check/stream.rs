@@ -12,8 +12,8 @@ use crate::Contract;
 use crate::describe::{DescribeObject, Object};
 use crate::digest::TextDigest;
 use crate::event::{
-    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, KEYS_OF_A_RUN,
-    ResultEvent, ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, RUN_KEYS, ResultEvent,
+    ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
 };
 use crate::lines::{Line, MAX_LINE_BYTES};
 use crate::scan::{self, Step};
@@ -44,8 +44,8 @@ enum Kind {
 pub(super) struct Checker {
     findings: Findings,
     stage: Stage,
-    init_seen: bool,
-    user_seen: bool,
+    has_init: bool,
+    has_user: bool,
     session: Option<String>,
     answer: AnswerTracker,
     calls: CallTracker,
@@ -57,8 +57,8 @@ impl Checker {
         Self {
             findings: Findings { report: Report { contract, ..Report::default() }, max },
             stage: Stage::Start,
-            init_seen: false,
-            user_seen: false,
+            has_init: false,
+            has_user: false,
             session: None,
             answer: AnswerTracker::default(),
             calls: CallTracker::default(),
@@ -95,7 +95,7 @@ impl Checker {
         self.findings.report.events += 1;
         if !has_end {
             let column = String::from_utf8_lossy(bytes).chars().count() + 1;
-            self.findings.add(number, column, Rule::NoLineEnd, "the last line has no end".to_owned());
+            self.findings.add(number, column, Rule::NoLineEnd, "the last line has no line end".to_owned());
         }
         match event {
             Some((text, event)) => self.event(number, text, &event),
@@ -103,11 +103,11 @@ impl Checker {
         }
     }
 
-    /// The whole of the input was read.
+    /// Reports what is missing at the end of the input, and returns the report.
     pub(super) fn end(mut self) -> Report {
         let next = self.last_line + 1;
         if self.findings.report.events == 0 {
-            self.findings.add(1, 1, Rule::Empty, "there is nothing".to_owned());
+            self.findings.add(1, 1, Rule::Empty, "the input is empty".to_owned());
         } else if self.stage != Stage::Ended {
             self.calls.end(&mut self.findings);
             let message = "the stream ends without `result` or `error`".to_owned();
@@ -123,18 +123,22 @@ impl Checker {
         let mut line = LineContext { findings: &mut self.findings, number, text };
         let mut text = text;
         if let Some(rest) = text.strip_prefix('\u{feff}') {
-            line.add_at(0, Rule::ByteOrderMark, "the line begins with a byte order mark");
+            line.add_at(0, Rule::ByteOrderMark, "the line starts with a byte order mark");
             (text, line.text) = (rest, rest);
         }
         if let Some(rest) = text.strip_suffix('\r') {
             line.add_at(rest.len(), Rule::CarriageReturn, "the line ends with a carriage return");
         }
-        let bare = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
-        if let Some((at, c)) = text.char_indices().find(|(_, c)| bare(*c)) {
+        let is_bare = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
+        if let Some((at, c)) = text.char_indices().find(|(_, c)| is_bare(*c)) {
             line.add_at(at, Rule::BareControl, format!("U+{:04X} is not escaped", u32::from(c)));
         }
         if scan::depth(text) > scan::MAX_DEPTH {
-            line.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MAX_DEPTH));
+            line.add_at(
+                0,
+                Rule::TooDeep,
+                format!("the line is nested deeper than {} levels", scan::MAX_DEPTH),
+            );
             return None;
         }
         match scan::parse(text) {
@@ -145,7 +149,7 @@ impl Checker {
                     line.add_at(
                         at,
                         Rule::DuplicateKey,
-                        format!("`{}` stands twice", printable_excerpt(&key)),
+                        format!("`{}` occurs twice", printable_excerpt(&key)),
                     );
                 }
                 Some(object)
@@ -173,18 +177,18 @@ impl Checker {
             Stage::Head | Stage::Running => Stage::Running,
             Stage::Ended => Stage::Ended,
         };
-        (self.init_seen, self.user_seen) = (true, self.stage == Stage::Running);
+        (self.has_init, self.has_user) = (true, self.stage == Stage::Running);
     }
 
     fn event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
         let kind = self.classify(number, text, event);
         if self.stage == Stage::Start {
-            // The published page has no object of a failure.
+            // Only ibeam writes an object of a failure.
             self.findings.report.is_from_ibeam = kind == Kind::Error
                 || matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
             self.findings.report.is_single_object = matches!(kind, Kind::Result | Kind::Error);
         }
-        if kind == Kind::Init && !self.init_seen {
+        if kind == Kind::Init && !self.has_init {
             let declared = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
             let known = declared.and_then(Contract::from_name);
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
@@ -258,7 +262,7 @@ impl Checker {
             self.calls.mark_incomplete();
             return Kind::Unknown;
         };
-        let is_thinking = |word: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&word);
+        let is_thinking = |kind: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&kind);
         let blocks =
             event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
         let block = blocks
@@ -267,7 +271,7 @@ impl Checker {
             .filter_map(|block| block.get("type")?.as_str())
             .find(|kind| is_thinking(kind));
         if is_thinking(name) || block.is_some() {
-            line.add(&[], Rule::Thinking, "the model's thinking is printed");
+            line.add(&[], Rule::Thinking, "the stream contains the thinking of the model");
         }
         match (name, text_of("subtype")) {
             ("system", Some("init")) => Kind::Init,
@@ -283,8 +287,8 @@ impl Checker {
             }
             (_, subtype) if !is_thinking(name) => {
                 let subtype =
-                    subtype.map(|word| format!("`/`{}", printable_excerpt(word))).unwrap_or_default();
-                let message = format!("the event `{}{subtype}` is not known", printable_excerpt(name));
+                    subtype.map(|subtype| format!("`/`{}", printable_excerpt(subtype))).unwrap_or_default();
+                let message = format!("unknown event `{}{subtype}`", printable_excerpt(name));
                 line.add(&[Step::Key("type")], Rule::UnknownEvent, message);
                 Kind::Unknown
             }
@@ -294,32 +298,32 @@ impl Checker {
 
     /// Checks the order: `init`, `user`, any events, one end.
     fn check_order(&mut self, number: u64, text: &str, kind: Kind) {
-        let ends = matches!(kind, Kind::Result | Kind::Error);
+        let is_end = matches!(kind, Kind::Result | Kind::Error);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match self.stage {
-            Stage::Ended if ends && !line.findings.report.is_single_object => {
-                return line.add(&[], Rule::EndAgain, "the run has ended before");
+            Stage::Ended if is_end && !line.findings.report.is_single_object => {
+                return line.add(&[], Rule::EndAgain, "the run has already ended");
             }
-            Stage::Ended => return line.add(&[], Rule::LateOutput, "something follows the end"),
+            Stage::Ended => return line.add(&[], Rule::LateOutput, "an event follows the end of the run"),
             Stage::Start if kind == Kind::Init || line.findings.report.is_single_object => {}
             Stage::Start => line.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
-            Stage::Head | Stage::Running if kind == Kind::Init && self.init_seen => {
-                line.add(&[], Rule::InitAgain, "`system`/`init` comes again");
+            Stage::Head | Stage::Running if kind == Kind::Init && self.has_init => {
+                line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");
             }
             Stage::Head if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
                 line.add(&[], Rule::UserNotSecond, "the second event is not `user`");
             }
-            Stage::Running if kind == Kind::User && self.user_seen => {
-                line.add(&[], Rule::UserAgain, "`user` comes again");
+            Stage::Running if kind == Kind::User && self.has_user => {
+                line.add(&[], Rule::UserAgain, "`user` occurs again");
             }
             Stage::Head | Stage::Running => {}
         }
-        self.init_seen |= kind == Kind::Init;
-        self.user_seen |= kind == Kind::User;
+        self.has_init |= kind == Kind::Init;
+        self.has_user |= kind == Kind::User;
         self.stage = match (self.stage, kind) {
-            _ if ends => Stage::Ended,
+            _ if is_end => Stage::Ended,
             (Stage::Start, Kind::Init) => Stage::Head,
-            // Later versions may add events between the two.
+            // Later versions may add events between `init` and `user`.
             (Stage::Head, Kind::Unknown | Kind::Init) => Stage::Head,
             _ => Stage::Running,
         };
@@ -350,24 +354,24 @@ impl Checker {
             Kind::Error => Some(result.unwrap_or_default()),
             _ => result,
         };
-        let stream = !line.findings.report.is_single_object;
-        let text = self.answer.text().filter(|_| stream);
+        let is_stream = !line.findings.report.is_single_object;
+        let text = self.answer.text().filter(|_| is_stream);
         if let (Some(repeated), Some(text)) = (repeated.map(TextDigest::from_text), text)
             && repeated != text
         {
             let message = match (repeated.chars, text.chars) {
                 (repeated, expected) if repeated == expected => {
                     format!(
-                        "`result` is not the texts of the `assistant` events; both have {repeated} characters"
+                        "`result` differs from the texts of the `assistant` events; both have {repeated} characters"
                     )
                 }
                 (repeated, expected) => format!(
-                    "`result` is not the texts of the `assistant` events: it has {repeated} characters, they have {expected}"
+                    "`result` differs from the texts of the `assistant` events: it has {repeated} characters, they have {expected}"
                 ),
             };
             line.add(&[Step::Key("result")], Rule::ResultDiffers, message);
         } else {
-            let after_last_call = self.answer.text_after_last_call().filter(|_| stream);
+            let after_last_call = self.answer.text_after_last_call().filter(|_| is_stream);
             check_final_message(&mut line, event, after_last_call, kind == Kind::Error);
         }
         let number = |key: &str| event.get(key).and_then(Value::as_u64);
@@ -387,18 +391,18 @@ fn check_event(line: &mut LineContext<'_>, description: &'static Object, event: 
     check_object(line, &mut Vec::new(), description, event);
 }
 
-/// Whether the failure is that of a run that had begun.
+/// Whether the failure belongs to a run that had started.
 fn has_run(error: &Map<String, Value>) -> bool {
-    KEYS_OF_A_RUN.iter().any(|key| error.contains_key(*key))
+    RUN_KEYS.iter().any(|key| error.contains_key(*key))
 }
 
 fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
-    for key in KEYS_OF_A_RUN.iter().filter(|key| !error.contains_key(**key)) {
+    for key in RUN_KEYS.iter().filter(|key| !error.contains_key(**key)) {
         line.add(&[], Rule::MissingKey, format!("`{key}` is missing"));
     }
 }
 
-/// Checks `ibeam.final` against the text after the last call, where that is known, and against the end of `result`.
+/// Checks `ibeam.final` against the text after the last call, if that is known, and against the end of `result`.
 fn check_final_message(
     line: &mut LineContext<'_>,
     event: &Map<String, Value>,
@@ -409,12 +413,12 @@ fn check_final_message(
     let Some(message) = message else { return };
     let path = [Step::Key("ibeam"), Step::Key("final")];
     if is_failure {
-        return line.add(&path, Rule::FinalDiffers, "a run that failed has no `final`");
+        return line.add(&path, Rule::FinalDiffers, "a failed run must not have `final`");
     }
     if let Some(expected) = after_last_call.filter(|expected| *expected != TextDigest::from_text(message)) {
         let found = TextDigest::from_text(message).chars;
         let message = format!(
-            "`final` is not the text after the last call: it has {found} characters, that has {}",
+            "`final` differs from the text after the last call: {found} characters instead of {}",
             expected.chars
         );
         return line.add(&path, Rule::FinalDiffers, message);
@@ -425,23 +429,23 @@ fn check_final_message(
     }
 }
 
-/// Checks that exit code and `retryable` belong to the class of the failure.
+/// Checks that `exit_code` and `retryable` belong to the class of the failure.
 fn check_exit_code(line: &mut LineContext<'_>, event: &Map<String, Value>) {
     let Some(code) = event.get("code").and_then(Value::as_str) else { return };
     let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
-        let message = format!("`code` is `{}`, a word that is not known", printable_excerpt(code));
+        let message = format!("`code` has the unknown value `{}`", printable_excerpt(code));
         return line.add(&[Step::Key("code")], Rule::UnknownValue, message);
     };
     if let Some(exit) =
         event.get("exit_code").and_then(Value::as_u64).filter(|exit| !class.exit_codes.contains(exit))
     {
-        let message = format!("`exit_code` is {exit}, which is not that of `{code}`");
+        let message = format!("`exit_code` is {exit}, which does not belong to `{code}`");
         line.add(&[Step::Key("exit_code")], Rule::ExitCodeDiffers, message);
     }
     if let Some(retryable) =
         event.get("retryable").and_then(Value::as_bool).filter(|flag| *flag != class.is_retryable)
     {
-        let message = format!("`retryable` is `{retryable}`, which is not that of `{code}`");
+        let message = format!("`retryable` is `{retryable}`, which does not belong to `{code}`");
         line.add(&[Step::Key("retryable")], Rule::ExitCodeDiffers, message);
     }
 }

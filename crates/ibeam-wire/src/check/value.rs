@@ -8,7 +8,7 @@ use crate::Contract;
 use crate::describe::{Need, Object, Shape};
 use crate::scan::Step;
 
-/// Checks `value`, which is at the end of `path`.
+/// Checks the value at `path` against the set of its valid values.
 fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: &Shape, value: &'a Value) {
     let expected = match shape {
         Shape::Any => return,
@@ -25,7 +25,8 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
         }
         Shape::Between(first, last) => {
             let expected = format!("a whole number from {first} to {last}");
-            let is_inside = |value: &Value| value.as_u64().is_some_and(|it| (*first..=*last).contains(&it));
+            let is_inside =
+                |value: &Value| value.as_u64().is_some_and(|number| (*first..=*last).contains(&number));
             return check_choice(line, path, value, Value::is_u64, &expected, is_inside);
         }
         Shape::False => {
@@ -43,12 +44,12 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
                 value.as_str().is_some_and(is_absolute)
             });
         }
-        Shape::Enum(words) => return check_word(line, path, words, value),
-        Shape::ContractName => return check_word(line, path, &Contract::ALL.map(Contract::as_str), value),
-        Shape::OpenEnum(words) => match value.as_str() {
-            Some(word) if !words.contains(&word) => {
+        Shape::Enum(values) => return check_enum(line, path, values, value),
+        Shape::ContractName => return check_enum(line, path, &Contract::ALL.map(Contract::as_str), value),
+        Shape::OpenEnum(values) => match value.as_str() {
+            Some(found) if !values.contains(&found) => {
                 let message =
-                    format!("{} is `{}`, a word that is not known", path_name(path), printable_excerpt(word));
+                    format!("{} has the unknown value `{}`", path_name(path), printable_excerpt(found));
                 return line.add(path, Rule::UnknownValue, message);
             }
             Some(_) => None,
@@ -58,8 +59,8 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
             Some(object) => return check_object(line, path, description(), object),
             None => Some("an object"),
         },
-        Shape::ObjectWithConst(description, key, word) => match value.as_object() {
-            Some(object) => return check_keys(line, path, description(), Some((key, word)), object),
+        Shape::ObjectWithConst(description, key, constant) => match value.as_object() {
+            Some(object) => return check_keys(line, path, description(), Some((key, constant)), object),
             None => Some("an object"),
         },
         Shape::List(item) | Shape::NonEmptyList(item) => match value.as_array() {
@@ -86,7 +87,7 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
     }
 }
 
-/// Checks the type of a value first, then the value.
+/// Checks the type of a value, then the value.
 fn check_choice<'a>(
     line: &mut LineContext<'_>,
     path: &[Step<'a>],
@@ -110,8 +111,8 @@ fn check_choice<'a>(
     line.add(path, Rule::WrongValue, format!("{name} should be {expected}, and is `{found}`"));
 }
 
-/// Checks the keys of an object: those that have to be there are there, each value fits, and they are in their order.
-/// Other keys are ignored, because the contract may grow.
+/// Checks that all required keys of an object are present and in order, and that each value is valid. Unknown keys are
+/// ignored, because later versions may add keys.
 pub(super) fn check_object<'a>(
     line: &mut LineContext<'_>,
     path: &mut Vec<Step<'a>>,
@@ -121,20 +122,20 @@ pub(super) fn check_object<'a>(
     check_keys(line, path, description, None, object);
 }
 
-/// Like [`check_object`]; the key `fixed.0` has the word `fixed.1`.
+/// Checks the keys of an object like [`check_object`]. The key `constant.0` must have the value `constant.1`.
 fn check_keys<'a>(
     line: &mut LineContext<'_>,
     path: &mut Vec<Step<'a>>,
     description: &'static Object,
-    fixed: Option<(&str, &str)>,
+    constant: Option<(&str, &str)>,
     object: &'a Map<String, Value>,
 ) {
     for key in description.keys {
         match object.get(key.name) {
             Some(value) => {
                 path.push(Step::Key(key.name));
-                match fixed {
-                    Some((name, word)) if name == key.name => check_word(line, path, &[word], value),
+                match constant {
+                    Some((name, constant)) if name == key.name => check_enum(line, path, &[constant], value),
                     Some(_) | None => check_value(line, path, &key.shape, value),
                 }
                 path.pop();
@@ -170,7 +171,7 @@ fn check_order<'a>(
         let Some((index, name)) = names().enumerate().find(|(_, known)| known == name) else { continue };
         if let Some((_, previous)) = last.filter(|(previous, _)| *previous > index) {
             path.push(Step::Key(name));
-            line.add(path, Rule::KeyOrder, format!("`{name}` stands after `{previous}`"));
+            line.add(path, Rule::KeyOrder, format!("`{name}` is after `{previous}`"));
             path.pop();
             return;
         }
@@ -178,9 +179,9 @@ fn check_order<'a>(
     }
 }
 
-fn check_word<'a>(line: &mut LineContext<'_>, path: &[Step<'a>], words: &[&str], value: &'a Value) {
-    let is_known = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
-    check_choice(line, path, value, Value::is_string, &one_of(words), is_known);
+fn check_enum<'a>(line: &mut LineContext<'_>, path: &[Step<'a>], values: &[&str], value: &'a Value) {
+    let is_known = |value: &Value| value.as_str().is_some_and(|found| values.contains(&found));
+    check_choice(line, path, value, Value::is_string, &one_of(values), is_known);
 }
 
 /// Returns a path for a message: `` `message.content[0].text` ``.
@@ -210,11 +211,11 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-fn one_of(words: &[&str]) -> String {
-    match words {
+fn one_of(values: &[&str]) -> String {
+    match values {
         [] => "nothing".to_owned(),
-        [word] => format!("`{word}`"),
-        [words @ .., last] => format!("`{}` or `{last}`", words.join("`, `")),
+        [value] => format!("`{value}`"),
+        [values @ .., last] => format!("`{}` or `{last}`", values.join("`, `")),
     }
 }
 
@@ -223,8 +224,9 @@ fn is_uuid(text: &str) -> bool {
     groups.eq([8, 4, 4, 4, 12]) && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
-/// Accepts the paths of every system, because the stream may come from another one.
+/// Whether the path is absolute on any operating system. The stream may come from another one.
 fn is_absolute(path: &str) -> bool {
-    let drive = matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
-    path.starts_with(['/', '\\']) || drive
+    let has_drive =
+        matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    path.starts_with(['/', '\\']) || has_drive
 }

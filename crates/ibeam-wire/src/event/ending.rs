@@ -1,29 +1,29 @@
-//! The end of a run, good or bad.
+//! The events that end a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{Describe, Shape, contract_object};
 
 contract_object! {
-    /// The end of a run that succeeded: the last line.
+    /// The end of a successful run: the last line.
     pub struct ResultEvent<S: Default = String> type "result" {
-        /// How the run ended.
+        /// The outcome of the run.
         required subtype("subtype"): ResultSubtype,
-        /// How long the run took.
+        /// The duration of the run.
         required duration_ms("duration_ms", unit: "ms"): u64,
         /// Equals `duration_ms`; the time spent waiting for the model is `ibeam.api_ms`.
         required duration_api_ms("duration_api_ms", unit: "ms"): u64,
-        /// Always false: a run that failed ends with the line `error`.
+        /// Always false: a failed run ends with an `error` line.
         required is_error("is_error", shape: Shape::False): bool,
-        /// The texts of all `assistant` lines, in order, with nothing in between.
+        /// The concatenation of the texts of all `assistant` lines, in order.
         required result("result"): S,
-        /// The session of the run.
+        /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
         /// The provider's id of the last request.
         optional request_id("request_id"): Option<S>,
-        /// The tokens of the run, where the provider counts them.
+        /// The tokens of the run, if the provider counts them.
         optional usage("usage", is_addition: true): Option<TokenUsage>,
-        /// Sums over the run.
+        /// Totals of the run.
         added ibeam("ibeam"): Option<RunSummary<S>>,
     }
 }
@@ -42,59 +42,59 @@ impl Describe for ResultSubtype {
 }
 
 contract_object! {
-    /// The one object that the format `json` prints on stdout, at the end of a run that succeeded.
+    /// The one object that the format `json` prints on stdout at the end of a successful run.
     pub struct ResultObject<S: Default = String> type "result" {
-        /// How the run ended.
+        /// The outcome of the run.
         required subtype("subtype"): ResultSubtype,
-        /// Always false: a run that failed prints nothing on stdout.
+        /// Always false: a failed run prints nothing on stdout.
         required is_error("is_error", shape: Shape::False): bool,
-        /// How long the run took.
+        /// The duration of the run.
         required duration_ms("duration_ms", unit: "ms"): u64,
         /// Equals `duration_ms`; the time spent waiting for the model is `ibeam.api_ms`.
         required duration_api_ms("duration_api_ms", unit: "ms"): u64,
-        /// Every text of the answer, in order, with nothing in between.
+        /// The concatenation of all texts of the answer, in order.
         required result("result"): S,
-        /// The session of the run, which `--resume` takes.
+        /// The id of the session, for `--resume`.
         required session_id("session_id", shape: Shape::Uuid): S,
         /// The provider's id of the last request.
         optional request_id("request_id"): Option<S>,
-        /// The tokens of the run, where the provider counts them.
+        /// The tokens of the run, if the provider counts them.
         optional usage("usage", is_addition: true): Option<TokenUsage>,
-        /// Sums over the run.
+        /// Totals of the run.
         added ibeam("ibeam"): Option<RunSummary<S>>,
     }
 }
 
 contract_object! {
-    /// The end of a run that failed: the last line.
+    /// The end of a failed run: the last line.
     pub struct ErrorEvent<S: Default = String> type "error" {
         /// The class of the failure.
         required code("code", shape: Shape::FailureCode): S,
-        /// One sentence for people, in English.
+        /// The message for people: one English sentence.
         required message("message"): S,
         /// The exit code of the program.
         required exit_code("exit_code", shape: Shape::Between(1, 255), unit: "exit code"): u8,
         /// Whether the same run may succeed later.
         required retryable("retryable"): bool,
-        /// How long the provider asks to wait.
+        /// The delay that the provider requests before a retry.
         optional retry_after_ms("retry_after_ms", unit: "ms"): Option<u64>,
-        /// The status of the provider's answer.
+        /// The status of the provider's response.
         optional http_status("http_status", shape: Shape::Between(100, 999), unit: "HTTP status"): Option<u16>,
-        /// The provider's id of the request that failed.
+        /// The provider's id of the failed request.
         optional request_id("request_id"): Option<S>,
-        /// The session of the run; absent where no run had begun.
+        /// The id of the session; absent if no run had started.
         optional session_id("session_id", shape: Shape::Uuid): Option<S>,
-        /// Sums over the run; absent where no run had begun.
+        /// Totals of the run; absent if no run had started.
         optional ibeam("ibeam"): Option<RunSummary<S>>,
-        /// `--resume` takes up where it ended; absent where no run had begun.
+        /// Whether `--resume` can continue the run; absent if no run had started.
         optional resumable("resumable"): Option<bool>,
-        /// The text that was there when it failed.
+        /// The text of the answer up to the failure.
         optional result("result"): Option<S>,
     }
 }
 
-/// The keys of [`ErrorEvent`] that a failure has if a run had begun, all of them, and none of them otherwise.
-pub(crate) const KEYS_OF_A_RUN: [&str; 3] = ["session_id", "ibeam", "resumable"];
+/// The keys of [`ErrorEvent`] that are all present if a run had started, and all absent otherwise.
+pub(crate) const RUN_KEYS: [&str; 3] = ["session_id", "ibeam", "resumable"];
 
 /// A class of failures.
 #[derive(Debug)]
@@ -144,59 +144,59 @@ pub const FAILURE_CLASSES: &[FailureClass] = &[
 ];
 
 contract_object! {
-    /// The tokens of a run, all requests together.
+    /// The tokens of all requests of a run.
     pub struct TokenUsage {
-        /// Tokens of prompts, without those read from or written to the provider's cache.
+        /// Input tokens that were neither read from nor written to the provider's cache.
         required input_tokens("inputTokens", unit: "tokens"): u64,
-        /// Tokens of answers.
+        /// Output tokens.
         required output_tokens("outputTokens", unit: "tokens"): u64,
-        /// Tokens of prompts that the provider read from its cache.
+        /// Input tokens read from the provider's cache.
         required cache_read_tokens("cacheReadTokens", unit: "tokens"): u64,
-        /// Tokens of prompts that the provider wrote to its cache.
+        /// Input tokens written to the provider's cache.
         required cache_write_tokens("cacheWriteTokens", unit: "tokens"): u64,
     }
 }
 
 contract_object! {
-    /// Sums over a run.
+    /// Totals of a run.
     pub struct RunSummary<S: Default = String> {
-        /// Requests that the model answered.
+        /// The number of model requests that were answered.
         expected turns("turns", unit: "count"): u64,
         /// The time spent waiting for the model.
         expected api_ms("api_ms", unit: "ms"): u64,
-        /// What the run cost, where the price of the model is known.
+        /// The cost of the run, if the price of the model is known.
         optional cost_usd("cost_usd", unit: "USD"): Option<f64>,
-        /// The calls that were refused.
+        /// The refused calls.
         expected permission_denials("permission_denials"): Vec<DenialEntry<S>>,
-        /// The calls that failed; those that were refused are not counted.
+        /// The number of failed calls, without refused ones.
         expected failed_tool_calls("failed_tool_calls", unit: "count"): u64,
         /// The absolute paths that tools wrote, changed or deleted, each once, in the order of their first change.
         expected files_changed("files_changed"): Vec<S>,
-        /// Requests that were sent again.
+        /// The number of repeated requests.
         expected retries("retries", unit: "count"): u64,
-        /// Answers that were interrupted in their text and continued by another request; absent where there was none.
+        /// The number of interrupted answers that another request continued; absent if there were none.
         optional continuations("continuations", unit: "count"): u64,
-        /// How often the conversation was shortened.
+        /// The number of compactions of the conversation.
         expected compactions("compactions", unit: "count"): u64,
-        /// The calls of tools that were started.
+        /// The number of started tool calls.
         expected tool_calls("tool_calls", unit: "count"): u64,
-        /// The commands that still ran in the background at the end, and were stopped.
+        /// The number of background commands that still ran at the end and were stopped.
         expected background_stopped("background_stopped", unit: "count"): u64,
-        /// The final message: the text after the last call, which is the end of `result`; absent where the run failed.
+        /// The final message: the text after the last call, at the end of `result`; absent if the run failed.
         optional final_message("final"): Option<S>,
-        /// Present where the end did not wait for the disk: a resumed session may lack its last records.
+        /// Present and true if the run ended before its session was synced to disk: the last records may be lost.
         optional unsynced("unsynced", shape: Shape::True): bool,
     }
 }
 
 contract_object! {
-    /// A call that was refused.
+    /// A refused call.
     pub struct DenialEntry<S: Default = String> {
-        /// The call's id.
+        /// The id of the call.
         required call_id("call_id"): S,
-        /// The tool it was for.
+        /// The tool of the call.
         required tool("tool"): S,
-        /// The rule that refused it.
+        /// The rule that refused the call.
         required rule("rule"): S,
     }
 }

@@ -1,29 +1,29 @@
-//! The head of a run.
+//! The first event of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{Describe, Shape, contract_object};
 
 contract_object! {
-    /// The head of the run: the first line, once.
+    /// The first line of a run: its settings.
     pub struct InitEvent<S: Default = String> type "system" {
-        /// Which line of its type this is.
+        /// The subtype of the event.
         required subtype("subtype"): InitSubtype,
-        /// Where the key of the provider comes from; `env` too where the model needs none, see `ibeam.api_key`.
+        /// The source of the provider's API key; also `env` if the model needs no key, see `ibeam.api_key`.
         required api_key_source("apiKeySource", shape: Shape::Enum(&["env", "flag", "login"])): S,
-        /// The absolute path of the directory the run works in.
+        /// The absolute path of the working directory.
         required cwd("cwd", shape: Shape::AbsolutePath, pattern: "^(/|[A-Za-z]:)"): S,
-        /// The session of the run: the same in every line, and what `--resume` takes.
+        /// The id of the session, for `--resume`; the same in every line.
         required session_id("session_id", shape: Shape::Uuid): S,
-        /// The name of the model for people, e.g. `Claude 4 Sonnet`; not its id.
+        /// The display name of the model, e.g. `Claude 4 Sonnet`; not its id.
         required model("model"): S,
-        /// What may be done without asking.
+        /// The permission mode of the run.
         required permission_mode("permissionMode", shape: Shape::Enum(&["default", "force", "plan", "ask"])): S,
-        /// The names of the tools that the model is offered.
+        /// The names of the tools offered to the model.
         added tools("tools"): Vec<S>,
-        /// The MCP servers that are configured.
+        /// The configured MCP servers.
         added mcp_servers("mcp_servers"): Vec<ServerEntry<S>>,
-        /// What the run begins with, beyond the published keys.
+        /// The settings of the run that the published page does not have.
         added ibeam("ibeam"): Option<InitExtras<S>>,
     }
 }
@@ -32,7 +32,7 @@ contract_object! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InitSubtype {
-    /// The head of a run.
+    /// The first event of a run.
     #[default]
     Init,
 }
@@ -42,50 +42,50 @@ impl Describe for InitSubtype {
 }
 
 contract_object! {
-    /// An MCP server that is configured.
+    /// A configured MCP server.
     pub struct ServerEntry<S: Default = String> {
-        /// Its name in the configuration.
+        /// The name in the configuration.
         required name("name"): S,
-        /// Whether it answers, and if not, why.
+        /// The state of the server.
         required status("status", shape: Shape::OpenEnum(&["connected", "failed", "untrusted", "unsupported", "disabled"])): S,
     }
 }
 
 contract_object! {
-    /// What the run begins with, beyond the published keys.
+    /// The settings of the run that the published page does not have.
     pub struct InitExtras<S: Default = String> {
         /// The version of ibeam.
         expected version("version"): S,
-        /// The contract that the stream keeps.
+        /// The contract that the stream follows.
         expected contract("contract", shape: Shape::ContractName): S,
-        /// Where the key of the provider comes from; `none` where the model needs no key.
+        /// The source of the provider's API key; `none` if the model needs no key.
         expected api_key("api_key"): ApiKeySource,
-        /// What confines the commands of the run.
+        /// The sandbox of the commands.
         expected sandbox("sandbox"): SandboxEntry<S>,
-        /// The bounds of the run; what is absent has no bound.
+        /// The limits of the run; an absent key means no limit.
         expected limits("limits"): LimitValues,
-        /// The number of places where the journal of the resumed session lacks, repeats or moves events; absent where there
-        /// is none.
+        /// The number of places where the journal of the resumed session lacks, repeats or reorders events; absent if there
+        /// are none.
         optional journal_gaps("journal_gaps", unit: "count"): u64,
-        /// Present and true where the run keeps no session, so that `--resume` cannot take it up.
+        /// Present and true if the run stores no session, so that `--resume` cannot continue it.
         optional ephemeral("ephemeral", shape: Shape::True): bool,
     }
 }
 
-/// Where the key of the model came from.
+/// The source of an API key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApiKeySource {
-    /// A variable of the environment.
+    /// An environment variable.
     Env,
     /// `--api-key`.
     Flag,
     /// `ibeam login`.
     Login,
-    /// The model needs none.
+    /// The model needs no key.
     None,
-    /// A word that this version does not know.
+    /// An unknown source.
     #[default]
     #[serde(other)]
     Unknown,
@@ -96,33 +96,33 @@ impl Describe for ApiKeySource {
 }
 
 contract_object! {
-    /// What confines the commands of a run.
+    /// The sandbox of the commands of a run.
     pub struct SandboxEntry<S: Default = String> {
-        /// How commands are confined.
+        /// The kind of sandbox.
         expected mode("mode", shape: Shape::OpenEnum(&["off", "namespaces", "landlock"])): S,
-        /// The layers that stand, by name.
+        /// The names of the active layers.
         expected layers("layers"): Vec<S>,
-        /// Whether commands reach some of the network.
+        /// Whether commands can reach at least part of the network.
         expected network("network"): bool,
-        /// Directories outside of the workspace that commands may write; absent where there is none.
+        /// The directories outside the workspace that commands may write to; absent if there are none.
         optional writable("writable"): Vec<S>,
-        /// Why it is so, in English.
+        /// The reason for this sandbox, in English.
         expected reason("reason"): S,
     }
 }
 
 contract_object! {
-    /// The bounds of a run.
+    /// The limits of a run.
     pub struct LimitValues {
-        /// The most requests to the model.
+        /// The maximum number of model requests.
         expected max_turns("max_turns", unit: "count"): u64,
-        /// The most tokens, prompts and answers together.
+        /// The maximum number of tokens, input and output together.
         optional max_tokens("max_tokens", unit: "tokens"): Option<u64>,
-        /// The most it may cost.
+        /// The maximum cost.
         optional max_cost_usd("max_cost_usd", unit: "USD"): Option<f64>,
-        /// The most calls of tools.
+        /// The maximum number of tool calls.
         optional max_tool_calls("max_tool_calls", unit: "count"): Option<u64>,
-        /// The longest it may take.
+        /// The maximum duration.
         optional timeout_ms("timeout_ms", unit: "ms"): Option<u64>,
     }
 }

@@ -11,19 +11,19 @@ use crate::describe::{Describe, Shape, contract_object};
 use crate::tool::FUNCTION;
 
 contract_object! {
-    /// A call of a tool begins.
+    /// A tool call starts.
     pub struct ToolCallEvent<S: Default = String, B = ToolCallBody> type "tool_call" {
-        /// Which line of its type this is.
+        /// The subtype of the event.
         required phase("subtype"): CallPhase,
-        /// The provider's id of the call, any characters; joins `started` and `completed`.
+        /// The provider's id of the call, with any characters; the same in `started` and `completed`.
         required call_id("call_id"): S,
-        /// The tool and its arguments; no `result` yet.
+        /// The tool and its arguments, without a `result`.
         required tool_call("tool_call"): B,
-        /// The session of the run.
+        /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
-        /// The answer of the model that the call belongs to; calls of one answer share it.
+        /// The model response that the call belongs to; the calls of one response share it.
         added model_call_id("model_call_id"): Option<S>,
-        /// When it began, since 1970-01-01 UTC.
+        /// The start time, since 1970-01-01 UTC.
         added timestamp_ms("timestamp_ms", unit: "ms"): Option<u64>,
     }
 }
@@ -53,7 +53,7 @@ pub struct ToolCallBody {
     pub args: Value,
     /// The result of a completed call.
     pub result: Option<Value>,
-    /// The name of a tool without a key of its own.
+    /// The name of a tool without its own key.
     pub name: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl ToolCallBody {
 
     /// Returns the arm of the result and its payload: `success`, `failure`, `error`, `rejected`, …
     ///
-    /// `None` before the end, and where a tool without a key of its own returned something else than arms.
+    /// `None` before the end, and if the result of a tool without its own key has no arm.
     pub fn arm(&self) -> Option<(&str, &Value)> {
         let arms = self.result.as_ref()?.as_object()?;
         arms.iter()

@@ -1,9 +1,9 @@
-//! `delete`: a file that is removed.
+//! `delete`: removes a file.
 
 use super::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `delete`.
 pub const TOOL: Tool = Tool {
     name: Some("delete"),
     key: "deleteToolCall",
@@ -15,19 +15,19 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// Which file is deleted.
+    /// The file to delete.
     pub struct DeleteArgs<S: Default = String> {
-        /// The file.
+        /// The path of the file.
         required path("path"): S,
     }
 }
 
 contract_object! {
-    /// The file that was deleted.
+    /// The deleted file.
     pub struct DeleteSuccess<S: Default = String> {
-        /// Its absolute path.
+        /// The absolute path of the file.
         payload path("path"): S,
-        /// Its size before.
+        /// The size before the deletion.
         payload file_size("fileSize", unit: "bytes"): u64,
     }
 }

@@ -1,9 +1,9 @@
-//! `edit`: changes in a file.
+//! `edit`: changes parts of a file.
 
 use super::Tool;
 use crate::describe::{Constraint, DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `edit`.
 pub const TOOL: Tool = Tool {
     name: Some("edit"),
     key: "editToolCall",
@@ -15,13 +15,13 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// A file and one of three ways to say what changes in it.
+    /// A file and its changes in one of three forms.
     pub struct EditArgs<S: Default = String> (constraint: Constraint::OneOf(&["strReplace", "multiStrReplace", "applyPatch"])) {
-        /// The file.
+        /// The path of the file.
         required path("path"): S,
         /// One exact replacement.
         optional str_replace("strReplace"): Option<Replacement<S>>,
-        /// Several, each applied to the result of the one before.
+        /// Several replacements, each applied to the result of the previous one.
         optional multi_str_replace("multiStrReplace"): Option<Replacements<S>>,
         /// A patch.
         optional apply_patch("applyPatch"): Option<Patch<S>>,
@@ -31,9 +31,9 @@ contract_object! {
 contract_object! {
     /// One exact replacement.
     pub struct Replacement<S: Default = String> {
-        /// The text that is there.
+        /// The text to replace.
         required old_text("oldText"): S,
-        /// The text that replaces it.
+        /// The new text.
         required new_text("newText"): S,
         /// Whether every occurrence is replaced.
         optional replace_all("replaceAll"): Option<bool>,
@@ -43,7 +43,7 @@ contract_object! {
 contract_object! {
     /// Several exact replacements.
     pub struct Replacements<S: Default = String> {
-        /// The replacements, in their order.
+        /// The replacements, in the order of their application.
         required edits("edits"): Vec<Replacement<S>>,
     }
 }
@@ -57,17 +57,17 @@ contract_object! {
 }
 
 contract_object! {
-    /// What changed in a file.
+    /// The change of a file.
     pub struct EditSuccess<S: Default = String> {
-        /// The file's absolute path.
+        /// The absolute path of the file.
         payload path("path"): S,
-        /// The lines the change added.
+        /// The number of added lines.
         payload lines_added("linesAdded", unit: "lines"): u64,
-        /// The lines the change removed.
+        /// The number of removed lines.
         payload lines_removed("linesRemoved", unit: "lines"): u64,
         /// The change as a unified diff.
         payload diff_string("diffString"): S,
-        /// One sentence that says what was done.
+        /// One sentence that describes the change.
         payload message("message"): S,
     }
 }

@@ -1,9 +1,9 @@
-//! `glob`: files found by name.
+//! `glob`: finds files by name.
 
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `glob`.
 pub const TOOL: Tool = Tool {
     name: Some("glob"),
     key: "globToolCall",
@@ -15,25 +15,25 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// Which names are looked for, and where.
+    /// The names to find and the directory to search.
     pub struct GlobArgs<S: Default = String> {
-        /// The glob.
+        /// The glob pattern.
         required glob_pattern("globPattern"): S,
-        /// The directory.
+        /// The directory to search.
         optional target_directory("targetDirectory"): Option<S>,
     }
 }
 
 contract_object! {
-    /// What was found by name.
+    /// The files with matching names.
     pub struct GlobSuccess<S: Default = String> {
-        /// The glob that was looked for.
+        /// The glob pattern.
         payload pattern("pattern"): S,
-        /// Where it was looked for.
+        /// The searched directory.
         payload path("path"): S,
-        /// The files.
+        /// The matching files.
         payload files("files"): Vec<S>,
-        /// How many files matched, those beyond the limit of `files` included.
+        /// The number of all matching files, including those beyond the limit of `files`.
         payload total_files("totalFiles", unit: "count"): u64,
     }
 }

@@ -1,4 +1,4 @@
-//! `grep`: what was found by content.
+//! `grep`: searches the content of files.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Tool;
 use crate::describe::{Constraint, Describe, DescribeObject, Key, Need, Object, Shape, contract_object};
 
-/// The tool.
+/// The tool `grep`.
 pub const TOOL: Tool = Tool {
     name: Some("grep"),
     key: "grepToolCall",
@@ -18,56 +18,56 @@ pub const TOOL: Tool = Tool {
     repeats_call_id: true,
 };
 
-/// The forms of the findings.
+/// The forms of the matches.
 const OUTPUT_MODES: &[&str] = &["content", "files_with_matches", "count"];
 
 contract_object! {
-    /// What is searched for, and where.
+    /// The pattern and the files to search.
     pub struct GrepArgs<S: Default = String> {
-        /// A regular expression.
+        /// The regular expression.
         required pattern("pattern"): S,
-        /// The file or directory.
+        /// The file or directory to search.
         optional path("path"): Option<S>,
         /// A glob of the files to search.
         optional glob("glob"): Option<S>,
-        /// What is told of the findings.
+        /// The form of the matches.
         optional output_mode("outputMode", shape: Shape::OpenEnum(OUTPUT_MODES)): Option<S>,
-        /// Whether upper and lower case are the same.
+        /// Whether the match ignores case.
         optional case_insensitive("caseInsensitive"): Option<bool>,
-        /// Whether the expression may span lines.
+        /// Whether a match may span lines.
         optional multiline("multiline"): Option<bool>,
-        /// The most findings.
+        /// The maximum number of matches.
         optional head_limit("headLimit", unit: "count"): Option<u64>,
-        /// A type of files, e.g. `rust`.
+        /// The type of the files, e.g. `rust`.
         optional kind("type"): Option<S>,
-        /// The `call_id` again.
+        /// The `call_id` of the event.
         required tool_call_id("toolCallId"): S,
     }
 }
 
 contract_object! {
-    /// What was found by content.
+    /// The matches of a search.
     pub struct GrepSuccess<S: Default = String> {
-        /// The regular expression that was searched for.
+        /// The regular expression.
         payload pattern("pattern"): S,
-        /// Where it was searched for.
+        /// The searched file or directory.
         payload path("path"): S,
-        /// What `workspaceResults` holds.
+        /// The form of the values of `workspaceResults`.
         payload output_mode("outputMode", shape: Shape::OpenEnum(OUTPUT_MODES)): S,
-        /// The findings; one key, the path searched.
+        /// The matches under one key, the searched path.
         payload workspace_results("workspaceResults"): BTreeMap<String, GrepResults<S>>,
     }
 }
 
-/// What was found under one path, in the form that was asked for.
+/// The matches under one path, in the requested form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GrepResults<S: Default = String> {
-    /// The lines.
+    /// The matching lines.
     Content(GrepContent<S>),
-    /// The files alone.
+    /// The files with matches.
     Files(GrepFiles<S>),
-    /// How many lines of each file.
+    /// The number of matching lines of each file.
     Count(GrepCounts<S>),
 }
 
@@ -76,15 +76,15 @@ impl<S: Describe + Default> DescribeObject for GrepResults<S> {
         constraint: Constraint::OneKey,
         ..Object::new(
             "GrepResults",
-            &["What was found under one path, in the form that was asked for."],
+            &["The matches under one path, in the requested form."],
             &[
-                Key::new("content", Need::IbeamPayload, GrepContent::<S>::SHAPE, &["The lines."]),
-                Key::new("files", Need::IbeamPayload, GrepFiles::<S>::SHAPE, &["The files alone."]),
+                Key::new("content", Need::IbeamPayload, GrepContent::<S>::SHAPE, &["The matching lines."]),
+                Key::new("files", Need::IbeamPayload, GrepFiles::<S>::SHAPE, &["The files with matches."]),
                 Key::new(
                     "count",
                     Need::IbeamPayload,
                     GrepCounts::<S>::SHAPE,
-                    &["How many lines of each file."],
+                    &["The number of matching lines of each file."],
                 ),
             ],
         )
@@ -96,25 +96,25 @@ impl<S: Describe + Default> Describe for BTreeMap<String, GrepResults<S>> {
 }
 
 contract_object! {
-    /// The lines that match, by file.
+    /// The matching lines, grouped by file.
     pub struct GrepContent<S: Default = String> {
         /// The files.
         required matches("matches"): Vec<GrepFile<S>>,
-        /// The lines of all of them together.
+        /// The number of lines of all files together.
         required total_lines("totalLines", unit: "lines"): u64,
     }
 }
 
 contract_object! {
-    /// The files that have a line that matches.
+    /// The files with a matching line.
     pub struct GrepFiles<S: Default = String> {
-        /// Their paths.
+        /// The paths of the files.
         required files("files"): Vec<S>,
     }
 }
 
 contract_object! {
-    /// How many lines match, by file.
+    /// The number of matching lines, grouped by file.
     pub struct GrepCounts<S: Default = String> {
         /// The files.
         required counts("counts"): Vec<GrepCount<S>>,
@@ -122,31 +122,31 @@ contract_object! {
 }
 
 contract_object! {
-    /// A file with the lines that match.
+    /// A file with its matching lines.
     pub struct GrepFile<S: Default = String> {
-        /// Its path.
+        /// The path of the file.
         required file("file"): S,
-        /// The lines.
+        /// The matching lines.
         required matches("matches"): Vec<GrepLine<S>>,
     }
 }
 
 contract_object! {
-    /// A line that matches.
+    /// A matching line.
     pub struct GrepLine<S: Default = String> {
-        /// Its number, from 1.
+        /// The line number, from 1.
         required line_number("lineNumber", unit: "line number"): u64,
-        /// Its text, without its end.
+        /// The text, without its line end.
         required content("content"): S,
     }
 }
 
 contract_object! {
-    /// How many lines of a file match.
+    /// The number of matching lines of a file.
     pub struct GrepCount<S: Default = String> {
-        /// Its path.
+        /// The path of the file.
         required file("file"): S,
-        /// How many lines.
+        /// The number of matching lines.
         required count("count", unit: "lines"): u64,
     }
 }

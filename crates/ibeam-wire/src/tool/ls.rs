@@ -1,9 +1,9 @@
-//! `ls`: what is in a directory.
+//! `ls`: lists a directory.
 
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
-/// The tool.
+/// The tool `ls`.
 pub const TOOL: Tool = Tool {
     name: Some("ls"),
     key: "lsToolCall",
@@ -15,35 +15,35 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// Which directory is listed.
+    /// The directory to list.
     pub struct LsArgs<S: Default = String> {
-        /// The directory.
+        /// The path of the directory.
         required path("path"): S,
-        /// Globs of what is left out.
+        /// Globs of the entries to leave out.
         required ignore("ignore"): Vec<S>,
-        /// The `call_id` again.
+        /// The `call_id` of the event.
         required tool_call_id("toolCallId"): S,
     }
 }
 
 contract_object! {
-    /// What is in a directory.
+    /// The listing of a directory.
     pub struct LsSuccess<S: Default = String> {
-        /// The directory that was listed.
+        /// The listed directory.
         payload directory_tree_root("directoryTreeRoot"): DirectoryNode<S>,
     }
 }
 
 contract_object! {
-    /// A directory and what is in it.
+    /// A directory and its entries.
     pub struct DirectoryNode<S: Default = String> {
-        /// Its absolute path.
+        /// The absolute path of the directory.
         payload abs_path("absPath"): S,
-        /// The files listed in it and below it.
+        /// The number of files listed in the directory and below it.
         payload num_files("numFiles", unit: "count"): u64,
-        /// The files in it.
+        /// The files in the directory.
         payload children_files("childrenFiles"): Vec<FileNode<S>>,
-        /// The directories in it.
+        /// The subdirectories of the directory.
         payload children_dirs("childrenDirs", shape: Shape::List(&Shape::UncheckedObject(DirectoryNode::<String>::object))): Vec<DirectoryNode<S>>,
     }
 }
@@ -51,7 +51,7 @@ contract_object! {
 contract_object! {
     /// A file of a directory.
     pub struct FileNode<S: Default = String> {
-        /// Its name, without the directory.
+        /// The name of the file, without the directory.
         required name("name"): S,
     }
 }

@@ -1,11 +1,11 @@
-//! The tools of MCP servers.
+//! `mcp`: calls the tools of MCP servers.
 
 use serde_json::Value;
 
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
-/// The tool.
+/// The tool for all tools of MCP servers.
 pub const TOOL: Tool = Tool {
     name: None,
     key: "mcpToolCall",
@@ -17,33 +17,33 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// A tool of an MCP server, and what it is given.
+    /// A tool of an MCP server and its arguments.
     pub struct McpArgs<S: Default = String, V = Value> {
-        /// Server and tool as one word, `server-tool`.
+        /// The names of the server and of the tool, joined: `server-tool`.
         required name("name"): S,
-        /// What the tool is given.
+        /// The arguments of the tool.
         required args("args", shape: Shape::AnyObject): V,
-        /// The `call_id` again.
+        /// The `call_id` of the event.
         required tool_call_id("toolCallId"): S,
-        /// The server.
+        /// The name of the server.
         required provider_identifier("providerIdentifier"): S,
-        /// The tool, as the server names it.
+        /// The name of the tool on the server.
         required tool_name("toolName"): S,
     }
 }
 
 contract_object! {
-    /// What the tool of an MCP server gave.
+    /// The output of a tool of an MCP server.
     pub struct McpSuccess<S: Default = String> {
-        /// The blocks of its answer.
+        /// The blocks of the response.
         payload content("content", shape: Shape::List(&Shape::UncheckedObject(McpBlock::<String>::object))): Vec<McpBlock<S>>,
-        /// Whether the tool says itself that it failed; such a call counts as failed.
+        /// Whether the tool reports a failure; such a call counts as failed.
         payload is_error("isError"): bool,
     }
 }
 
 contract_object! {
-    /// A block of the answer of an MCP server.
+    /// A block of the response of an MCP server.
     pub struct McpBlock<S: Default = String> {
         /// The text of the block.
         required text("text"): McpText<S>,

@@ -1,9 +1,9 @@
-//! `read`: a part of a text file.
+//! `read`: reads a part of a text file.
 
 use super::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `read`.
 pub const TOOL: Tool = Tool {
     name: Some("read"),
     key: "readToolCall",
@@ -15,29 +15,29 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// Which part of which file is read.
+    /// The file and the part of it to read.
     pub struct ReadArgs<S: Default = String> {
-        /// The file.
+        /// The path of the file.
         required path("path"): S,
         /// The first line, from 1.
         optional offset("offset", unit: "line number"): Option<u64>,
-        /// The most lines.
+        /// The maximum number of lines.
         optional limit("limit", unit: "lines"): Option<u64>,
     }
 }
 
 contract_object! {
-    /// What was read of a file.
+    /// The content of a part of a file.
     pub struct ReadSuccess<S: Default = String> {
-        /// The text, from `offset` on and no more than `limit` lines.
+        /// The text from `offset` on, at most `limit` lines.
         required content("content"): S,
-        /// Whether the file holds nothing at all.
+        /// Whether the file is empty.
         required is_empty("isEmpty"): bool,
-        /// Whether the file is longer than what one call returns, and was cut.
+        /// Whether the file is longer than the maximum of one call, so that the text was cut.
         required exceeded_limit("exceededLimit"): bool,
-        /// The lines of the whole file.
+        /// The number of lines of the complete file.
         required total_lines("totalLines", unit: "lines"): u64,
-        /// The characters of the whole file.
+        /// The number of characters of the complete file.
         required total_chars("totalChars", unit: "characters"): u64,
     }
 }

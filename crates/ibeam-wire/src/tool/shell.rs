@@ -1,9 +1,9 @@
-//! `shell`: a command.
+//! `shell`: runs a command.
 
 use super::{Arm, ErrorMessage, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `shell`.
 pub const TOOL: Tool = Tool {
     name: Some("shell"),
     key: "shellToolCall",
@@ -13,13 +13,17 @@ pub const TOOL: Tool = Tool {
     arms: &[
         Arm {
             name: "failure",
-            description: "It ran, and exited non-zero or was ended by a signal.",
+            description: "The command exited non-zero, or a signal ended it.",
             payload: ShellOutput::<String>::object,
         },
-        Arm { name: "timeout", description: "It took longer than it may.", payload: Timeout::object },
+        Arm {
+            name: "timeout",
+            description: "The command exceeded its time limit.",
+            payload: Timeout::object,
+        },
         Arm {
             name: "spawnError",
-            description: "It could not be started.",
+            description: "The command could not be started.",
             payload: ErrorMessage::<String>::object,
         },
     ],
@@ -27,47 +31,47 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// A command and where it runs.
+    /// A command and its working directory.
     pub struct ShellArgs<S: Default = String> {
-        /// The command, for bash.
+        /// The bash command.
         required command("command"): S,
-        /// The directory it runs in; empty for that of the run.
+        /// The working directory; empty for the one of the run.
         required working_directory("workingDirectory"): S,
-        /// The longest it may take.
+        /// The time limit.
         required timeout("timeout", unit: "ms"): u64,
-        /// Whether it goes on in the background.
+        /// Whether the command continues in the background.
         optional is_background("isBackground"): Option<bool>,
-        /// The `call_id` again.
+        /// The `call_id` of the event.
         required tool_call_id("toolCallId"): S,
     }
 }
 
 contract_object! {
-    /// A command that ran, whatever its exit code.
+    /// The output of a command that ran, with any exit code.
     pub struct ShellOutput<S: Default = String> {
-        /// The command as it ran.
+        /// The command.
         payload command("command"): S,
-        /// Where it ran.
+        /// The working directory.
         payload working_directory("workingDirectory"): S,
-        /// Its exit code; 128 and the number of the signal where one ended it.
+        /// The exit code; 128 plus the signal number if a signal ended the command.
         payload exit_code("exitCode", unit: "exit code"): i32,
-        /// The signal that ended it, e.g. `SIGKILL`.
+        /// The signal that ended the command, e.g. `SIGKILL`.
         optional signal("signal"): Option<S>,
-        /// What it wrote to stdout; long output is cut in the middle.
+        /// The text on stdout; long output is cut in the middle.
         payload stdout("stdout"): S,
-        /// What it wrote to stderr; long output is cut in the middle.
+        /// The text on stderr; long output is cut in the middle.
         payload stderr("stderr"): S,
-        /// Both, in the order in which they were read.
+        /// Stdout and stderr together, in the order in which they were read.
         payload interleaved_output("interleavedOutput"): S,
-        /// How long it ran.
+        /// The duration of the command.
         payload execution_time("executionTime", unit: "ms"): u64,
     }
 }
 
 contract_object! {
-    /// A command that took longer than it may.
+    /// A command that exceeded its time limit.
     pub struct Timeout {
-        /// How long it may take.
+        /// The time limit.
         payload timeout_ms("timeoutMs", unit: "ms"): u64,
     }
 }

@@ -1,11 +1,11 @@
-//! The sub-agents of the original program, which ibeam does not have.
+//! `task`: the sub-agents of the original program, which ibeam does not have.
 
 use serde_json::Value;
 
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool for sub-agents.
 pub const TOOL: Tool = Tool {
     name: None,
     key: "taskToolCall",
@@ -17,11 +17,11 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// What a sub-agent did.
+    /// The work of a sub-agent.
     pub struct TaskSuccess<S: Default = String> {
-        /// Its steps.
+        /// The steps of the conversation.
         payload conversation_steps("conversationSteps"): Vec<Value>,
-        /// Its id.
+        /// The id of the sub-agent.
         payload agent_id("agentId"): S,
     }
 }

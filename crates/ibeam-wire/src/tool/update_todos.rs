@@ -1,9 +1,9 @@
-//! `update_todos`: the to-do list.
+//! `update_todos`: changes the to-do list.
 
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
-/// The tool.
+/// The tool `update_todos`.
 pub const TOOL: Tool = Tool {
     name: Some("update_todos"),
     key: "updateTodosToolCall",
@@ -17,36 +17,36 @@ pub const TOOL: Tool = Tool {
 /// The argument with the items.
 pub const TODOS: &str = "todos";
 
-/// How far a to-do is.
+/// The states of a to-do.
 const STATUSES: &[&str] =
     &["TODO_STATUS_PENDING", "TODO_STATUS_IN_PROGRESS", "TODO_STATUS_COMPLETED", "TODO_STATUS_CANCELLED"];
 
 contract_object! {
-    /// Items for the to-do list.
+    /// The items for the to-do list.
     pub struct UpdateTodosArgs<S: Default = String> {
         /// The items.
         required todos("todos"): Vec<TodoArgs<S>>,
-        /// Whether they are merged into the list by their ids, or replace it.
+        /// Whether the items are merged into the list by their ids; otherwise they replace it.
         required merge("merge"): bool,
     }
 }
 
 contract_object! {
-    /// An item as it was asked for; in a merge, what is absent stays as it was.
+    /// An item of the arguments. In a merge, absent keys keep their values.
     pub struct TodoArgs<S: Default = String> {
-        /// Its id within the list.
+        /// The id within the list.
         required id("id"): S,
-        /// What is to be done.
+        /// The text of the to-do.
         optional content("content"): Option<S>,
-        /// How far it is.
+        /// The state of the to-do.
         optional status("status", shape: Shape::OpenEnum(STATUSES)): Option<S>,
     }
 }
 
 contract_object! {
-    /// The to-do list as it is now.
+    /// The new state of the to-do list.
     pub struct TodosSuccess<S: Default = String> {
-        /// The whole list.
+        /// The complete list.
         payload todos("todos"): Vec<TodoEntry<S>>,
     }
 }
@@ -54,11 +54,11 @@ contract_object! {
 contract_object! {
     /// A to-do.
     pub struct TodoEntry<S: Default = String> {
-        /// Its id within the list.
+        /// The id within the list.
         payload id("id"): S,
-        /// What is to be done.
+        /// The text of the to-do.
         payload content("content"): S,
-        /// How far it is.
+        /// The state of the to-do.
         payload status("status", shape: Shape::OpenEnum(STATUSES)): S,
     }
 }

@@ -1,9 +1,9 @@
-//! `web_fetch`: a page as Markdown.
+//! `web_fetch`: fetches a page as Markdown.
 
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
-/// The tool.
+/// The tool `web_fetch`.
 pub const TOOL: Tool = Tool {
     name: Some("web_fetch"),
     key: "webFetchToolCall",
@@ -15,19 +15,19 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// Which page is fetched.
+    /// The page to fetch.
     pub struct WebFetchArgs<S: Default = String> {
-        /// Its address.
+        /// The address of the page.
         required url("url"): S,
     }
 }
 
 contract_object! {
-    /// A page that was fetched.
+    /// A fetched page.
     pub struct WebFetchSuccess<S: Default = String> {
         /// The address of the page, after redirects.
         payload url("url"): S,
-        /// Its text as Markdown.
+        /// The text of the page as Markdown.
         payload markdown("markdown"): S,
     }
 }

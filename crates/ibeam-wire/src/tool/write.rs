@@ -1,13 +1,13 @@
-//! `write`: a file and its complete new content.
+//! `write`: creates a file or replaces its content.
 
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
-/// The tool.
+/// The tool `write`.
 pub const TOOL: Tool = Tool {
     name: Some("write"),
     key: "writeToolCall",
-    description: "Makes a file or replaces its content.",
+    description: "Creates a file or replaces its content.",
     args: Some(WriteArgs::<String>::object),
     success: WriteSuccess::<String>::object,
     arms: &[],
@@ -15,25 +15,25 @@ pub const TOOL: Tool = Tool {
 };
 
 contract_object! {
-    /// A file and its whole new content.
+    /// A file and its complete new content.
     pub struct WriteArgs<S: Default = String> {
-        /// The file.
+        /// The path of the file.
         required path("path"): S,
-        /// Its whole new content.
+        /// The complete new content.
         required file_text("fileText"): S,
-        /// The `call_id` again.
+        /// The `call_id` of the event.
         required tool_call_id("toolCallId"): S,
     }
 }
 
 contract_object! {
-    /// The file that was written.
+    /// The written file.
     pub struct WriteSuccess<S: Default = String> {
-        /// Its absolute path.
+        /// The absolute path of the file.
         required path("path", shape: Shape::AbsolutePath): S,
-        /// The lines it has now.
+        /// The number of lines of the new content.
         required lines_created("linesCreated", unit: "lines"): u64,
-        /// Its size now.
+        /// The size of the new content.
         required file_size("fileSize", unit: "bytes"): u64,
     }
 }

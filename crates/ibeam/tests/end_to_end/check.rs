@@ -63,7 +63,7 @@ fn a_published_sample_is_accepted_and_a_slip_in_one_is_named() {
     let slip = check(&["-", "--lang", "fr"], JA).succeeded();
     assert_eq!(
         slip.stdout,
-        "-:10:106: result-differs: warning: `result` is not the texts of the `assistant` events: it has 20 characters, \
+        "-:10:106: result-differs: warning: `result` differs from the texts of the `assistant` events: it has 20 characters, \
          they have 26\n`-` respecte le contrat 1 (événements : 10, avertissements : 1)\n"
     );
 }
