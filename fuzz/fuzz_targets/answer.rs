@@ -1,4 +1,4 @@
-//! Any stream, for every wire protocol: the decoder does not crash, and finishes at most once.
+//! Any bytes, for every wire protocol: the decoder does not crash, and finishes at most once.
 #![no_main]
 
 use ibeam_core::{ModelEvent, ModelRequest};

@@ -1,5 +1,5 @@
-//! Any command: the analysis neither crashes nor lets a deny rule or an ask rule allow more, the explanation is the
-//! decision, and nothing runs by an allow rule that no part of the explanation names.
+//! Any command: the analysis does not crash, a deny rule or an ask rule never allows more, the explanation has the same
+//! verdict as the decision, and a command with a program that no rule names is not allowed.
 #![no_main]
 
 use ibeam_policy::{Access, Policy, Verdict};
@@ -18,6 +18,6 @@ fuzz_target!(|command: &str| {
     assert!(!allows(&asking) || allows(&open));
     let explained = open.explain(&access);
     assert_eq!(explained.verdict, open.decide(&access));
-    let strange = |part: &ibeam_policy::AccessPart| part.programs.last().is_some_and(|name| name == "touch");
-    assert!(!allows(&open) || !explained.parts.iter().any(strange));
+    let is_uncovered = |part: &ibeam_policy::AccessPart| part.programs.last().is_some_and(|name| name == "touch");
+    assert!(!allows(&open) || !explained.parts.iter().any(is_uncovered));
 });

@@ -1,4 +1,4 @@
-//! Any bytes after a good header: opening a session neither crashes nor loses a whole record before the damage.
+//! Any bytes after a valid header: opening a session does not crash and loses no complete record before the damage.
 #![no_main]
 
 use std::io::Write;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut once, mut twice) = (Vec::new(), Vec::new());
     if let Ok((session, _)) = Session::open(home.path(), id, &options, &mut |event| once.push(event)) {
         drop(session);
-        // What was opened once and cut at its torn tail opens again, the same.
+        // The first opening cuts an incomplete last record, so the second one returns the same events.
         let again = Session::open(home.path(), id, &options, &mut |event| twice.push(event));
         let (_, again) = again.expect("a session that was just opened");
         assert_eq!(twice, once);

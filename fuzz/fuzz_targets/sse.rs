@@ -1,4 +1,4 @@
-//! Any bytes, in any chunks: the parser of server-sent events neither crashes nor depends on the cuts.
+//! Any bytes in any chunks: the parser of server-sent events does not crash, and the chunks do not change the result.
 #![no_main]
 
 use ibeam_providers::framing::FrameParser;

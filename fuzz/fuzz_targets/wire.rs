@@ -1,4 +1,4 @@
-//! Any bytes: the reader and the checker of streams neither crash nor disagree on what can be read.
+//! Any bytes: the reader and the checker of streams do not crash, and agree on which lines can be read.
 #![no_main]
 
 use ibeam_wire::Reader;
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let read: Vec<_> = Reader::new(bytes).collect();
     assert!(read.len() as u64 <= lines);
-    // What keeps the contract can be read, event by event.
+    // A stream that follows the contract can be read event by event.
     if report.holds() {
         assert!(read.iter().all(Result::is_ok));
         assert_eq!(read.len() as u64, report.events);

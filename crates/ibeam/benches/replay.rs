@@ -1,6 +1,6 @@
-//! A recorded session of many turns shown again, as a process: `ibeam replay` of its journal in each format.
+//! `ibeam replay` of a recorded session of many turns in each format, as a process.
 //!
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Rows named `by_…` are the baselines of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -25,22 +25,22 @@ fn main() {
 
 #[divan::bench(args = TURNS)]
 fn stream_json(bencher: Bencher<'_, '_>, turns: usize) {
-    show(bencher, turns, "stream-json");
+    replay(bencher, turns, "stream-json");
 }
 
 #[divan::bench(args = TURNS)]
 fn text(bencher: Bencher<'_, '_>, turns: usize) {
-    show(bencher, turns, "text");
+    replay(bencher, turns, "text");
 }
 
 #[divan::bench(args = TURNS)]
 fn html(bencher: Bencher<'_, '_>, turns: usize) {
-    show(bencher, turns, "html");
+    replay(bencher, turns, "html");
 }
 
 #[divan::bench(args = TURNS)]
 fn by_cat(bencher: Bencher<'_, '_>, turns: usize) {
-    let (_workspace, _, journal) = kept(turns);
+    let (_workspace, _, journal) = recorded_session(turns);
     measure(bencher, turns, &journal, || {
         let mut cat = Command::new("cat");
         cat.arg(&journal);
@@ -48,8 +48,8 @@ fn by_cat(bencher: Bencher<'_, '_>, turns: usize) {
     });
 }
 
-fn show(bencher: Bencher<'_, '_>, turns: usize, format: &str) {
-    let (workspace, id, journal) = kept(turns);
+fn replay(bencher: Bencher<'_, '_>, turns: usize, format: &str) {
+    let (workspace, id, journal) = recorded_session(turns);
     measure(bencher, turns, &journal, || {
         let mut replay = Command::new(env!("CARGO_BIN_EXE_ibeam"));
         replay.args(["replay", &id.to_string(), "--output-format", format]);
@@ -58,14 +58,14 @@ fn show(bencher: Bencher<'_, '_>, turns: usize, format: &str) {
     });
 }
 
-fn kept(turns: usize) -> (Workspace, SessionId, PathBuf) {
+fn recorded_session(turns: usize) -> (Workspace, SessionId, PathBuf) {
     let workspace = Workspace::new();
-    let id = long_session::kept(&workspace, turns);
+    let id = long_session::record(&workspace, turns);
     let journal = workspace.journal(&id.to_string());
     (workspace, id, journal)
 }
 
-/// The bytes that count are those of the journal; what is printed is read by us.
+/// Measures `program` by the size of the journal. The bench reads the output.
 fn measure(bencher: Bencher<'_, '_>, turns: usize, journal: &PathBuf, program: impl Fn() -> Command) {
     let recorded = fs::metadata(journal).unwrap().len();
     bencher.counter(BytesCount::new(recorded)).counter(ItemsCount::new(turns)).bench_local(|| {

@@ -1,8 +1,8 @@
-//! What the program costs as a whole process: to say its version, to its first request, and to a whole short run.
+//! The cost of the program as a process: to print its version, to send its first request, and for a short run.
 //!
-//! The bench itself is the model server: it takes the connection, reads the request and writes the answer. Rows named
-//! `by_…` are what the others of their group are compared with; `by_bare_socket` is this very executable, started anew
-//! to send the same request and read the same answer with nothing but a socket.
+//! The bench is the model server: it accepts the connection, reads the request and writes the answer. Rows named `by_…`
+//! are the baselines of their group; `by_bare_socket` is this executable, started a second time to send a request of the
+//! same size and to read the same answer with a socket alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,12 +21,12 @@ use endpoint::Endpoint;
 use ibeam_testkit::Workspace;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
-/// What a run is given besides the usual: nothing, and no sandbox.
+/// Additional flags of a run: none, and no sandbox.
 const SANDBOX: [&[&str]; 2] = [&[], &["--sandbox", "disabled"]];
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
-        Some(endpoint::BARE) => endpoint::ask_with_a_bare_socket(),
+        Some(endpoint::BARE_CLIENT) => endpoint::run_bare_client(),
         _ => divan::main(),
     }
 }
@@ -47,14 +47,14 @@ mod version {
     }
 }
 
-/// From the start of the process until its request has arrived whole.
+/// From the start of the process to the arrival of its complete request.
 mod first_request {
     use super::*;
 
     #[divan::bench(args = SANDBOX)]
     fn ibeam(bencher: Bencher<'_, '_>, sandbox: &[&str]) {
         let scene = Scene::new();
-        // The answer and the end are not timed: they are the drop's.
+        // The answer and the end of the process are in `drop`, which is not timed.
         bencher.bench_local(|| scene.until_request(scene.ibeam(sandbox)));
     }
 
@@ -82,11 +82,11 @@ mod hello {
     }
 }
 
-/// A workspace, and where the model is.
+/// A workspace and a model server.
 struct Scene {
     workspace: Workspace,
     endpoint: Endpoint,
-    /// As many bytes as the request of ours has.
+    /// The size of a request of ibeam in bytes.
     request_bytes: usize,
 }
 
@@ -94,7 +94,7 @@ impl Scene {
     fn new() -> Self {
         let (workspace, endpoint) = (Workspace::new().file("README.md", "# A project\n"), Endpoint::open());
         let mut scene = Self { workspace, endpoint, request_bytes: 0 };
-        scene.request_bytes = scene.until_request(scene.ibeam(&[])).asked.bytes;
+        scene.request_bytes = scene.until_request(scene.ibeam(&[])).request.bytes;
         scene
     }
 
@@ -116,31 +116,35 @@ impl Scene {
 
     fn bare(&self) -> Command {
         let mut bare = program(std::env::current_exe().unwrap(), &self.workspace);
-        bare.args([endpoint::BARE, &self.endpoint.address().to_string(), &self.request_bytes.to_string()]);
+        bare.args([
+            endpoint::BARE_CLIENT,
+            &self.endpoint.address().to_string(),
+            &self.request_bytes.to_string(),
+        ]);
         bare
     }
 
-    fn until_request(&self, mut program: Command) -> Asked {
+    fn until_request(&self, mut program: Command) -> WaitingProcess {
         let child = program.spawn().unwrap();
-        Asked { asked: self.endpoint.take_request(), child }
+        WaitingProcess { request: self.endpoint.read_request(), child }
     }
 }
 
-/// A process whose request has come; dropped, it is answered and ends.
-struct Asked {
-    asked: endpoint::Asked,
+/// A process that waits for the answer to its request. `drop` answers and waits for the end of the process.
+struct WaitingProcess {
+    request: endpoint::PendingRequest,
     child: Child,
 }
 
-impl Drop for Asked {
+impl Drop for WaitingProcess {
     fn drop(&mut self) {
-        self.asked.answer();
+        self.request.answer();
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 }
 
-/// A program in a clean environment, whose output nobody reads.
+/// Returns a program in a clean environment without output.
 fn program(name: impl AsRef<std::ffi::OsStr>, workspace: &Workspace) -> Command {
     let mut program = Command::new(name);
     program.env_clear().env("HOME", workspace.home()).env("PATH", "/usr/local/bin:/usr/bin:/bin");

@@ -1,6 +1,6 @@
-//! What every command starts from: flags, directories, configuration, catalogue. Resolved once.
+//! The context of every command: flags, directories, configuration, catalogue. Resolved once.
 //!
-//! A command that needs no files of the user starts from [`BaseContext`] alone: broken or missing files do not stop it.
+//! A command that needs no files of the user uses [`BaseContext`] alone: broken or missing files do not stop it.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
 
-/// The start of a command that needs no files of the user.
+/// The context of a command that needs no files of the user.
 pub(crate) struct BaseContext {
     pub(crate) flags: Flags,
     /// The version of the output contract that a flag or variable asks for.
@@ -29,7 +29,7 @@ pub(crate) struct BaseContext {
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
-/// How a command handles an invalid configuration.
+/// The effect of an invalid configuration on a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigUse {
     /// An error ends the command.
@@ -40,7 +40,7 @@ pub(crate) enum ConfigUse {
     Incidental,
 }
 
-/// The start of runs, and of commands that manage files of the user.
+/// The context of runs, and of commands that manage files of the user.
 pub(crate) struct AppContext {
     pub(crate) base: BaseContext,
     pub(crate) dirs: Dirs,
@@ -196,7 +196,7 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     if flags.cloud {
         return unsupported("--cloud");
     }
-    // As the first argument, it has been removed before.
+    // `dialect::translate` removes it where it is the first argument.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
     }

@@ -1,7 +1,8 @@
-//! Whether a prompt asks for changes of files. A heuristic for a line on stderr, never for permissions.
+//! Detects whether a prompt asks for changes to files. A heuristic for a line on stderr, never for permissions.
 //!
-//! A verb of change counts where a request has its verb: first in the prompt or in a clause, or after a word such as
-//! "please". "fix the test" and "read it, then write a summary" ask for a change; "explain this change" does not.
+//! A verb of change counts at the position of the verb of a request: first in the prompt or in a clause, or after a
+//! word such as "please". "fix the test" and "read it, then write a summary" ask for a change; "explain this change"
+//! does not.
 
 /// Verbs of change in all languages of the program that separate words.
 const VERBS: &[&str] = &[
@@ -166,7 +167,7 @@ const JAPANESE: &[&str] = &[
 /// The number of characters that are examined: a request comes before the text that it is about.
 const MAX_CHARS: usize = 4000;
 
-/// Whether `prompt` asks for changes of files.
+/// Whether `prompt` asks for changes to files.
 pub(crate) fn asks_for_change(prompt: &str) -> bool {
     let prompt: String = prompt.chars().take(MAX_CHARS).collect();
     if JAPANESE.iter().any(|verb| prompt.contains(verb)) {

@@ -34,7 +34,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
 
-    /// What to do; piped stdin is added to it as context
+    /// The task; piped stdin is added to it as context
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<OsString>,
 
@@ -81,7 +81,7 @@ pub(crate) enum Switch {
     Disabled,
 }
 
-/// How to read stdin when a prompt is given.
+/// The handling of stdin when a prompt is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stdin {
     /// Read what is there; do not wait for a silent pipe
@@ -103,7 +103,7 @@ pub(crate) enum ErrorFormat {
     Json,
 }
 
-/// What makes a completed run fail.
+/// A condition that makes a completed run fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOnArg {
     /// A call was refused
@@ -119,7 +119,7 @@ pub(crate) enum FailOnArg {
     Loss,
 }
 
-/// What to do with background commands when the answer is complete.
+/// The policy for background commands when the answer is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackgroundArg {
     /// Stop them
@@ -255,11 +255,11 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnArg>,
 
-    /// What to do with background commands when the answer is complete [default: stop]
+    /// Policy for background commands when the answer is complete [default: stop]
     #[arg(long, value_enum, value_name = "WHAT", global = true)]
     pub(crate) background: Option<BackgroundArg>,
 
-    /// How to read stdin when a prompt is given
+    /// Whether to read stdin when a prompt is given
     #[arg(long, value_enum, value_name = "HOW", global = true)]
     pub(crate) stdin: Option<Stdin>,
 
@@ -315,7 +315,7 @@ pub(crate) struct Flags {
     #[arg(long, global = true, hide = true)]
     pub(crate) without_instructions: bool,
 
-    /// As the first argument: print in the format of another agent; `claude` and `codex` take that agent's arguments too
+    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of that agent
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
 
@@ -336,7 +336,7 @@ pub(crate) struct Flags {
     pub(crate) version: bool,
 }
 
-/// Why parsing ended without a command line to execute.
+/// The result of parsing without a command line to execute.
 pub(crate) enum ParseExit {
     /// Help was requested: text for stdout, exit code 0.
     Help(String),

@@ -1,4 +1,4 @@
-//! Why the program ends with an error: a failure that a run can end with, or one that only a command reports.
+//! The error with which the program ends: a failure that a run can end with, or one that only a command reports.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::exit::ExitFailure;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CliError {
-    /// A failure that a run can end with; no run may have begun.
+    /// A failure that a run can end with; there may have been no run.
     #[serde(skip)]
     Run(ExitFailure),
     /// The arguments of a sub-command cannot be parsed.

@@ -74,7 +74,7 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
     }
 }
 
-/// Returns how a command treats an invalid configuration.
+/// Returns the effect of an invalid configuration on a command.
 pub(crate) fn config_use(command: &Command) -> ConfigUse {
     match command {
         Command::Config { what: ConfigCommand::Explain { .. } }

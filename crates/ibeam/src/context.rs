@@ -1,6 +1,7 @@
 //! The system prompt: the role of the model, instructions of the project, and the environment.
 //!
-//! The order is from text that never changes to text that changes daily, so that provider caches hit. Starts no process.
+//! The order is from text that never changes to text that changes daily, so that provider caches hit. Starts no
+//! process.
 
 use std::path::Path;
 
@@ -40,7 +41,7 @@ pub(crate) struct ContextInputs<'a> {
     pub(crate) has_person: bool,
     /// Whether instruction files of the workspace are read.
     pub(crate) reads_instructions: bool,
-    /// Instructions of the caller, behind all others.
+    /// Instructions of the caller, after all others.
     pub(crate) extra_instructions: &'a [String],
     /// Milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,

@@ -1,4 +1,4 @@
-//! `--dialect`: ibeam behind the command line and the stream of another program.
+//! `--dialect`: ibeam with the command line and the output stream of another program.
 //!
 //! The arguments of the other program are translated before the arguments of ibeam are parsed, and the events of a run
 //! are written as lines of the other program. A flag without a counterpart is left out with a notice; if that would
@@ -174,7 +174,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
     }
 }
 
-/// Returns the name of the dialect, and the index of the first argument behind it.
+/// Returns the name of the dialect, and the index of the first argument after it.
 fn requested_dialect(args: &[OsString]) -> Option<(String, usize)> {
     let first = args.first().and_then(|arg| arg.to_str());
     match first {

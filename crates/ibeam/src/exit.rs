@@ -22,7 +22,7 @@ use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::{printer, stderr};
 
-/// How long another thread that prints may delay the last line of a run that is ended by force.
+/// The longest time for which another printing thread may delay the last line of a run that is ended by force.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
 /// The process exits after this time, whatever the last line waits for.
 const FORCED_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ impl ExitFailure {
     }
 }
 
-/// How a failure is reported on stderr, and the file that receives it too.
+/// The format of failures on stderr, and the file that also receives them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ErrorOutput {
     pub(crate) format: ErrorFormat,

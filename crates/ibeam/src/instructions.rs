@@ -1,8 +1,8 @@
 //! The instructions of a project for agents: `AGENTS.md`, `CLAUDE.md`, `.cursorrules`, `.cursor/rules/*.mdc`.
 //!
-//! In a trusted workspace they are part of the system prompt. In any other workspace they are text of an unknown author:
-//! the model receives them next to the user's prompt, marked as repository content. Invisible characters are escaped in
-//! both cases. Refuses links that lead out of the repository or to another kind of file.
+//! In a trusted workspace they are part of the system prompt. In any other workspace they are text of an unknown
+//! author: the model receives them next to the user's prompt, marked as repository content. Invisible characters are
+//! escaped in both cases. Refuses links that lead out of the repository or to another kind of file.
 
 mod rule;
 
@@ -43,8 +43,8 @@ pub(crate) struct Instructions {
 }
 
 impl Instructions {
-    /// Reads the instruction files from the root of the repository down to the workspace; without a repository, those of
-    /// the workspace. Both paths are real paths.
+    /// Reads the instruction files from the root of the repository down to the workspace; without a repository, those
+    /// of the workspace. Both paths are real paths.
     pub(crate) fn load(workspace: &Path, repository: Option<&Path>, path_policy: &PathPolicy) -> Self {
         let root = repository.unwrap_or(workspace);
         let mut found = Self::default();

@@ -27,7 +27,7 @@ pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
 use placeholder::Placeholders;
 use tool_fingerprint::tool_fingerprint;
 
-/// How long a server has to end after its stdin is closed, and again after SIGTERM.
+/// The time limit for a server to end after its stdin was closed, and again after SIGTERM.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// The servers of a run. Dropping them kills those that still run.

@@ -7,7 +7,7 @@ use ibeam_protocol::Reason;
 
 use crate::cli::Format;
 
-/// How a run is started and printed.
+/// The front end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunMode {
     /// Prints in a format and exits. No person can answer.
@@ -19,17 +19,17 @@ pub(crate) enum RunMode {
 /// The inputs that decide on the mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModeInputs {
-    /// `--print` was given.
+    /// Whether `--print` was given.
     pub(crate) print: bool,
-    /// `--output-format` was given.
+    /// The format of `--output-format`.
     pub(crate) format: Option<Format>,
     /// The version of the output contract.
     pub(crate) contract: Contract,
-    /// `--stream-partial-output` was given.
+    /// Whether `--stream-partial-output` was given.
     pub(crate) partial: bool,
-    /// stdout is a terminal.
+    /// Whether stdout is a terminal.
     pub(crate) stdout_terminal: bool,
-    /// stdin is a terminal.
+    /// Whether stdin is a terminal.
     pub(crate) stdin_terminal: bool,
 }
 

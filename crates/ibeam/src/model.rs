@@ -1,8 +1,8 @@
 //! Choice of the model for a run.
 //!
-//! The name comes from a flag, the environment or the configuration. Without a name the default model of the first provider
-//! with a key is used, else the embedded model. A name is `provider/name`, an alias, a name of the model table, or any name
-//! if exactly one provider has a key or a base URL.
+//! The name comes from a flag, the environment or the configuration. Without a name the default model of the first
+//! provider with a key is used, else the embedded model. A name is `provider/name`, an alias, a name of the model
+//! table, or any name if exactly one provider has a key or a base URL.
 
 mod configured_provider;
 mod connect;
@@ -94,7 +94,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
 /// Chooses the model of this name, which comes from `origin`.
 ///
 /// # Errors
-/// The same as for [`choose_model`].
+/// The errors of [`choose_model`].
 pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
         "auto" if alias(app, "auto").is_none() => choose_default(app),

@@ -49,15 +49,15 @@ struct State {
     notice_printer: NoticePrinter,
     /// False once stdout has failed.
     has_reader: bool,
-    /// Why some events did not reach the disk or stdout.
+    /// The reason why some events did not reach the disk or stdout.
     unwritten: Option<Reason>,
     /// The batch that the pump is recording.
     pending: Option<PendingBatch>,
-    /// The run ended without waiting for the disk.
+    /// Whether the run ended without waiting for the disk.
     is_unsynced: bool,
     /// The batch that the pump was recording when it was replaced.
     taken: Option<TakenBatch>,
-    /// The last line has been printed by force; nothing may follow it.
+    /// Whether a forced end has printed the last line, which nothing may follow.
     is_closed: bool,
     /// The run whose last line is not printed yet.
     run: Option<OpenRun>,
@@ -124,7 +124,7 @@ impl Printer {
         !state.is_closed
     }
 
-    /// Does `work` with the journal.
+    /// Calls `work` with the journal.
     pub(crate) fn with_session<T>(&self, work: impl FnOnce(&mut Session) -> T) -> Option<T> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
     }
@@ -196,7 +196,7 @@ impl Printer {
     /// Ends the open run with `failure`: finishes its calls and prints its last line. Waits for a thread that prints no
     /// longer than `timeout`. Returns the end of the run; `None` where no run is open or nothing can be printed.
     ///
-    /// Nothing is printed afterwards.
+    /// No event is printed afterwards.
     pub(crate) fn force_end(&self, failure: &Failure, timeout: Duration) -> Option<RunFinished> {
         let deadline = Instant::now() + timeout;
         let mut state = loop {
@@ -260,7 +260,7 @@ impl State {
             self.has_reader = false;
             let reason = match (error.kind(), stop.get().requested()) {
                 (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
-                // A reader that takes nothing is given up only after a stop, whose reason ended the run.
+                // The wait for a reader times out only after a stop, whose reason ended the run.
                 (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),
                 _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
             };

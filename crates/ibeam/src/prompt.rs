@@ -15,7 +15,7 @@ use rustix::fs::{FileType, fstat};
 
 use crate::cli::Stdin;
 
-/// The longest prompt on stdin, in bytes. No model takes that much.
+/// The longest prompt on stdin, in bytes. No model accepts that much.
 const MAX_BYTES: usize = 16 << 20;
 
 /// The longest wait for a socket on stdin if there is a prompt already. Some programs start child processes with a
@@ -89,7 +89,7 @@ fn join(words: &[OsString]) -> Result<Option<String>, Reason> {
 /// Returns the text of stdin: `None` when it is empty, with a notice when it stayed silent.
 ///
 /// # Errors
-/// As [`read_prompt`].
+/// The errors of [`read_prompt`].
 fn read_stdin(
     has_prompt: bool,
     reads_to_end: bool,

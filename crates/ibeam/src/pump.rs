@@ -1,7 +1,7 @@
 //! The thread that writes events of the loop to the disk, then to stdout, then to stderr.
 //!
-//! The disk comes first: nothing is visible that is not written. Each batch of waiting events takes one `write` to
-//! each. A disk that fails or is full, or a reader that has gone, ends the run in order. The events up to its end are
+//! The disk comes first: no event is visible before it is written. Each batch of waiting events takes one `write` to
+//! each. A disk that fails or is full, or a closed reader, ends the run in order. The events up to its end are
 //! recorded and printed as far as possible.
 //!
 //! Only the end of a run does not wait for a disk that does not answer: see [`Printer`].

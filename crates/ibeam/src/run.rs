@@ -61,11 +61,11 @@ pub(crate) fn event_writer<'a>(
     }
 }
 
-/// Does `work` with a runtime of its own and leaves it without waiting for its threads: a thread that never returns, for
-/// example from a read of a dead network share, must not hold up the end of the process.
+/// Calls `work` with a new runtime and does not wait for the threads of the runtime: a thread that never returns, for
+/// example from a read of a dead network share, must not delay the end of the process.
 ///
 /// # Errors
-/// Those of `work`, and `System` when no runtime can be created.
+/// The errors of `work`, and `System` if no runtime can be created.
 pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Result<T, E>) -> Result<T, E> {
     crate::resource_exhaustion::check_descriptors(0).map_err(Failure::from)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,7 +1,7 @@
-//! Signals that end a run in order: the first asks to stop, the second leaves little time for it.
+//! Signals that end a run in order: the first requests a stop, the second leaves little time for it.
 //!
-//! A hang-up that was to be ignored, as `nohup` has it, is ignored. A file that reaches the size limit of the
-//! process is an error of its write, never the death of the program.
+//! A hang-up stays ignored if the process was started so, as `nohup` does. A file that reaches the size limit of the
+//! process causes a write error and does not kill the program.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) fn watch(target: &CurrentStop) -> std::io::Result<JoinSet<()>> {
                     continue;
                 }
                 tokio::time::sleep(SECOND_SIGNAL_TIMEOUT).await;
-                // Where another run has begun, the first signal has been obeyed.
+                // If another run has started, the first signal has ended the previous run.
                 if let Some(reason) = target.get().requested() {
                     exit::force_exit(reason);
                 }
@@ -56,7 +56,7 @@ pub(crate) fn watch(target: &CurrentStop) -> std::io::Result<JoinSet<()>> {
     Ok(watchers)
 }
 
-/// Whether this process ignores the signal; false where the system does not tell.
+/// Whether this process ignores the signal; false if the system does not report it.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

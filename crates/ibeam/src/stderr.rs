@@ -1,4 +1,4 @@
-//! Writes to stderr that never change a result: not when stderr is closed, full, or without a reader that reads.
+//! Writes to stderr. A stderr that is closed, full or not read never changes a result.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,11 @@ use ibeam_output::escape_invisible;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// A reader of stderr that takes nothing for this time is not waited for again.
+/// After the reader of stderr has read nothing for this time, no write waits for it again.
 const READER_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-/// The bytes that a pipe takes without waiting when a poll says that it takes some (PIPE_BUF on Linux).
-const PIECE: usize = 4096;
+/// The number of bytes that a pipe accepts without blocking once a poll reports it writable (PIPE_BUF on Linux).
+const MIN_ROOM: usize = 4096;
 
 /// Whether the reader has timed out. Later writes are dropped unless there is room for them.
 static HAS_TIMED_OUT: AtomicBool = AtomicBool::new(false);
@@ -24,16 +24,16 @@ pub(crate) fn write_line(text: &str) {
 /// Writes `text` unchanged.
 pub(crate) fn write(text: &str) {
     let mut stderr = io::stderr().lock();
-    for piece in text.as_bytes().chunks(PIECE) {
-        if !takes_more() || stderr.write_all(piece).is_err() {
+    for piece in text.as_bytes().chunks(MIN_ROOM) {
+        if !is_writable() || stderr.write_all(piece).is_err() {
             return;
         }
     }
     drop(stderr.flush());
 }
 
-/// Whether the reader takes more. Waits for it until the timeout.
-fn takes_more() -> bool {
+/// Whether more can be written. Waits for the reader until the timeout.
+fn is_writable() -> bool {
     let wait = if HAS_TIMED_OUT.load(Ordering::Relaxed) { NO_WAIT } else { READER_TIMEOUT };
     loop {
         match poll(&mut [PollFd::new(&rustix::stdio::stderr(), PollFlags::OUT)], Some(&wait)) {

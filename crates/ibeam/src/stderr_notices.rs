@@ -12,14 +12,14 @@ pub(crate) struct NoticePrinter {
     catalogue: Arc<Catalogue>,
     /// Lines about the entire run, which come after its last text.
     closing: Vec<String>,
-    /// The prompt asks for changed files, in a mode that may change some.
+    /// Whether the prompt asks for changes to files, in a mode that may change files.
     change_expected: bool,
-    /// A command or an MCP tool ran, whose changes to files are not counted.
+    /// Whether a command or an MCP tool ran, whose changes to files are not counted.
     changes_uncounted: bool,
 }
 
 impl NoticePrinter {
-    /// NoticePrinter in the language of `catalogue`.
+    /// Returns a printer in the language of `catalogue`.
     pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
         Self { catalogue, closing: Vec::new(), change_expected: false, changes_uncounted: false }
     }

@@ -14,17 +14,18 @@ use rustix::io::Errno;
 
 use crate::pump::CurrentStop;
 
-/// The bytes that a pipe or socket takes without waiting when a poll says that it takes some (PIPE_BUF on Linux).
-const PIECE: usize = 4096;
-/// The time between two checks for a stop while a reader takes nothing.
+/// The number of bytes that a pipe or socket accepts without blocking once a poll reports it writable (PIPE_BUF on
+/// Linux).
+const MIN_ROOM: usize = 4096;
+/// The time between two checks for a stop while the reader reads nothing.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// The time between two writes to a terminal that took nothing although a poll said that it would.
+/// The time between two writes to a terminal that accepted nothing although a poll reported it writable.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns a private duplicate of stdout and makes fd 1 a duplicate of stderr. Call once, before any thread starts.
 ///
 /// # Errors
-/// The system's error when stdout is closed or there are no descriptors left.
+/// The system's error if stdout is closed or no descriptor is left.
 pub(crate) fn take() -> io::Result<File> {
     let private = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
@@ -50,17 +51,17 @@ pub(crate) fn watch_reader(stdout: File, stop: &CurrentStop) -> io::Result<()> {
     thread::Builder::new().name("stdout-watch".to_owned()).spawn(wait_for_hang_up).map(drop)
 }
 
-/// stdout at the pace of its reader. Once the run is to stop, a reader that takes nothing is given up.
+/// stdout with backpressure: a write waits for the reader. After a stop was requested, the wait has a timeout.
 ///
 /// A reader that is blocked forever delays the run, but neither its end nor its journal.
 pub(crate) struct BackpressuredStdout {
     stdout: File,
-    /// A regular file never waits for a reader.
+    /// False for a regular file, which is always writable.
     has_reader: bool,
-    /// The bytes that an empty pipe takes without waiting.
+    /// The number of bytes that an empty pipe accepts without blocking.
     capacity: usize,
     stop: CurrentStop,
-    /// How long a reader may take nothing once a stop was requested.
+    /// The longest time for which the reader may read nothing after a stop was requested.
     timeout: Duration,
 }
 
@@ -68,20 +69,20 @@ impl BackpressuredStdout {
     /// Returns a writer to `stdout`.
     pub(crate) fn new(stdout: File, stop: &CurrentStop, timeout: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { PIECE };
+        let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { MIN_ROOM };
         let stdout = if rustix::termios::isatty(&stdout) { nonblocking(stdout) } else { stdout };
         Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), timeout }
     }
 
-    /// Returns how many bytes can be written without waiting, once the reader takes something: whole lines, where it
-    /// keeps pace.
+    /// Returns how many bytes can be written without blocking: the capacity of an empty pipe, so that complete lines
+    /// arrive in one piece, else [`MIN_ROOM`].
     fn room(&self) -> usize {
         let is_empty = || rustix::io::ioctl_fionread(&self.stdout).is_ok_and(|unread| unread == 0);
-        if self.capacity > PIECE && is_empty() { self.capacity } else { PIECE }
+        if self.capacity > MIN_ROOM && is_empty() { self.capacity } else { MIN_ROOM }
     }
 
-    /// Waits until a write should succeed, for a bounded time after a stop. `idle_since` is when the reader last took
-    /// nothing after the stop.
+    /// Waits until a write should succeed; after a stop, no longer than the timeout. `idle_since` is the first time
+    /// after the stop at which the reader read nothing.
     fn wait_for_reader(&self, idle_since: &mut Option<Instant>) -> io::Result<()> {
         loop {
             match poll(&mut [PollFd::new(&self.stdout, PollFlags::OUT)], Some(&POLL_INTERVAL)) {
@@ -93,7 +94,7 @@ impl BackpressuredStdout {
         }
     }
 
-    /// Gives the reader up when it has taken nothing for too long after a stop.
+    /// Fails with `TimedOut` if the reader has read nothing for too long after a stop.
     fn check_timeout(&self, idle_since: &mut Option<Instant>) -> io::Result<()> {
         if self.stop.get().requested().is_none() {
             return Ok(());
@@ -103,8 +104,8 @@ impl BackpressuredStdout {
     }
 }
 
-/// Opens a terminal again, so that a write to it never waits: a terminal may take less than a poll promises. Another
-/// file description is needed because the mode would hold for all processes that share this one.
+/// Opens a terminal again in non-blocking mode, because it may accept less than a poll promises. Another file
+/// description is needed: the mode applies to all processes that share one.
 #[cfg(target_os = "linux")]
 fn nonblocking(terminal: File) -> File {
     use std::os::fd::AsRawFd as _;
@@ -122,13 +123,13 @@ fn nonblocking(terminal: File) -> File {
 
 #[cfg(target_os = "linux")]
 fn capacity_of(pipe: &File) -> usize {
-    rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(PIECE)
+    rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(MIN_ROOM)
 }
 
-/// The capacity is unknown elsewhere.
+/// Returns the minimum: other systems do not report the capacity.
 #[cfg(not(target_os = "linux"))]
 fn capacity_of(_: &File) -> usize {
-    PIECE
+    MIN_ROOM
 }
 
 impl Write for BackpressuredStdout {

@@ -69,11 +69,7 @@ const PENDING: &[&str] = &[
     "crates/ibeam-output/tests/",
     "crates/ibeam-wire/src/",
     "crates/ibeam-wire/tests/",
-    "crates/ibeam/benches/",
-    "crates/ibeam/prompts/",
-    "crates/ibeam/src/",
     "crates/ibeam/tests/",
-    "fuzz/",
 ];
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {

@@ -1,7 +1,7 @@
 //! Reorders arguments for the parser: flags may come before or after the prompt or the command.
 //!
-//! A first word that names a command is the command unless `--print` is before it. A leading `agent` is dropped: clients
-//! of the Cursor CLI write it. `--resume ID` takes the next word unless it contains a space, as a prompt does.
+//! A first word that names a command is the command unless `--print` is before it. A leading `agent` is dropped:
+//! clients of the Cursor CLI write it. `--resume ID` takes the next word unless it contains a space, as a prompt does.
 
 use std::ffi::{OsStr, OsString};
 
@@ -15,7 +15,7 @@ pub(super) struct Reordered {
     pub(super) names_command: bool,
 }
 
-/// How to treat a first word that names a command.
+/// The meaning of a first word that names a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstWord {
     Command,

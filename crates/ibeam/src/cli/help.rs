@@ -152,10 +152,10 @@ mod tests {
         assert_eq!(help.matches("\nOptions:\n").count(), 1, "one list of flags: {help}");
     }
 
-    /// Which registry a person uses is theirs to choose: examples name `example.com`.
+    /// Examples name `example.com`, because users choose their registry.
     #[test]
     fn neither_help_nor_documentation_names_the_host_of_a_package_registry() {
-        // In pieces, so that this file does not name the hosts either.
+        // Written in pieces, so that this file does not contain the host names either.
         let hosts = [
             ["crates", "io"],
             ["npmjs", "com"],

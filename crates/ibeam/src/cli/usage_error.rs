@@ -1,6 +1,6 @@
-//! The message of a line that cannot be parsed, and the command to whose help it refers.
+//! The message for a command line that cannot be parsed, and the command to whose help it refers.
 //!
-//! A suggestion is close to what was typed and never allows more.
+//! A suggestion is similar to the typed text and never allows more.
 
 use std::ffi::OsString;
 
@@ -26,7 +26,7 @@ pub(super) fn message(mut error: Error) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Removes suggestions that are far from what was typed or allow more.
+/// Removes suggestions that differ too much from the typed text or allow more.
 fn drop_poor_suggestions(error: &mut Error) {
     for (typed, suggested) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
@@ -68,7 +68,7 @@ fn is_good(typed: &str, suggested: &str) -> bool {
     !grants && is_similar(&bare(typed), &bare(suggested))
 }
 
-/// The command that a line names, also if the line cannot be parsed, and its sub-commands.
+/// The command that a command line names, even if it cannot be parsed, and its sub-commands.
 pub(super) struct CommandPath {
     /// The name with that of the program, e.g. `ibeam trust show`.
     pub(super) name: String,

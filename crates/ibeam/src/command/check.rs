@@ -1,7 +1,7 @@
 //! `check`: reports where a stream does not follow the output contract.
 //!
-//! The stream names its contract; `--contract` is for streams that do not. Reads only a file or stdin. The exit code is the
-//! result.
+//! The stream names its contract; `--contract` is for streams that do not. Reads only a file or stdin. The exit code is
+//! the result.
 
 use std::fs::File;
 use std::io::{self, BufReader};

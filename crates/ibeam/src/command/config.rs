@@ -21,7 +21,7 @@ pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) 
     }
 }
 
-/// A value in force.
+/// A value of the effective configuration.
 struct Row {
     key: String,
     /// The value as a file accepts it.

@@ -1,7 +1,7 @@
 //! `convert`: converts the stream of one agent into that of another, line by line, and reports the losses.
 //!
-//! A filter: each line is converted and written before the next one is read. Losses are reported on stderr, so stdout has
-//! only lines of the target.
+//! A filter: each line is converted and written before the next one is read. Losses are reported on stderr, so stdout
+//! has only lines of the target.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,10 +19,10 @@ use crate::cli::FailOnArg;
 use crate::cli_error::CliError;
 use crate::stderr;
 
-/// The output is written beyond this size while more of the source is available.
+/// Beyond this size the output is written even if more of the source is available.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// The most losses on stderr; the report file has all.
+/// The maximum number of losses on stderr; the report file has all.
 const MAX_REPORTED: usize = 40;
 
 /// The exit code of losses with `--fail-on loss`.
@@ -41,7 +41,7 @@ pub(super) fn convert(
         Some(path) => Box::new(File::open(path).map_err(|error| no_input(&name, &error))?),
         None => Box::new(io::stdin().lock()),
     };
-    // Made first: what cannot be reported is not converted.
+    // Created before the conversion, because a conversion without its report would be useless.
     let report = report.map(|path| (path, File::create(path)));
     let report = match report {
         Some((path, Err(error))) => {
@@ -62,7 +62,7 @@ pub(super) fn convert(
     Ok(if fails { ExitCode::from(LOSSY_EXIT_CODE) } else { ExitCode::SUCCESS })
 }
 
-/// Everything of the source. What was converted before something is wrong is written.
+/// Converts the entire source. On an error, the lines that were converted before it are written.
 fn stream(
     source: &mut BufReader<Box<dyn Read>>,
     mut converter: Converter,
@@ -72,7 +72,7 @@ fn stream(
     let (mut line, mut out, mut number) = (Vec::new(), Vec::new(), 0);
     let wrong = |error: &ConvertError| {
         let (line, detail) = (error.line(), error.to_string());
-        // The reason says the line itself.
+        // The reason already contains the line number.
         let detail = detail.strip_prefix(&format!("line {line}")).unwrap_or(&detail);
         let detail = detail.trim_start_matches([':', ',', ' ']).to_owned();
         CliError::StreamDamaged { source: name.to_owned(), line, detail }

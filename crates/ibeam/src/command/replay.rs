@@ -1,7 +1,8 @@
 //! `replay`: prints a recorded session or stream again with the writers of a live run, offline.
 //!
-//! stdout has what the runs printed; stderr and the exit code are those of the replay. Replay takes no lease and changes
-//! nothing, so it shows a session that is being written up to now. It shows what is intact before it reports damage.
+//! stdout has what the runs printed; stderr and the exit code are those of the replay. Replay takes no lease and
+//! changes nothing, so it shows a session that is being written up to now. It shows what is intact before it reports
+//! damage.
 
 mod contract_converter;
 mod from_wire;
@@ -60,7 +61,7 @@ impl ReplayOptions {
     }
 }
 
-/// Why a replay ended before its input.
+/// The reason why a replay ended before its input.
 #[derive(Debug)]
 enum ReplayEnd {
     /// The requested run was shown.
@@ -118,7 +119,7 @@ impl ReplaySource {
     /// Resolves `-`, `-1`, an ID or a path. A session of that id comes before a file of that name.
     ///
     /// # Errors
-    /// `NoSessionToContinue`, `UnknownSession`; those of [`resolve_workspace`] where it can be no file.
+    /// `NoSessionToContinue`, `UnknownSession`; the errors of [`resolve_workspace`] where no file has the name.
     fn resolve(base: &BaseContext, what: &OsStr) -> Result<Self, Failure> {
         let name = what.to_string_lossy();
         if name == "-" {
@@ -200,8 +201,10 @@ fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
 }
 
 impl ReplayOptions {
+    /// Checks that the requested run is one of `runs` runs.
+    ///
     /// # Errors
-    /// `UnknownRun` if the requested run is not among the `runs`.
+    /// `UnknownRun`.
     fn exists_among(&self, runs: u64, source: &str) -> Result<(), CliError> {
         match self.run {
             Some(run) if run.get() > runs => {

@@ -1,7 +1,7 @@
-//! `shim`: links under the names that clients of the original start it by, and scripts under those of other programs
-//! whose dialect it speaks.
+//! `shim`: creates links under the names by which clients start the Cursor CLI, and scripts under the names of programs
+//! whose dialect ibeam writes.
 //!
-//! Refuses to touch what it did not make, and then makes nothing at all: under such a name stands somebody's program.
+//! Refuses to replace a file that it did not create, because it is another program. Then it creates no file at all.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -21,17 +21,17 @@ use crate::cli::ScriptedDialect;
 use crate::cli_error::CliError;
 use crate::stderr;
 
-/// The names that clients start: the present one since 2026, and the earlier one.
+/// The names that clients start: the current one, since 2026, and the earlier one.
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
-/// The usual file name of this program. A link to a file of this name was made by `shim`.
+/// The usual file name of this program. A link to a file of this name was created by `shim`.
 const PROGRAM_NAME: &str = "ibeam";
 
-/// The start of every script that `shim` makes.
+/// The start of every script that `shim` creates.
 const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n";
 
-/// The size limit of a script in bytes; a longer file was not made by `shim`.
-const LARGEST_SCRIPT: u64 = 64 * 1024;
+/// The size limit of a script in bytes; a longer file was not created by `shim`.
+const MAX_SCRIPT_BYTES: u64 = 64 * 1024;
 
 pub(super) fn shim(
     base: &BaseContext,
@@ -43,7 +43,7 @@ pub(super) fn shim(
     let directory = std::path::absolute(directory)
         .map_err(|_| Reason::Usage { detail: "the name of the directory is empty".to_owned() })?;
     fs::create_dir_all(&directory).map_err(|error| match error.kind() {
-        // The system reports any file that is not a directory in this way.
+        // The system's error for an existing file that is not a directory.
         io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),
         _ => cannot_create(&directory, &error),
     })?;
@@ -55,9 +55,9 @@ pub(super) fn shim(
     });
     let mut shims = Vec::new();
     for shim in links.into_iter().chain(scripts) {
-        let found = shim.look().map_err(|error| cannot_create(&shim.path, &error))?;
+        let found = shim.find_existing().map_err(|error| cannot_create(&shim.path, &error))?;
         if found == Found::Foreign {
-            return Err(shim.taken());
+            return Err(shim.name_taken());
         }
         shims.push((shim, found));
     }
@@ -65,21 +65,21 @@ pub(super) fn shim(
         let shown = shim.path.display().to_string();
         let line = match found {
             Found::UpToDate => ShimLine::Unchanged { link: &shown },
-            Found::Nothing | Found::Replaceable => {
-                shim.make(*found).map_err(|error| cannot_create(&shim.path, &error))?;
+            Found::Missing | Found::Replaceable => {
+                shim.create(*found).map_err(|error| cannot_create(&shim.path, &error))?;
                 ShimLine::Created { link: &shown, program: &program.to_string_lossy() }
             }
-            // Looked for above, before anything was made.
-            Found::Foreign => return Err(shim.taken()),
+            // Checked above, before any file was created.
+            Found::Foreign => return Err(shim.name_taken()),
         };
         print_text(stdout, &format!("{}\n", base.catalogue.line(&line)))?;
     }
-    let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
-    report_path_lookup(base, &directory, &made);
+    let created: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
+    report_path_lookup(base, &directory, &created);
     Ok(())
 }
 
-/// The file of this program: absolute, without links.
+/// Returns the path of this program: absolute, with links resolved.
 fn this_program() -> Result<PathBuf, Reason> {
     std::env::current_exe().and_then(fs::canonicalize).map_err(|error| Reason::NoInput {
         path: std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned(),
@@ -94,39 +94,41 @@ fn name_of(dialect: ScriptedDialect) -> &'static str {
     }
 }
 
-/// A link would not do: the dialect is an argument.
+/// Returns a script that starts the program with a dialect. A link cannot pass this argument.
 fn script(program: &Path, dialect: ScriptedDialect) -> Vec<u8> {
     let program = quoted(program.as_os_str());
     [SCRIPT_HEAD, b"exec ", &program, b" --dialect ", name_of(dialect).as_bytes(), b" \"$@\"\n"].concat()
 }
 
-/// A name that is to start this program.
+/// A file that starts this program under another name.
 struct Shim {
     path: PathBuf,
     content: Content,
 }
 
 enum Content {
-    /// To the file of this program.
+    /// A link to this program.
     Link(PathBuf),
+    /// A script with this text.
     Script(Vec<u8>),
 }
 
-/// The file that already has the name.
+/// The existing file under the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    Nothing,
-    /// The right link or script.
+    /// No file.
+    Missing,
+    /// A link to this program, or the same script.
     UpToDate,
-    /// A link or script that `shim` made for another file of this program.
+    /// A link or script that `shim` created for another file of this program.
     Replaceable,
     Foreign,
 }
 
 impl Shim {
-    fn look(&self) -> io::Result<Found> {
+    fn find_existing(&self) -> io::Result<Found> {
         let kind = match fs::symlink_metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
             Err(error) => return Err(error),
             Ok(found) => found.file_type(),
         };
@@ -142,7 +144,7 @@ impl Shim {
                 }
             }
             Content::Script(script) if kind.is_file() => {
-                match regular_file::read(&self.path, LARGEST_SCRIPT) {
+                match regular_file::read(&self.path, MAX_SCRIPT_BYTES) {
                     Ok(text) if text == *script => Found::UpToDate,
                     Ok(text) if text.starts_with(SCRIPT_HEAD) => Found::Replaceable,
                     Ok(_) | Err(_) => Found::Foreign,
@@ -152,31 +154,32 @@ impl Shim {
         })
     }
 
-    /// Makes it under another name first: it is whole at every moment, and what came there meanwhile stays.
-    fn make(&self, found: Found) -> io::Result<()> {
-        // Nobody else's: neither that of another process nor one that was left.
+    /// Creates the link or script. A script is written under another name first, so that it is never incomplete. If
+    /// `found` is `Missing`, a file that another process created meanwhile is not replaced.
+    fn create(&self, found: Found) -> io::Result<()> {
+        // Unique, so that no other process has this name, and no earlier call left it.
         let new = self.path.with_added_extension(format!("{}.new", SessionId::random()));
         match &self.content {
-            Content::Link(program) if found == Found::Nothing => return symlink(program, &self.path),
+            Content::Link(program) if found == Found::Missing => return symlink(program, &self.path),
             Content::Link(program) => symlink(program, &new)?,
             Content::Script(script) => {
                 OpenOptions::new().write(true).create_new(true).mode(0o755).open(&new)?.write_all(script)?;
             }
         }
-        let put = match found {
-            Found::Nothing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
+        let placed = match found {
+            Found::Missing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
             Found::UpToDate | Found::Replaceable | Found::Foreign => fs::rename(&new, &self.path),
         };
-        put.inspect_err(|_| drop(fs::remove_file(&new)))
+        placed.inspect_err(|_| drop(fs::remove_file(&new)))
     }
 
-    fn taken(&self) -> CliError {
+    fn name_taken(&self) -> CliError {
         CliError::NameTaken { path: self.path.display().to_string() }
     }
 }
 
 /// Reports on stderr whether clients find the links and scripts through `PATH`.
-fn report_path_lookup(base: &BaseContext, directory: &Path, made: &[&Path]) {
+fn report_path_lookup(base: &BaseContext, directory: &Path, created: &[&Path]) {
     let shown = directory.display().to_string();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let real = directory.canonicalize();
@@ -190,7 +193,7 @@ fn report_path_lookup(base: &BaseContext, directory: &Path, made: &[&Path]) {
         return stderr::write_line(&format!("hint: {}", base.catalogue.line(&line)));
     }
     stderr::write_line(&base.catalogue.line(&ShimLine::InPath { directory: &shown }));
-    for shim in made {
+    for shim in created {
         let Some(name) = shim.file_name() else { continue };
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         let first = std::env::split_paths(&path).map(|entry| entry.join(name)).find(is_program);

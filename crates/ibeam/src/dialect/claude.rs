@@ -1,4 +1,4 @@
-//! The command line of Claude Code, as people and its SDKs write it.
+//! The command line of Claude Code, as users and SDKs write it.
 //!
 //! Only printing runs and `auth status` are supported: no interactive mode and no other sub-commands.
 
@@ -99,7 +99,7 @@ struct Draft {
     ignored_arguments: Vec<String>,
 }
 
-/// Translates what follows `--dialect claude`.
+/// Translates the arguments after `--dialect claude`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     if let Some(form) = auth_status::form_of(args) {
         let claude =
@@ -195,7 +195,7 @@ impl Draft {
     }
 
     fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
-        // SDKs write an empty argument behind a flag that takes no value.
+        // SDKs write an empty argument after a flag that takes no value.
         words.retain(|arg| !arg.is_empty());
         for settings in std::mem::take(&mut self.settings) {
             self.settings(&settings, env)?;

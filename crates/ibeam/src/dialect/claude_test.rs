@@ -10,15 +10,14 @@ fn translated(args: &[&str]) -> Result<Translated, ParseExit> {
     translate(&args, &Env { variable: &|_| None, read_file, is_in_repository: |_| true })
 }
 
-/// `expect` is what stands behind the arguments of every run that prints.
+/// `expect` contains the arguments after those that every printing run has.
 #[track_caller]
 fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
-    let Ok(Translated { args: ours, options }) = translated(args) else { panic!("{args:?} is refused") };
-    let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
-    assert_eq!(ours, expect, "{args:?}");
-    // Whatever comes out is a command line of ours.
-    let Translated { args: ours, .. } = translated(args).unwrap_or_else(|_| panic!("{args:?}"));
-    assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
+    let Ok(Translated { args: own_args, options }) = translated(args) else { panic!("{args:?} is refused") };
+    let own: Vec<&str> = own_args.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
+    assert_eq!(own, expect, "{args:?}");
+    // The result is a valid command line of ibeam.
+    assert!(crate::cli::parse(&own_args).is_ok(), "{own_args:?}");
     options.unwrap()
 }
 
@@ -37,7 +36,7 @@ fn refused(args: &[&str], part: &str) {
 }
 
 #[test]
-fn what_the_python_sdk_starts_is_understood() {
+fn the_command_line_of_the_python_sdk_is_translated() {
     let options = check(
         &[
             "--output-format",
@@ -71,7 +70,7 @@ fn what_the_python_sdk_starts_is_understood() {
 }
 
 #[test]
-fn modes_never_allow_more_than_they_say() {
+fn modes_never_allow_more_than_documented() {
     check(&["-p", "x"], &["--approval=strict", "--", "x"]);
     check(&["-p", "--permission-mode", "dontAsk", "x"], &["--approval=strict", "--", "x"]);
     check(&["-p", "--permission-mode", "plan", "x"], &["--mode=plan", "--approval=strict", "--", "x"]);
@@ -82,7 +81,7 @@ fn modes_never_allow_more_than_they_say() {
 }
 
 #[test]
-fn what_is_forbidden_is_forbidden_or_refused() {
+fn deny_rules_are_translated_or_refused() {
     check(
         &["-p", "--disallowedTools", "Bash(rm:*) WebFetch", "--", "x"],
         &["--approval=strict", "--deny=Shell(rm:*)", "--deny=WebFetch(*)", "--without=web_fetch", "--", "x"],
@@ -135,7 +134,7 @@ fn models_have_short_names() {
 }
 
 #[test]
-fn settings_keep_what_permits_and_forbids() {
+fn settings_keep_allow_and_deny_rules() {
     let given = r#"{"permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"defaultMode":"acceptEdits","additionalDirectories":["/d"]},"model":"m","env":{"A":"b"}}"#;
     let options = check(
         &["-p", "--settings", given, "x"],
@@ -162,7 +161,7 @@ fn settings_keep_what_permits_and_forbids() {
 }
 
 #[test]
-fn settings_that_narrow_or_lead_elsewhere_are_kept_or_refused() {
+fn restricting_and_redirecting_settings_are_kept_or_refused() {
     let of = |settings: &'static str| ["-p", "--settings", settings, "x"];
     for first in [
         r#"{"permissions":{"disableBypassPermissionsMode":"disable","defaultMode":"bypassPermissions"}}"#,
@@ -186,15 +185,15 @@ fn settings_that_narrow_or_lead_elsewhere_are_kept_or_refused() {
     refused(&of(r#"{"env":{"https_proxy":"http://a"}}"#), "env.https_proxy");
 }
 
-/// `--force` lifts questions; theirs come before the bypass.
+/// `--force` removes `ask` rules, but in Claude Code they take precedence over the bypass.
 #[test]
-fn what_is_to_be_asked_for_is_refused_where_nobody_is_asked() {
+fn calls_that_need_an_approval_are_refused_without_a_person() {
     let given = r#"{"permissions":{"ask":["Bash(git push:*)"],"defaultMode":"bypassPermissions"}}"#;
     check(&["-p", "--settings", given, "x"], &["--force", "--deny=Shell(git:push*)", "--", "x"]);
 }
 
 #[test]
-fn a_tool_that_no_token_covers_is_not_offered_where_it_is_forbidden_or_asked_for() {
+fn a_denied_or_asked_tool_without_a_token_is_not_offered() {
     for given in [r#"{"permissions":{"ask":["Grep"]}}"#, r#"{"permissions":{"deny":["Grep(*)"]}}"#] {
         check(&["-p", "--settings", given, "x"], &["--approval=strict", "--without=grep", "--", "x"]);
     }
@@ -225,7 +224,7 @@ fn servers_and_instructions_are_passed_on() {
 }
 
 #[test]
-fn servers_of_the_host_need_its_messages() {
+fn servers_of_the_host_need_messages_on_stdin() {
     let servers = r#"{"mcpServers":{"a":{"command":"x"},"calc":{"type":"sdk","name":"calc"}}}"#;
     let messages = ["--input-format=stream-json", "--output-format=stream-json", "--mcp-config", servers];
     let options =
@@ -236,32 +235,34 @@ fn servers_of_the_host_need_its_messages() {
 
 #[test]
 fn a_minimal_start_reads_no_files_of_the_project() {
-    let ours = ["--without-instructions", "--strict-mcp-config", "--approval=strict", "--", "x"];
-    let options = check(&["-p", "--bare", "x"], &ours);
+    let expect = ["--without-instructions", "--strict-mcp-config", "--approval=strict", "--", "x"];
+    let options = check(&["-p", "--bare", "x"], &expect);
     assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
 }
 
 #[test]
-fn a_session_that_is_not_to_be_kept_is_not() {
+fn a_run_without_persistence_is_ephemeral() {
     let options =
         check(&["-p", "--no-session-persistence", "x"], &["--ephemeral", "--approval=strict", "--", "x"]);
     assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
 }
 
 #[test]
-fn a_schema_is_asked_for() {
+fn a_schema_becomes_an_instruction() {
     let Ok(translated) = translated(&["-p", "--json-schema", r#"{"type":"object"}"#, "x"]) else { panic!() };
-    let asked = translated.args.iter().any(|arg| {
+    let has_instruction = translated.args.iter().any(|arg| {
         arg.to_str().is_some_and(|arg| {
             arg.starts_with("--append-system-prompt=") && arg.ends_with(r#"{"type":"object"}"#)
         })
     });
-    assert!(asked && translated.options.is_some_and(|options| options.ignored_arguments.is_empty()));
+    assert!(
+        has_instruction && translated.options.is_some_and(|options| options.ignored_arguments.is_empty())
+    );
     refused(&["-p", "--json-schema", "no", "x"], "should be JSON");
 }
 
 #[test]
-fn what_must_not_be_left_out_is_refused() {
+fn arguments_that_must_not_be_ignored_are_refused() {
     refused(&["mcp", "list"], "`claude mcp` has no counterpart");
     refused(&["-p", "--worktree", "x"], "not supported");
     refused(&["-p", "--agent", "x", "y"], "not supported");
@@ -271,20 +272,20 @@ fn what_must_not_be_left_out_is_refused() {
 }
 
 #[test]
-fn the_version_is_one_that_sdks_take() {
-    let Err(ParseExit::Help(said)) = translated(&["-v"]) else { panic!("no version") };
-    assert!(said.starts_with("2.") && said.contains("(Claude Code"), "{said}");
+fn sdks_accept_the_version() {
+    let Err(ParseExit::Help(text)) = translated(&["-v"]) else { panic!("no version") };
+    assert!(text.starts_with("2.") && text.contains("(Claude Code"), "{text}");
 }
 
 #[test]
-fn help_says_what_becomes_of_each_flag() {
+fn help_lists_the_effect_of_each_flag() {
     for flag in ["--help", "-h"] {
-        let Err(ParseExit::Help(said)) = translated(&[flag]) else { panic!("no help") };
-        let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
-        assert_eq!([lines("--model"), lines("--fallback-model"), lines("--worktree")], [1, 1, 1], "{said}");
+        let Err(ParseExit::Help(text)) = translated(&[flag]) else { panic!("no help") };
+        let lines = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
+        assert_eq!([lines("--model"), lines("--fallback-model"), lines("--worktree")], [1, 1, 1], "{text}");
         assert!(
-            said.starts_with("Usage: ibeam --dialect claude") && said.ends_with("docs/dialects.md\n"),
-            "{said}"
+            text.starts_with("Usage: ibeam --dialect claude") && text.ends_with("docs/dialects.md\n"),
+            "{text}"
         );
     }
 }

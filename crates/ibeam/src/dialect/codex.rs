@@ -33,7 +33,7 @@ struct Draft {
     version: bool,
     sandbox: Option<String>,
     approval: Option<String>,
-    /// The same from `--config`; the flags take precedence.
+    /// The sandbox of `--config`; the flags take precedence.
     configured_sandbox: Option<String>,
     configured_approval: Option<String>,
     bypass: bool,
@@ -64,7 +64,7 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
     flag(names, arity, Apply(take))
 }
 
-/// Every flag there is.
+/// All flags of Codex.
 const FLAGS: &[Flag<Draft>] = &[
     apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.lines, true)),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
@@ -208,7 +208,7 @@ impl Draft {
         Ok(Translated { args: print_args(self.flags, words), options: Some(options) })
     }
 
-    /// Refuses to work outside of a git repository, as Codex does, unless a flag says that this is meant.
+    /// Rejects a directory outside of a git repository, as Codex does, unless a flag skips the check.
     fn check_repository(&self, env: &Env<'_>) -> Result<(), Reason> {
         let is_meant = self.skips_repository_check || self.bypass;
         match is_meant || (env.is_in_repository)(self.directory.as_deref()) {

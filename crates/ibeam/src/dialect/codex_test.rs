@@ -22,13 +22,15 @@ fn translated_where(
     translate(&args, &Env { variable: &variable, read_file, is_in_repository })
 }
 
-/// `expect` is what stands behind the arguments of every run that prints.
+/// `expect` contains the arguments after those that every printing run has.
 #[track_caller]
 fn check_with(args: &[&str], key: Option<&str>, expect: &[&str]) -> DialectOptions {
-    let Ok(Translated { args: ours, options }) = translated(args, key) else { panic!("{args:?} is refused") };
-    assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
-    let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
-    assert_eq!(ours, expect, "{args:?}");
+    let Ok(Translated { args: own_args, options }) = translated(args, key) else {
+        panic!("{args:?} is refused")
+    };
+    assert!(crate::cli::parse(&own_args).is_ok(), "{own_args:?}");
+    let own: Vec<&str> = own_args.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
+    assert_eq!(own, expect, "{args:?}");
     options.unwrap()
 }
 
@@ -52,7 +54,7 @@ fn refused(args: &[&str], part: &str) {
 }
 
 #[test]
-fn what_the_sdk_starts_is_understood() {
+fn the_command_line_of_the_sdk_is_translated() {
     let options = check_with(
         &[
             "exec",
@@ -92,7 +94,7 @@ fn what_the_sdk_starts_is_understood() {
 }
 
 #[test]
-fn sandboxes_never_allow_more_than_they_say() {
+fn sandbox_modes_never_allow_more_than_documented() {
     let strict = ["--approval=strict", "--sandbox=enabled", "--", "x"];
     check(&["exec", "x"], &strict);
     check(&["exec", "-s", "read-only", "x"], &strict);
@@ -101,7 +103,7 @@ fn sandboxes_never_allow_more_than_they_say() {
     check(&["exec", "-sworkspace-write", "-c", "approval_policy=\"untrusted\"", "x"], &strict);
     check(&["exec", "--yolo", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
     check(&["exec", "-s", "danger-full-access", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
-    // Their flags come before their configuration, wherever they stand.
+    // Flags take precedence over `-c`, in any order.
     check(&["exec", "-s", "read-only", "-c", "sandbox_mode=\"danger-full-access\"", "x"], &strict);
     check(&["exec", "-a", "untrusted", "-s", "workspace-write", "-c", "approval_policy=never", "x"], &strict);
     refused(&["exec", "-s", "airtight", "x"], "unknown sandbox `airtight`");
@@ -109,7 +111,7 @@ fn sandboxes_never_allow_more_than_they_say() {
 }
 
 #[test]
-fn a_run_that_leaves_nothing_keeps_no_session() {
+fn an_ephemeral_run_keeps_no_session() {
     let options = check(
         &["exec", "--ephemeral", "x"],
         &["--ephemeral", "--approval=strict", "--sandbox=enabled", "--", "x"],
@@ -127,7 +129,7 @@ fn threads_are_resumed() {
 }
 
 #[test]
-fn a_model_without_a_maker_is_theirs() {
+fn a_model_without_a_provider_belongs_to_openai() {
     let common = ["--approval=strict", "--sandbox=enabled"];
     let of = |given: &str, expect: &str| {
         let model = format!("--model={expect}");
@@ -141,7 +143,7 @@ fn a_model_without_a_maker_is_theirs() {
 }
 
 #[test]
-fn settings_are_kept_told_or_refused() {
+fn settings_are_applied_ignored_with_a_notice_or_refused() {
     let common = ["--approval=strict", "--sandbox=enabled"];
     let idle = ["web_search=\"disabled\"", "sandbox_workspace_write.network_access=false"];
     for setting in idle {
@@ -151,7 +153,7 @@ fn settings_are_kept_told_or_refused() {
                 .is_empty()
         );
     }
-    let told = [
+    let ignored = [
         "web_search=\"options\"",
         "sandbox_workspace_write.network_access=true",
         "features.web=true",
@@ -161,7 +163,7 @@ fn settings_are_kept_told_or_refused() {
         "experimental_compact_prompt_file=\"x\"",
         "projects./w.trust_level=\"trusted\"",
     ];
-    for setting in told {
+    for setting in ignored {
         let options = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
         assert_eq!(options.ignored_arguments, [format!("--config {}", setting.split('=').next().unwrap())]);
     }
@@ -213,7 +215,7 @@ fn settings_are_kept_told_or_refused() {
 }
 
 #[test]
-fn a_tool_that_is_taken_away_is_not_offered() {
+fn a_disabled_tool_is_not_offered() {
     let expect = ["--without=shell", "--approval=strict", "--sandbox=enabled", "--", "x"];
     check(&["exec", "--disable", "shell_tool", "x"], &expect);
     check(&["exec", "-c", "features.shell_tool=false", "x"], &expect);
@@ -222,17 +224,17 @@ fn a_tool_that_is_taken_away_is_not_offered() {
 }
 
 #[test]
-fn a_schema_is_asked_for() {
+fn a_schema_becomes_an_instruction() {
     let Ok(translated) = translated(&["exec", "--output-schema", "schema.json", "x"], None) else { panic!() };
-    let asked = translated.args.iter().any(|arg| {
+    let has_instruction = translated.args.iter().any(|arg| {
         arg.to_str()
             .is_some_and(|arg| arg.starts_with("--append-system-prompt=") && arg.ends_with("schema:\n{}"))
     });
-    assert!(asked, "{translated:?}");
+    assert!(has_instruction, "{translated:?}");
 }
 
 #[test]
-fn what_must_not_be_left_out_is_refused() {
+fn arguments_that_must_not_be_ignored_are_refused() {
     refused(&["review"], "`codex review` has no counterpart");
     refused(&["exec", "review"], "`codex exec review` has no counterpart");
     refused(&["exec", "help"], "`codex exec help` has no counterpart");
@@ -244,26 +246,26 @@ fn what_must_not_be_left_out_is_refused() {
 }
 
 #[test]
-fn the_version_has_its_form() {
-    let Err(ParseExit::Help(said)) = translated(&["--version"], None) else { panic!("no version") };
-    assert!(said.starts_with("codex-cli "), "{said}");
+fn the_version_has_the_form_of_codex() {
+    let Err(ParseExit::Help(text)) = translated(&["--version"], None) else { panic!("no version") };
+    assert!(text.starts_with("codex-cli "), "{text}");
 }
 
 #[test]
-fn help_says_what_becomes_of_each_flag() {
+fn help_lists_the_effect_of_each_flag() {
     for flag in ["--help", "-h"] {
-        let Err(ParseExit::Help(said)) = translated(&["exec", flag], None) else { panic!("no help") };
-        let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
-        assert_eq!([lines("--model"), lines("--ephemeral"), lines("--profile")], [1, 1, 1], "{said}");
+        let Err(ParseExit::Help(text)) = translated(&["exec", flag], None) else { panic!("no help") };
+        let lines = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
+        assert_eq!([lines("--model"), lines("--ephemeral"), lines("--profile")], [1, 1, 1], "{text}");
         assert!(
-            said.starts_with("Usage: ibeam --dialect codex") && said.ends_with("docs/dialects.md\n"),
-            "{said}"
+            text.starts_with("Usage: ibeam --dialect codex") && text.ends_with("docs/dialects.md\n"),
+            "{text}"
         );
     }
 }
 
 #[test]
-fn outside_of_a_git_repository_nothing_runs_unless_a_flag_says_so() {
+fn outside_of_a_git_repository_a_run_needs_a_flag() {
     let only_w: fn(Option<&str>) -> bool = |directory| directory == Some("/w");
     for (args, expect) in [
         (&["exec", "x"][..], false),

@@ -1,7 +1,7 @@
 //! The control protocol of Claude Code's SDKs: a JSON object on each line of stdin.
 //!
-//! Reads prompts, requests and responses. An unsupported request is refused with a reason, because an SDK waits for each
-//! response. Any other line is a usage error.
+//! Reads prompts, requests and responses. An unsupported request is refused with a reason, because an SDK waits for
+//! each response. Any other line is a usage error.
 
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ fn instructions(request: &Value) -> Vec<String> {
     texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the value at a JSON pointer; null where there is none.
+/// Returns the value at a JSON pointer; null if it does not exist.
 pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }

@@ -1,4 +1,4 @@
-//! stdout in another program's dialect: events of runs in, lines of the dialect out.
+//! stdout in another program's dialect: converts events of runs to lines of the dialect.
 //!
 //! A line is written with the event that completes it. One writer writes any number of runs, and between them the
 //! messages of the control protocol.
@@ -35,7 +35,7 @@ struct State {
     out: Box<dyn Write + Send>,
     /// Complete lines that wait for a flush.
     waiting: Vec<u8>,
-    /// The error of the output; nothing is written after an error, since part of a line may be out.
+    /// The error of the output. After an error no line is written, because a part of a line may have been written.
     broken: Option<io::ErrorKind>,
     /// The id of the session, once a run has started.
     session: Option<String>,
@@ -228,7 +228,7 @@ impl State {
             Output::FinalMessage => self.append_bytes(format!("{message}\n").as_bytes())?,
         }
         if self.options.codex.needs_last_message() {
-            // The end of the run is on stdout before a slow disk is waited for.
+            // The end of the run is written to stdout before the wait for a slow disk.
             self.flush()?;
             self.options.codex.write_last_message(&message);
         }
@@ -304,7 +304,7 @@ impl State {
         let mut bytes = Vec::new();
         for line in lines {
             match self.options.is_claude() {
-                // Claude Code does not escape more than JSON demands.
+                // Claude Code escapes only what JSON requires.
                 true => bytes.extend_from_slice(format!("{line}\n").as_bytes()),
                 false => write_line(line, &mut bytes),
             }

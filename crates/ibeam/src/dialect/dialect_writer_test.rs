@@ -1,6 +1,6 @@
 //! Runs of journal events through the writer of each dialect.
 //!
-//! `tests/golden/dialect_writer` has the events and the streams; `IBEAM_BLESS=1` writes the streams that come out now.
+//! `tests/golden/dialect_writer` has the events and the streams; `IBEAM_BLESS=1` replaces the streams.
 //! Ids and times that differ from run to run are replaced.
 
 use std::fs;
@@ -64,7 +64,7 @@ fn events(name: &str) -> Vec<Event> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Replaces ids by their order of appearance, and present times.
+/// Replaces ids by their order of appearance, and current times.
 fn normalized(text: &str) -> String {
     let mut seen: Vec<String> = Vec::new();
     let ids = Regex::new(
@@ -105,7 +105,7 @@ fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], f
     failure.iter().for_each(|failure| writer.write_failure(failure));
     let mut now = normalized(&(out.text() + &calls));
     if runs.is_empty() {
-        // The head of a failure before a run shows where and with which key the tests run.
+        // The head of a failure before a run contains the directory and the key of the test environment.
         let directory = std::env::current_dir().unwrap().canonicalize().unwrap();
         now = now.replace(directory.to_str().unwrap(), "/here").replace("\"ANTHROPIC_API_KEY\"", "\"none\"");
     }

@@ -1,4 +1,4 @@
-//! The command line of another program, read by a table of its flags.
+//! Parses the command line of another program by a table of its flags.
 //!
 //! The table has the names, the values and the effect of each flag. A flag that is not in the table is refused: neither
 //! its number of values nor its effect is known.
@@ -173,7 +173,7 @@ mod tests {
         Ok(())
     }
 
-    /// `expect` is the words and the values, or a part of the error.
+    /// `expect` contains the words and the values, or a part of the error.
     #[track_caller]
     fn check(args: &[&str], expect: Result<(&[&str], &[&str]), &str>) {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();

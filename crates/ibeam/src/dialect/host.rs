@@ -1,7 +1,7 @@
 //! The host at the other end of stdin: its prompts, its requests, and its decisions about calls that no rule covers.
 //!
-//! One thread reads. Requests are answered at once, also during a run. A host approves a call only unchanged: a response
-//! with another input refuses the call.
+//! One thread reads. Requests are answered at once, also during a run. A host approves a call only unchanged: a
+//! response with another input refuses the call.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
@@ -141,8 +141,8 @@ impl Host {
         format!("{kind}-{}", self.requests.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Sends a request to the host and waits for the response; an error is the message of the host. `None` where the host
-    /// is gone. Dropping the future cancels the request at the host.
+    /// Sends a request to the host and waits for the response; an error is the message of the host. `None` where the
+    /// host is gone. Dropping the future cancels the request at the host.
     pub(super) async fn request(&self, id: String, request: Value) -> Option<Result<Value, String>> {
         let (sender, answer) = oneshot::channel();
         lock(&self.shared.waiting).as_mut()?.insert(id.clone(), sender);

@@ -1,6 +1,6 @@
 //! The hooks of a host that uses Claude Code's control protocol. Each call of a hook is a request to the host.
 //!
-//! They restrict a run and never allow more: `allow` leaves the decision to the rules. A hook that fails or
+//! The hooks restrict a run and never allow more: `allow` leaves the decision to the rules. A hook that fails or
 //! does not answer in time refuses the call or the prompt.
 
 mod answer;
@@ -23,19 +23,19 @@ use call_form::CallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
 
-/// The hooks that a host read_registration, in a session.
+/// The hooks that a host registered, in a session.
 pub(crate) struct HostHooks {
     host: Arc<Host>,
     hooks: Vec<HostHook>,
     head: SessionStarted,
     redactor: Redactor,
-    /// The call whose input the hooks have just changed, and what they object to it.
+    /// The call whose input the hooks have just changed, and the block that they requested.
     changed: Mutex<Option<(CallId, Option<HookBlock>)>>,
-    /// The failures that people know of.
+    /// The failures that were reported before.
     warned: Mutex<BTreeSet<String>>,
 }
 
-/// A call of one hook: the id of its callback and its bound.
+/// A call of one hook: the id of its callback and its timeout.
 type Callback = (String, Duration);
 
 /// The sum of the answers to one event: the first refusal, the first question, the first other input.
@@ -50,7 +50,7 @@ struct Verdict {
 }
 
 impl HostHooks {
-    /// Returns `first` with the hooks of the host behind it, where there are any. Lets them listen to runs like `head`.
+    /// Returns `first` followed by the hooks of the host, if there are any. `head` describes the runs of the hooks.
     pub(crate) fn chain(
         first: Arc<dyn Hooks>,
         host: &Arc<Host>,
@@ -143,7 +143,7 @@ impl HostHooks {
 
     fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, HookOutput>> {
         let event = HostHookEvent::PreToolUse;
-        // The input that the hooks themselves put in place is not put to them again.
+        // The hooks are not called again for an input that they have set themselves.
         if let Some((id, objection)) = lock(&self.changed).take()
             && is_changed
             && id == call.id
@@ -201,7 +201,7 @@ impl HostHooks {
         let event = match &ended.outcome {
             ToolOutcome::Success { .. } => HostHookEvent::PostToolUse,
             ToolOutcome::Failure { .. } => HostHookEvent::PostToolUseFailure,
-            // It never ran.
+            // The call never ran.
             ToolOutcome::Rejected { .. } => return None,
         };
         if !self.has(event) {
@@ -315,18 +315,18 @@ impl Verdict {
         };
         let Answer { permission, reason, for_people, input, context, ends_run, unused } = answer;
         self.ends_run |= ends_run;
-        let objection = |default: &str, ask| {
+        let block = |default: &str, ask| {
             let message = reason.clone().unwrap_or_else(|| default.to_owned());
             HookBlock { hook: hook.clone(), message, for_people, ask }
         };
         match permission {
             Permission::Undecided => {}
             Permission::Deny if event.allows_refusal() => {
-                self.refused.get_or_insert_with(|| objection("a hook refused it", false));
+                self.refused.get_or_insert_with(|| block("a hook refused it", false));
             }
             Permission::Ask if event.allows_refusal() => {
                 let default = "a hook requires an approval, which was not given";
-                self.needs_approval.get_or_insert_with(|| objection(default, true));
+                self.needs_approval.get_or_insert_with(|| block(default, true));
             }
             Permission::Deny if ends_run => {}
             Permission::Deny | Permission::Ask => {
@@ -355,7 +355,7 @@ impl Verdict {
     }
 }
 
-/// Returns the sentence about a part of an answer that nothing can follow from.
+/// Returns the message about a part of an answer that has no effect for this event.
 fn unusable(key: &str) -> String {
     format!("`{key}` cannot be kept here")
 }

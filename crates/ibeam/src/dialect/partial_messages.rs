@@ -1,4 +1,4 @@
-//! `--include-partial-messages` of Claude Code: pieces of a text as they come, before the complete message.
+//! `--include-partial-messages` of Claude Code: pieces of a text as they arrive, before the complete message.
 //!
 //! A text is one streamed message with one block. Calls are not streamed.
 

@@ -4,7 +4,7 @@
 pub(super) struct Rule {
     /// Whether the rule applies to all files.
     pub(super) is_always_applied: bool,
-    /// `: DESCRIPTION (GLOBS)`, or as much of it as there is.
+    /// `: DESCRIPTION (GLOBS)`, without the parts that the header lacks.
     pub(super) about: String,
     /// The text after the header.
     pub(super) text: String,

@@ -1,6 +1,6 @@
 //! Parses `mcp.json` of editors: `{"mcpServers": {"name": {"command", "args", "env"}}}`.
 //!
-//! A missing file declares no servers. Invalid JSON is an error with its place.
+//! A missing file declares no servers. Invalid JSON is an error with its position.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(super) fn parse(
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: McpFile = serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json appends the position, which is given apart.
+        // serde_json appends the position, which the error has in fields of its own.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
         ConfigError::at(path, error.line(), error.column(), message)

@@ -1,8 +1,9 @@
 //! The declared MCP servers, and whether each may start.
 //!
-//! From the strongest file: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
-//! `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that declares a server replaces the whole
-//! declaration, so that no project sends a user's token to its own program. An untrusted project replaces nothing.
+//! From the strongest file: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its
+//! `.cursor/mcp.json`, the user's `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that declares a
+//! server replaces the whole declaration, so that no project sends a user's token to its own program. An untrusted
+//! project replaces nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub(crate) struct ServerSource {
     pub(crate) of_project: bool,
 }
 
-/// How to connect to a server. Placeholders are not filled yet.
+/// The connection to a server. Placeholders are not filled yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// A process, over stdio.

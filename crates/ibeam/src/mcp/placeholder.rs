@@ -12,8 +12,8 @@ pub(super) struct Placeholders<'a> {
 }
 
 impl Placeholders<'_> {
-    /// Replaces `${env:NAME}` and `${NAME}` by the variable, `${userHome}` and `${workspaceFolder}` by the directories. An
-    /// unclosed placeholder is not replaced.
+    /// Replaces `${env:NAME}` and `${NAME}` by the variable, `${userHome}` and `${workspaceFolder}` by the directories.
+    /// An unclosed placeholder is not replaced.
     ///
     /// # Errors
     /// The message that a variable is not set or must not be used.

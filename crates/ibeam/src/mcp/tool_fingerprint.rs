@@ -1,4 +1,4 @@
-//! The fingerprint of an MCP tool: it changes with everything that the model is given about the tool.
+//! The fingerprint of an MCP tool: it changes with everything that the model receives about the tool.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_another_one_when_the_model_is_given_something_else_about_it() {
+    fn the_fingerprint_changes_with_everything_that_the_model_receives() {
         let tool = |description: &str, schema: &str| -> Value {
             let schema: Value = serde_json::from_str(schema).unwrap();
             json!({"name": "t", "description": description, "inputSchema": schema})

@@ -27,7 +27,7 @@ pub(crate) struct ConfiguredProvider {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) quirks: Quirks,
     pub(crate) timeouts: Timeouts,
-    /// A flag, variable or file sets the base URL.
+    /// Whether a flag, variable or file sets the base URL.
     pub(crate) has_own_address: bool,
 }
 
@@ -153,10 +153,11 @@ impl ConfiguredProvider {
         })
     }
 
-    /// Returns the providers with a key or an own address. With `--endpoint` it returns only the provider at that address.
+    /// Returns the providers with a key or an own address. With `--endpoint` it returns only the provider at that
+    /// address.
     ///
     /// # Errors
-    /// The same as for [`Self::find`].
+    /// The errors of [`Self::find`].
     pub(crate) fn usable(app: &AppContext) -> Result<Vec<Self>, Reason> {
         if app.base.flags.endpoint.is_some() {
             return Ok(Self::find(app, "openai")?.into_iter().collect());
@@ -172,11 +173,11 @@ impl ConfiguredProvider {
         Ok(usable)
     }
 
-    /// Returns the provider for model names without a provider: the only usable one. With `--endpoint` it is the server at that
-    /// address, which must implement Chat Completions.
+    /// Returns the provider for model names without a provider: the only usable one. With `--endpoint` it is the server
+    /// at that address, which must implement Chat Completions.
     ///
     /// # Errors
-    /// The same as for [`Self::find`].
+    /// The errors of [`Self::find`].
     pub(crate) fn only_one(app: &AppContext) -> Result<Option<Self>, Reason> {
         let mut usable = Self::usable(app)?;
         // A provider with only an address may need no key. If it does, the request fails with 401.
@@ -194,8 +195,8 @@ fn protocol_names() -> String {
     }
 }
 
-/// Whether `--endpoint` is a server that may not belong to provider `name`. It belongs to the provider only if `--model NAME/…` is
-/// on the same command line. Any other server gets no key and no header, except those of flags.
+/// Whether `--endpoint` is a server that may not belong to provider `name`. It belongs to the provider only if `--model
+/// NAME/…` is on the same command line. Any other server gets no key and no header, except those of flags.
 fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
     let named = app.base.flags.model.as_deref().and_then(|model| model.trim().split_once('/'));
     app.base.flags.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
@@ -259,7 +260,7 @@ pub(crate) fn key_variable_names(app: &AppContext) -> Vec<String> {
         .collect()
 }
 
-/// Returns all keys: of variables, stored ones, and the one of the flag.
+/// Returns all keys: from variables, from `login` and from the flag.
 pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     let variables = key_variable_names(app).into_iter().filter_map(|name| variable(&name));
     let stored = app.credentials.keys().map(str::to_owned);

@@ -84,7 +84,7 @@ impl<'a> HostModel<'a> {
     /// Returns the model of the first run.
     ///
     /// # Errors
-    /// Those of [`model::choose_model`].
+    /// The errors of [`model::choose_model`].
     pub(super) fn first(&mut self) -> Result<ModelChoice, Reason> {
         match self.next() {
             Some(choice) => Ok(choice),

@@ -1,7 +1,7 @@
 //! Prompts as messages on stdin, as SDKs write them: one session in one process, a run for each message.
 //!
-//! Nothing is created before the first message; until then requests are answered. A message that arrives during a run
-//! waits for its end. The end of stdin ends the program after the last run.
+//! No session is created before the first message; until then requests are answered. A message that arrives during a
+//! run waits for its end. The end of stdin ends the program after the last run.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::mcp::ServerDeclaration;
 use crate::model;
 use crate::prompt::Prompt;
 
-/// What the host has added to its session before the first message.
+/// The additions of the host to its session before the first message.
 struct HostFrontEnd<'a> {
     app: &'a AppContext,
     dialect: String,
@@ -70,7 +70,7 @@ impl FrontEnd for HostFrontEnd<'_> {
 /// Runs each message of the host that started the program, and prints the runs in its dialect.
 ///
 /// # Errors
-/// What keeps a run from starting, or how the last one ended.
+/// A failure before the first run, or the failure of the last run.
 pub(crate) fn run_hosted(
     app: &AppContext,
     target: &SessionTarget,

@@ -37,7 +37,7 @@ impl FrontEnd for TerminalFrontEnd {
 /// Runs `first`, where there is one, and then each line of the terminal, until the end of input.
 ///
 /// # Errors
-/// What keeps a run from starting, and a failure that no run can follow. Other failed runs are printed, and the loop
+/// A failure before the first run, or one that no further run can follow. Other failed runs are printed, and the loop
 /// continues.
 pub(crate) fn run_interactive(
     app: &AppContext,

@@ -27,7 +27,7 @@ pub(super) struct PreparedRun {
 /// Connects the model and builds the head of a run in the opened session.
 ///
 /// # Errors
-/// Those of [`ModelChoice::connect`].
+/// The errors of [`ModelChoice::connect`].
 pub(super) fn prepare(
     app: &AppContext,
     opened: OpenedSession,

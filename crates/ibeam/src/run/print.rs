@@ -31,7 +31,7 @@ impl FrontEnd for PrintFrontEnd {
 /// Runs the prompt and prints it in `format`, or in the dialect that was asked for.
 ///
 /// # Errors
-/// Whatever ended the run without success; it is in the stream too where the run had started.
+/// The failure of the run; it is in the stream too if the run had started.
 pub(crate) fn print(
     app: &AppContext,
     target: &SessionTarget,
@@ -52,8 +52,8 @@ pub(crate) fn print(
         // The sandbox starts while the prompt is read.
         let sandbox = RunSandbox::spawn(app, true)?;
         let read_prompt = || runtime.block_on(read_prompt(app, words, process.stop()));
-        // Where the words are a prompt, a wrong model is reported before stdin is waited for; otherwise a missing
-        // prompt is reported first.
+        // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
+        // reported first.
         let (model, prompt) = if prompt::has_text(words) {
             let model = model::choose_model(app)?;
             (model, read_prompt()?)
@@ -67,10 +67,10 @@ pub(crate) fn print(
     })
 }
 
-/// Reads the prompt on a thread of its own, which is left behind after a stop.
+/// Reads the prompt on another thread, which is not waited for after a stop.
 ///
 /// # Errors
-/// Those of [`prompt::read_prompt`]; the reason of the stop.
+/// The errors of [`prompt::read_prompt`]; the reason of the stop.
 async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Result<Prompt, Reason> {
     let (words, mode) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
     let timeouts = StdinTimeouts {

@@ -20,11 +20,11 @@ use crate::model::ModelChoice;
 pub(super) struct RunResources {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
-    /// The proxy of confined commands that may reach granted hosts. It serves them while it is polled.
+    /// The proxy through which confined commands reach granted hosts. It works while it is polled.
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
 }
 
-/// What a run is built from, beside the configuration.
+/// The inputs of a run other than the configuration.
 pub(super) struct RunInputs {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
@@ -33,7 +33,7 @@ pub(super) struct RunInputs {
     pub(super) hooks: Arc<dyn Hooks>,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
-    /// Instructions of the caller, behind all others.
+    /// Instructions of the caller, after all others.
     pub(super) extra_instructions: Vec<String>,
     /// The file contents that earlier runs of the session read and wrote.
     pub(super) past_contents: PastContents,
@@ -136,7 +136,7 @@ pub(super) fn build(
 /// Replaces the model of the following runs.
 ///
 /// # Errors
-/// Those of [`ModelChoice::connect`]; `Usage` where the cost is limited and the price of the model is not known.
+/// The errors of [`ModelChoice::connect`]; `Usage` if the cost is limited and the price of the model is unknown.
 pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, info, key_source) = choice.connect(app)?;

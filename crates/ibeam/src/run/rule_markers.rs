@@ -1,4 +1,5 @@
-//! Markers of configuration files that held permission rules in the last run. A file that has lost them all is a warning.
+//! Markers of configuration files that held permission rules in the last run. A file that has lost them all is a
+//! warning.
 //!
 //! A program that rewrites a configuration file may leave it empty, and an empty file is a valid configuration that
 //! denies nothing. Each file has one empty marker below the data directory. A run whose files have not changed writes
@@ -56,7 +57,7 @@ fn holds_rules(config: &Config, file: &Path) -> bool {
     })
 }
 
-/// Whether the file does not exist or holds only white space.
+/// Whether the file does not exist or contains only white space.
 fn is_empty(file: &Path) -> bool {
     match fs::read(file) {
         Ok(bytes) => bytes.iter().all(u8::is_ascii_whitespace),

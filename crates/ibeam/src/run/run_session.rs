@@ -37,7 +37,7 @@ use crate::stderr_notices::NoticePrinter;
 use crate::stdout::{self, BackpressuredStdout};
 use crate::{exit, signals, stderr};
 
-/// How many runs the process has, and what a signal ends.
+/// The number of runs of the process, and the effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunKind {
     /// One run. A signal and the time limit end it, and the process with it.
@@ -48,7 +48,7 @@ pub(super) enum RunKind {
     Hosted,
 }
 
-/// What a front end adds to its session. The defaults are those of print mode.
+/// The parts of a session that depend on the front end. The defaults are those of print mode.
 pub(super) trait FrontEnd {
     /// Returns what decides calls that no rule covers.
     fn approver(&self) -> Arc<dyn Approver>;
@@ -62,7 +62,7 @@ pub(super) trait FrontEnd {
     /// Receives the statuses of all MCP servers once they have started.
     fn on_servers_started(&self, _statuses: &[McpServer]) {}
 
-    /// Returns the hooks of runs like `head`: the configured ones, and those of the front end behind them.
+    /// Returns the hooks of runs like `head`: the configured hooks, then the hooks of the front end.
     fn hooks(&self, configured: Arc<dyn Hooks>, _head: &SessionStarted) -> Arc<dyn Hooks> {
         configured
     }
@@ -99,8 +99,8 @@ pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn Event
 impl<'a> RunProcess<'a> {
     /// Takes over stdout and the signals.
     ///
-    /// From here on a failure outside of runs is printed by such a writer too, and a reader of stdout that takes nothing
-    /// is given up once a stop was requested.
+    /// From here on such a writer also prints a failure outside of runs, and a write to stdout has a timeout once a
+    /// stop was requested.
     ///
     /// # Errors
     /// `System` for a thread or descriptor that the system refuses.
@@ -145,7 +145,7 @@ impl<'a> RunProcess<'a> {
         Ok((self.new_writer)(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
     }
 
-    /// The stop of the process.
+    /// Returns the stop of the process.
     pub(super) fn stop(&self) -> &Stop {
         &self.stop
     }
@@ -153,7 +153,7 @@ impl<'a> RunProcess<'a> {
     /// Waits for `work` between runs.
     ///
     /// # Errors
-    /// Those of `work`; the reason of a signal, and of a reader of stdout that has gone.
+    /// The errors of `work`; the reason of a signal, and of a closed reader of stdout.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let idle = Stop::default();
         self.current_stop.set(idle.clone());
@@ -171,7 +171,8 @@ impl<'a> RunProcess<'a> {
         })
     }
 
-    /// Does `work` for a run with this `stop`, which the time limit of the run and the stop of the process request too.
+    /// Waits for `work` of a run with this `stop`, which the time limit of the run and the stop of the process request
+    /// too.
     async fn with_limits<T>(&self, stop: &Stop, work: impl Future<Output = T>) -> T {
         if self.kind == RunKind::Single {
             // The stop of the process is that of the run.
@@ -208,7 +209,7 @@ pub(super) struct RunSession<'a> {
     journal: Journal,
     printer: Arc<Printer>,
     pump: PumpThread,
-    /// What the next run reports.
+    /// The notices that the next run reports.
     notices: Vec<Notice>,
     /// The time for the end of the last run, and of the session after it.
     shutdown: Shutdown,
@@ -295,12 +296,12 @@ impl<'a> RunSession<'a> {
         Ok(Self { process, run, background, servers, hooks, journal, printer, pump, notices, shutdown })
     }
 
-    /// Runs `prompt` to its end. Does `meanwhile` too, which never ends.
+    /// Runs `prompt` to its end, and polls `meanwhile`, which never ends.
     ///
     /// The run ends when `stop` is requested; without one, a signal and the time limit end it.
     ///
     /// # Errors
-    /// How the run failed. Where the failure has no run, the end of the run was not recorded in order.
+    /// The failure of the run. If it has no run, the end of the run was not recorded in order.
     pub(super) fn prompt(
         &mut self,
         prompt: Vec<String>,
@@ -339,9 +340,9 @@ impl<'a> RunSession<'a> {
     /// Waits for `work` between runs, as [`RunProcess::wait`] does.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`RunProcess::wait`].
     pub(super) fn wait<T>(&mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        // What the end of the last run has used up does not count for the end of the session.
+        // The time that the end of the last run took does not count for the end of the session.
         self.shutdown = new_shutdown(self.process.app);
         self.process.wait(work)
     }
@@ -354,7 +355,7 @@ impl<'a> RunSession<'a> {
     /// Lets the following runs use another model.
     ///
     /// # Errors
-    /// As [`resources::change_model`].
+    /// The errors of [`resources::change_model`].
     pub(super) fn set_model(&mut self, choice: ModelChoice) -> Result<(), Failure> {
         resources::change_model(self.process.app, &mut self.run, choice)
     }
@@ -363,14 +364,14 @@ impl<'a> RunSession<'a> {
     /// the last run, or the failure that ended the wait for another prompt.
     ///
     /// # Errors
-    /// Those of `outcome`; else what could not be written.
+    /// The error of `outcome`; else the reason why some events were not written.
     pub(super) fn close(self, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
         let Self { process, run, background, servers, hooks, journal, printer, pump, shutdown, .. } = self;
         process.runtime.block_on(async {
             if process.kind != RunKind::Single {
                 run_session_end_hooks(process.app, &hooks, &outcome).await;
             }
-            // A run ends what it has left in the background; this is for a run that did not end in order.
+            // A run stops its background commands at its end, unless it did not end in order.
             let remaining = shutdown.remaining();
             drop(
                 tokio::time::timeout(remaining, join(background.stop_all(), servers.shut_down(remaining)))
@@ -381,7 +382,7 @@ impl<'a> RunSession<'a> {
         let unwritten = shutdown.join(&pump, &printer, &run.stop);
         let outcome = outcome.map_err(|failed| end_open_run(failed, &printer, &shutdown));
         match (outcome, unwritten) {
-            // The end of a good run may be what could not be written, and then nothing has reported it.
+            // If the end of a successful run could not be written, the failure is not reported yet.
             (Ok(()), Some(reason)) => Err(reason.into()),
             (outcome, _) => outcome,
         }
@@ -444,7 +445,7 @@ fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitF
     if stop.requested().is_none() {
         return failure.into();
     }
-    // A dialect prints a line of its own where there is no head.
+    // Without a head, the dialect prints a line itself.
     let run = match app.dialect_writer {
         Some(_) => exit::print_expected_run(&failure),
         None => exit::print_early_failure(&failure),
@@ -452,7 +453,7 @@ fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitF
     ExitFailure { failure, run: run.map(Box::new) }
 }
 
-/// Whether a run that failed so ends the process: an interrupt ends a run, other signals are for the process.
+/// Whether this failure of a run ends the process: an interrupt ends the run, other signals end the process.
 fn ends_process(reason: &Reason) -> bool {
     match reason {
         Reason::Signalled(Signal::Int) => false,
@@ -474,7 +475,7 @@ fn start_heartbeat(seconds: Option<u64>) {
     });
 }
 
-/// Returns the time for an end that is requested from now on.
+/// Returns the time budget of a future end.
 fn new_shutdown(app: &AppContext) -> Shutdown {
     Shutdown::within(app.base.config.timeout("shutdown"))
 }

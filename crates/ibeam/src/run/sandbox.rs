@@ -17,7 +17,7 @@ use crate::app::AppContext;
 /// The default limit for the size of a file that a command writes.
 const MAX_FILE_SIZE: u64 = 8 << 30;
 
-/// What restricts the tool calls of a run: the policy, the open workspace, and the launcher of commands.
+/// The restrictions of the tool calls of a run: the policy, the open workspace, and the launcher of commands.
 pub(crate) struct RunSandbox {
     pub(super) policy: Policy,
     pub(super) workspace: Workspace,

@@ -45,7 +45,7 @@ pub(super) struct SessionOpener {
     /// The id of a session that is created.
     new_id: SessionId,
     forks: bool,
-    /// How the session is stored; `None` for an ephemeral run.
+    /// The storage options of the session; `None` for an ephemeral run.
     options: Option<SessionOptions>,
     cancel: CancelFlag,
 }
@@ -114,7 +114,7 @@ impl SessionOpener {
     /// Opens the session on another thread. A stop ends the wait for the lease and for the disk at once.
     ///
     /// # Errors
-    /// The reason of the stop; `System` when no thread can be started; as `open`.
+    /// The reason of the stop; `System` if no thread can be started; the errors of `open`.
     pub(super) async fn open_cancellable(self, stop: &Stop) -> Result<OpenedSession, Failure> {
         let cancel = self.cancel.clone();
         let (sender, opened) = oneshot::channel();
@@ -206,7 +206,7 @@ impl SessionOpener {
 /// Reads a stored session without changing it.
 ///
 /// # Errors
-/// As `SessionOpener::open`.
+/// The errors of `SessionOpener::open`.
 fn read(
     sessions: &Path,
     id: SessionId,
@@ -306,7 +306,7 @@ pub(crate) fn journal_write_reason(error: &SessionError) -> Reason {
     }
 }
 
-/// Returns the reason for a failure with all sessions instead of a certain one.
+/// Returns the reason for a failure that concerns all sessions.
 pub(crate) fn session_store_reason(error: &SessionError) -> Reason {
     Reason::Io { what: "sessions".to_owned(), detail: error.to_string() }
 }

@@ -31,12 +31,12 @@ impl Shutdown {
         self.budget
     }
 
-    /// Returns how long a reader of stdout that takes nothing may delay the end.
+    /// Returns how long a reader of stdout that reads nothing may delay the end.
     pub(super) fn reader_timeout(&self) -> Duration {
         self.budget / 4
     }
 
-    /// Does `work`. Once `stop` is requested, waits no longer than the budget allows.
+    /// Waits for `work`. Once `stop` is requested, waits no longer than the budget allows.
     ///
     /// # Errors
     /// The reason of the stop, when the work did not end in time and was dropped.

@@ -1,8 +1,8 @@
 //! The thread that ends a run which cannot end itself: signals, `--timeout`, a disk that does not answer.
 //!
-//! It shares no lock with the loop and does no I/O before the end, so a thread that hangs in the system does not block
-//! it. First it requests the stop of the run. Where the pump waits for the disk, it prints instead of the pump. When the
-//! time for the end is over, it prints the last line and ends the process.
+//! The thread shares no lock with the loop and does no I/O before the end, so a thread that hangs in the system does
+//! not block it. First it requests the stop of the run. If the pump waits for the disk, it prints instead of the pump.
+//! When the time for the end is over, it prints the last line and ends the process.
 
 use std::io;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Drop for Watch {
     }
 }
 
-/// A limit of time for a run.
+/// The time limit of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLimit {
     pub(super) limit: Duration,
@@ -55,7 +55,7 @@ pub(super) struct TimeLimit {
 pub(crate) struct StartupWatchdog {
     /// Requested by a signal, and by `--timeout`.
     stop: Stop,
-    /// What a signal requests: `stop`, until another one is set.
+    /// The stop that a signal requests: `stop`, until another one is set.
     signalled: CurrentStop,
     watchdog: Watchdog,
     _watch: Watch,
@@ -65,7 +65,7 @@ impl StartupWatchdog {
     /// Starts the watch, with the limit of time that the flags give.
     ///
     /// # Errors
-    /// As `Watchdog::start`, and `System` where too few descriptors are left for a run.
+    /// The errors of `Watchdog::start`, and `System` if too few descriptors are left for a run.
     pub(crate) fn start(flags: &Flags) -> Result<Self, Reason> {
         resource_exhaustion::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
@@ -78,8 +78,8 @@ impl StartupWatchdog {
         Ok(Self { stop, signalled, watchdog, _watch })
     }
 
-    /// Replaces the watch by one with the configured limits, and returns it behind the stop of the process, what signals
-    /// request, and the watchdog.
+    /// Replaces the watch by one with the configured limits. Returns the stop of the process, the stop that signals
+    /// request, the watchdog, and the watch.
     pub(super) fn hand_over(
         self,
         limit: Option<TimeLimit>,
@@ -139,7 +139,7 @@ impl Watchdog {
 /// Waits until the time for an orderly end is over. Meanwhile replaces a pump that waits for the disk.
 async fn wait_for_end(requested_at: Instant, budget: Duration) {
     loop {
-        // Before there are events, there is little to end.
+        // Without events there is no pump and no run to end.
         let printer = printer::current();
         let limit = if printer.is_some() { budget + MARGIN } else { budget / 2 };
         if requested_at.elapsed() >= limit {

@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Web {
     dialer: Arc<Dialer>,
     grants: Grants,
-    /// Whether a rule or a person could allow to fetch some page.
+    /// Whether a rule or a person could allow the fetch of some page.
     has_fetch_tool: bool,
 }
 
@@ -75,7 +75,8 @@ impl Web {
     }
 
     /// Serves confined commands at `listener`, which is in their network namespace. When the sandbox is set up again,
-    /// serves its new listener too; commands that started before keep the old one. Dropping the future ends the service.
+    /// serves its new listener too; commands that started before keep the old one. Dropping the future ends the
+    /// service.
     pub(crate) fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -114,8 +115,8 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
         }
     }
     // A person cannot be asked about a single connection of a command, so a rule that asks denies it.
-    let asked = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
-    for rule in policy.deny.iter().chain(asked) {
+    let ask_rules = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
+    for rule in policy.deny.iter().chain(ask_rules) {
         if let Rule::WebFetch(domain) = rule {
             grants.deny.push(Grant::for_every_port(domain).map_err(bad)?);
         }
@@ -131,7 +132,7 @@ fn pins(app: &AppContext) -> Result<PinnedHosts, Reason> {
         let (Some(value), Some(setting)) = (app.base.config.text(&key), app.base.config.get(&key)) else {
             continue;
         };
-        let bad = |said: String| Origin::invalid(&setting.origin, format!("`network.resolve`: {said}"));
+        let bad = |detail: String| Origin::invalid(&setting.origin, format!("`network.resolve`: {detail}"));
         pins.insert(name, value).map_err(|error| bad(error.to_string()))?;
     }
     Ok(pins)

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_lie_where_their_variables_say() {
+    fn variables_set_the_directories_of_caches() {
         let workspace = Workspace::new();
         let (home, other) = (workspace.home(), workspace.outside().join("other"));
         let elsewhere = other.to_str().unwrap();
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(paths("gradle", home, &[]).len(), 6);
     }
 
-    /// The table for people, and the one that counts.
+    /// The table of the documentation has the same caches as `CACHES`.
     #[test]
     fn every_cache_is_in_the_documentation() {
         let page = include_str!("../../../../docs/configuration.md");

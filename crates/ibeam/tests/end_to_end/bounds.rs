@@ -39,7 +39,7 @@ fn a_long_session_is_resumed_within_bounds() {
         let config = "[models.context]\nclaude-sonnet-4-20250514 = 1000000000\n";
         let scene =
             Scene::new([answer_text("resumed").stall()]).with_workspace(Workspace::new().user_config(config));
-        let id = long_session::kept(&scene.workspace, turns);
+        let id = long_session::record(&scene.workspace, turns);
         let bytes = std::fs::metadata(scene.workspace.journal(&id.to_string())).unwrap().len();
         let began = Instant::now();
         let running = scene.ibeam(["-p", "go on", "--resume", &id.to_string()]).start();

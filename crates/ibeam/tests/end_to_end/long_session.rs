@@ -1,4 +1,4 @@
-//! A session of many turns in the home of a workspace, written as a run would have written it.
+//! Records a session of many turns in the home directory of a workspace, in the form of a run.
 
 use ibeam_protocol::tool_output::ReadOutput;
 use ibeam_protocol::*;
@@ -6,20 +6,20 @@ use ibeam_session::{Session, SessionOptions};
 use ibeam_testkit::Workspace;
 use serde_json::json;
 
-/// Keeps the session of a run of so many turns, each a call that reads 300 bytes.
-pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
+/// Records the session of a run with `turns` turns, each a call that reads 300 bytes. Returns its id.
+pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
     let id = SessionId::random();
     let sessions = workspace.home().join(".local/share/ibeam/sessions");
     let mut session = Session::create(&sessions, id, workspace.path(), &SessionOptions::default()).unwrap();
     let mut seq = 0;
-    let mut put = |kind: EventKind| {
+    let mut append = |kind: EventKind| {
         session.append(&Event { seq, at_ms: seq, kind }).unwrap();
         seq += 1;
         if seq % 1000 == 0 {
             session.flush().unwrap();
         }
     };
-    put(EventKind::SessionStarted(Box::new(SessionStarted {
+    append(EventKind::SessionStarted(Box::new(SessionStarted {
         session_id: id,
         cwd: workspace.path().to_owned(),
         model: ModelInfo { provider: "p".to_owned(), id: "m".to_owned(), display: "M".to_owned() },
@@ -34,7 +34,7 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         journal_gaps: 0,
         ephemeral: false,
     })));
-    put(EventKind::UserMessage { content: vec!["read all there is".to_owned()] });
+    append(EventKind::UserMessage { content: vec!["read all files".to_owned()] });
     for turn in 0..turns {
         let model_call_id = ModelCallId(format!("m{turn}"));
         let arguments = json!({ "path": format!("file-{turn}.txt") });
@@ -42,15 +42,15 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         let text = format!("Now file {turn}. ");
         let blocks = vec![Block::Text(text.clone()), Block::ToolCall(call.clone())];
         let answer = Answer { blocks, stop: StopReason::ToolUse, usage: None, request_id: None };
-        put(EventKind::TextDelta { text });
+        append(EventKind::TextDelta { text });
         let model_call = model_call_id.clone();
-        put(EventKind::ModelRequestFinished {
+        append(EventKind::ModelRequestFinished {
             model_call_id: model_call,
             answer: Box::new(answer),
             api_ms: 1,
             cost_micros: None,
         });
-        put(EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() });
+        append(EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() });
         let content = format!("{turn} ").repeat(300 / format!("{turn} ").len());
         let output = ToolOutput::Read(ReadOutput {
             is_empty: false,
@@ -60,9 +60,9 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
             content: content.clone(),
         });
         let outcome = ToolOutcome::Success { output, for_model: content.into() };
-        put(EventKind::ToolCallFinished { model_call_id, call, outcome });
+        append(EventKind::ToolCallFinished { model_call_id, call, outcome });
     }
-    put(EventKind::RunFinished(Box::new(RunFinished {
+    append(EventKind::RunFinished(Box::new(RunFinished {
         session_id: id,
         outcome: RunOutcome::Completed,
         duration_ms: turns as u64,

@@ -96,7 +96,7 @@ impl ContractConverter {
         }
     }
 
-    /// Returns the current segment, before a call with its answer and time, or as the last one.
+    /// Returns the line of the current segment: before a call, with its answer and time, or as the last segment.
     fn flush_segment(&mut self, call: Option<(Option<&str>, Option<u64>)>) -> String {
         let Some((mut event, text)) = self.segment.take().filter(|(_, text)| !text.is_empty()) else {
             return String::new();
@@ -119,7 +119,7 @@ fn set_text(event: &mut Value, text: &str) {
     }
 }
 
-/// Sets these two keys and makes them the last ones of an event.
+/// Sets these two keys and moves them to the end of an event.
 fn set_times(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
     let Value::Object(keys) = event else { return };
     keys.shift_remove("model_call_id");

@@ -8,10 +8,11 @@ use ibeam_protocol::{
     EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals,
     Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
+use ibeam_wire::tool::{self, CallArm, Tool};
 use ibeam_wire::{
     CallPhase, ErrorEvent, Event, InitEvent, Message, NewText, ResultEvent, RunSummary, ToolCallBody,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns the time of an event in milliseconds since the Unix epoch; `None` if the event has none.
 pub(super) fn time_of(event: &Event) -> Option<u64> {
@@ -25,7 +26,7 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 /// Converts an event; `None` for an event outside of the contracts, and for text that was already converted.
 ///
 /// # Errors
-/// The message what is wrong with the event.
+/// A message that describes what is wrong with the event.
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
@@ -79,79 +80,74 @@ fn head(init: InitEvent) -> Result<SessionStarted, String> {
 }
 
 fn id(text: &str) -> Result<SessionId, String> {
-    text.parse().map_err(|_| format!("its `session_id` is no UUID: `{text}`"))
+    text.parse().map_err(|_| format!("its `session_id` is not a UUID: `{text}`"))
 }
 
 fn texts(message: Message) -> Vec<String> {
     message.content.into_iter().map(|block| block.text).collect()
 }
 
-/// The call in the names of our tools.
+/// Returns the call with the name and arguments of the tool of ibeam.
 fn call(call_id: &str, body: &ToolCallBody) -> ToolCall {
-    let name = match (body.tool(), &body.name) {
-        (name, Some(_)) => name.to_owned(),
-        ("updateTodos", None) => "update_todos".to_owned(),
-        ("webFetch", None) => "web_fetch".to_owned(),
-        // By which the call is known to be one of a server.
-        ("mcp", None) => "mcp_".to_owned(),
-        (name, None) => name.to_owned(),
+    let name = match (&body.name, Tool::with_key(&body.key)) {
+        (Some(name), _) => name.clone(),
+        (None, Some(tool)) if tool.key == tool::mcp::TOOL.key => "mcp_".to_owned(),
+        (None, tool) => tool.and_then(|tool| tool.name).unwrap_or(body.tool()).to_owned(),
     };
     let mut arguments = match (&body.name, body.args.as_str()) {
-        // As the model wrote them, which may be no JSON.
-        (Some(_), Some(written)) => serde_json::from_str(written).unwrap_or_else(|_| body.args.clone()),
+        // The model wrote this text, which may not be JSON.
+        (Some(_), Some(text)) => serde_json::from_str(text).unwrap_or_else(|_| body.args.clone()),
         _ => body.args.clone(),
     };
     if let Some(arguments) = arguments.as_object_mut() {
-        arguments.shift_remove("toolCallId");
+        arguments.shift_remove(tool::CALL_ID);
     }
     ToolCall { id: call_id.into(), name, arguments }
 }
 
 fn outcome(body: &ToolCallBody) -> ToolOutcome {
-    let free = |value: &Value| ToolOutcome::Success {
+    let success = |value: &Value| ToolOutcome::Success {
         output: ToolOutput::Other(value.clone()),
         for_model: "".into(),
     };
-    let Some((arm, payload)) = body.arm() else {
-        return free(body.result.as_ref().unwrap_or(&Value::Null));
+    let Some((name, payload)) = body.arm() else {
+        return success(body.result.as_ref().unwrap_or(&Value::Null));
     };
-    let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let arm: Result<CallArm, _> = serde_json::from_value(json!({ name: payload }));
     let failure = match arm {
-        // A failure that an MCP server returned is in this arm.
-        "success" if payload.get("isError") == Some(&Value::Bool(true)) => {
+        // A failure that an MCP server returned is in the arm `success`.
+        Ok(CallArm::Success(payload)) if payload.get("isError") == Some(&Value::Bool(true)) => {
             ToolFailure::Error { message: payload.to_string() }
         }
-        "success" => return free(payload),
-        "rejected" => return ToolOutcome::Rejected { reason: text("reason") },
-        "failure" => ToolFailure::CommandFailed(command(payload)),
-        "timeout" => ToolFailure::TimedOut {
-            timeout_ms: payload.get("timeoutMs").and_then(Value::as_u64).unwrap_or_default(),
-            partial: ShellOutput::default(),
-        },
-        "spawnError" => ToolFailure::SpawnFailed { message: text("errorMessage") },
-        "fileNotFound" => ToolFailure::FileNotFound { path: text("path").into() },
-        "permissionDenied" => {
-            ToolFailure::PermissionDenied { path: text("path").into(), error: text("error") }
+        Ok(CallArm::Success(payload)) => return success(&payload),
+        Ok(CallArm::Rejected(rejected)) => return ToolOutcome::Rejected { reason: rejected.reason },
+        Ok(CallArm::Failure(output)) => ToolFailure::CommandFailed(shell_output(output)),
+        Ok(CallArm::Timeout(timeout)) => {
+            ToolFailure::TimedOut { timeout_ms: timeout.timeout_ms, partial: ShellOutput::default() }
         }
-        "error" => ToolFailure::Error { message: text("errorMessage") },
-        _ if body.name.is_some() => return free(body.result.as_ref().unwrap_or(payload)),
-        _ => ToolFailure::Error { message: format!("{arm}: {payload}") },
+        Ok(CallArm::SpawnError(error)) => ToolFailure::SpawnFailed { message: error.error_message },
+        Ok(CallArm::FileNotFound(file)) => ToolFailure::FileNotFound { path: file.path.into() },
+        Ok(CallArm::PermissionDenied(denied)) => {
+            ToolFailure::PermissionDenied { path: denied.path.into(), error: denied.error }
+        }
+        Ok(CallArm::Error(error)) => ToolFailure::Error { message: error.error_message },
+        // An unknown arm, or the result of a tool without a key of its own.
+        Err(_) if body.name.is_some() => return success(body.result.as_ref().unwrap_or(payload)),
+        Err(_) => ToolFailure::Error { message: format!("{name}: {payload}") },
     };
     ToolOutcome::Failure { failure, for_model: "".into() }
 }
 
-fn command(payload: &Value) -> ShellOutput {
-    let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let number = |name: &str| payload.get(name).and_then(Value::as_i64).unwrap_or_default();
+fn shell_output(output: tool::shell::ShellOutput) -> ShellOutput {
     ShellOutput {
-        command: text("command"),
-        working_directory: text("workingDirectory").into(),
-        exit_code: i32::try_from(number("exitCode")).unwrap_or(i32::MAX),
-        signal: payload.get("signal").and_then(Value::as_str).map(str::to_owned),
-        stdout: text("stdout"),
-        stderr: text("stderr"),
-        interleaved: text("interleavedOutput"),
-        execution_ms: u64::try_from(number("executionTime")).unwrap_or_default(),
+        command: output.command,
+        working_directory: output.working_directory.into(),
+        exit_code: output.exit_code,
+        signal: output.signal,
+        stdout: output.stdout,
+        stderr: output.stderr,
+        interleaved: output.interleaved_output,
+        execution_ms: output.execution_time,
         is_background: false,
     }
 }
@@ -169,7 +165,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
         duration_ms: end.duration_ms,
         totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
         partial: None,
-        // The line of a success does not say it.
+        // The line of a success does not contain it.
         ephemeral: false,
     })
 }
@@ -178,7 +174,7 @@ fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
         session_id: id(&end.session_id.unwrap_or_default())?,
         outcome: RunOutcome::Failed(Reason::ReplayedFailure { detail: end.message }.into()),
-        // The line of a failure does not tell it.
+        // The line of a failure does not contain it.
         duration_ms: 0,
         totals: totals(end.ibeam),
         partial: end.result,
@@ -188,14 +184,14 @@ fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
 
 fn totals(summary: Option<RunSummary>) -> RunTotals {
     let Some(summary) = summary else { return RunTotals::default() };
-    let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let denials = summary.permission_denials.into_iter();
     RunTotals {
-        turns: small(summary.turns),
+        turns: saturated(summary.turns),
         api_ms: summary.api_ms,
         usage: None,
         cost_micros: None,
-        tool_calls: small(summary.tool_calls),
+        tool_calls: saturated(summary.tool_calls),
         denials: denials
             .map(|denial| Denial {
                 call_id: denial.call_id.as_str().into(),
@@ -203,12 +199,12 @@ fn totals(summary: Option<RunSummary>) -> RunTotals {
                 rule: denial.rule,
             })
             .collect(),
-        failed_tool_calls: small(summary.failed_tool_calls),
+        failed_tool_calls: saturated(summary.failed_tool_calls),
         files_changed: summary.files_changed.into_iter().map(Into::into).collect(),
-        retries: small(summary.retries),
-        continuations: small(summary.continuations),
-        compactions: small(summary.compactions),
-        background_stopped: small(summary.background_stopped),
+        retries: saturated(summary.retries),
+        continuations: saturated(summary.continuations),
+        compactions: saturated(summary.compactions),
+        background_stopped: saturated(summary.background_stopped),
         unsynced: summary.unsynced,
         request_id: None,
     }

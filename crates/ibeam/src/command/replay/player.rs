@@ -32,8 +32,8 @@ pub(super) struct Player<'a> {
     output: ReplayOutput<'a>,
     /// The number of runs that have started.
     runs: u64,
-    /// Whether the last run has not ended.
-    open: bool,
+    /// Whether the current run has not ended.
+    is_open: bool,
 }
 
 impl<'a> Player<'a> {
@@ -46,7 +46,7 @@ impl<'a> Player<'a> {
             pace: options.pace.clone(),
             output: ReplayOutput::None,
             runs: 0,
-            open: false,
+            is_open: false,
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Player<'a> {
     fn begin(&mut self) -> Result<(), ReplayEnd> {
         self.finish_incomplete()?;
         self.runs += 1;
-        self.open = true;
+        self.is_open = true;
         self.pace.start_run();
         // A page contains all runs; the other formats contain one.
         let has_output = match self.output {
@@ -124,7 +124,7 @@ impl<'a> Player<'a> {
     }
 
     fn end(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {
-        self.open = false;
+        self.is_open = false;
         if !self.is_requested() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl<'a> Player<'a> {
 
     /// Ends a run that has no end.
     fn finish_incomplete(&mut self) -> Result<(), ReplayEnd> {
-        if std::mem::take(&mut self.open) && self.is_requested() {
+        if std::mem::take(&mut self.is_open) && self.is_requested() {
             match &mut self.output {
                 ReplayOutput::None => {}
                 ReplayOutput::Events(writer) => writer.finish_incomplete()?,

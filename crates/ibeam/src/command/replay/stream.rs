@@ -14,12 +14,12 @@ use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::cli_error::CliError;
 
-/// Shows what is whole of the stream in `lines`, which people know as `source`. Gives how many runs there were.
+/// Shows the intact part of the stream in `lines` and returns the number of its runs. Messages name it `source`.
 ///
 /// An incomplete last line is skipped with a warning.
 ///
 /// # Errors
-/// `StreamDamaged` with the line, `NoInput`; those of `player`.
+/// `StreamDamaged` with the line, `NoInput`; the errors of `player`.
 pub(super) fn play(
     base: &BaseContext,
     source: &str,
@@ -84,17 +84,17 @@ struct Reading {
 
 impl Reading {
     fn new(base: &BaseContext, format: Format) -> Self {
-        let asked = base.requested_contract().filter(|_| format == Format::StreamJson);
+        let requested = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =
-            asked.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
+            requested.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
         Self { format, is_first: true, last_ms: 0, new_text: NewText::default(), converter }
     }
 
     /// Returns the event of a line, and the line to print if lines are copied.
     fn line(&mut self, line: &[u8]) -> Result<(Option<Event>, Vec<u8>), String> {
-        let whole = if self.format == Format::StreamJson { line.to_owned() } else { Vec::new() };
+        let copy = if self.format == Format::StreamJson { line.to_owned() } else { Vec::new() };
         if line.trim_ascii().is_empty() {
-            return Ok((None, whole));
+            return Ok((None, copy));
         }
         let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
         let unread =
@@ -102,7 +102,7 @@ impl Reading {
         let event = ibeam_wire::Event::from_line(text).map_err(unread)?;
         let is_alone = std::mem::take(&mut self.is_first) && matches!(event, ibeam_wire::Event::Result(_));
         if is_alone && matches!(self.format, Format::Text | Format::Html) {
-            return Err("it is the object of `json`, which tells the end of a run alone".to_owned());
+            return Err("it is the object of `json`, which contains only the end of a run".to_owned());
         }
         if let ibeam_wire::Event::Init(_) = event {
             self.new_text = NewText::default();
@@ -110,7 +110,7 @@ impl Reading {
         let copy = match (self.format, &event, &mut self.converter) {
             (Format::Json, ibeam_wire::Event::Result(_), _) => result_line_to_object(text).into_bytes(),
             (_, event, Some(converter)) => converter.line(text, event).into_bytes(),
-            (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => whole,
+            (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => copy,
         };
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
         let at_ms = self.last_ms;
@@ -118,7 +118,7 @@ impl Reading {
         Ok((event, copy))
     }
 
-    /// Returns the lines that remain to be printed of a run that is over.
+    /// Returns the remaining lines of a run that has ended.
     fn rest(&mut self) -> Vec<u8> {
         self.converter.as_mut().map(ContractConverter::finish).unwrap_or_default().into_bytes()
     }

@@ -21,7 +21,7 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
 const AT_START: &str = "settings are given as `--settings`";
 const ELSEWHERE: &str = "a run works in this directory";
 
-/// Every flag there is.
+/// All flags of Claude Code.
 pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--print", "-p"], Nothing, NoOp),
     flag(&["--verbose"], Nothing, NoOp),
@@ -99,10 +99,10 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--channels"], Values, Ignore),
     flag(&["--plugin-dir-no-mcp"], Values, Ignore),
     flag(&["--project-config-root"], Value, Ignore),
-    // Nothing happens before the first message, which follows `initialize`.
+    // No run starts before the first message, which follows `initialize`.
     flag(&["--await-initialize"], Nothing, NoOp),
     flag(&["--disable-slash-commands"], Nothing, NoOp),
-    // Hooks stay: they belong to the user and may restrict the run.
+    // Hooks remain active: they belong to the user and may restrict the run.
     apply(&["--bare"], Nothing, |draft, _| {
         append(&mut draft.flags, ["--without-instructions", "--strict-mcp-config"].map(str::to_owned))
     }),

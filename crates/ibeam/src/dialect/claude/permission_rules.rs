@@ -1,7 +1,7 @@
 //! Permission rules of Claude Code as permission tokens.
 //!
-//! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such a
-//! token is `Unclear`, and the caller decides what is safe.
+//! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such
+//! a token is `Unclear`, and the caller decides what is safe.
 
 /// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,8 @@ fn command(what: &str, to: Effect) -> Translation {
     Translation::Tokens(tokens.to_vec())
 }
 
-/// Translates patterns of paths: `//abs`, `~/home`, `/of/the/project`, `below/here`, `name`: patterns as `.gitignore` has them.
+/// Translates patterns of paths: `//abs`, `~/home`, `/of/the/project`, `below/here`, `name`: patterns as `.gitignore`
+/// has them.
 fn path(kind: &str, what: &str, to: Effect) -> Translation {
     if what.starts_with('!') || what.contains(['{', '}', '\\']) || what.split('/').any(|name| name == "..") {
         return Translation::Unclear;

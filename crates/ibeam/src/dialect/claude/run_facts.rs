@@ -1,8 +1,8 @@
-//! Data that only the stream of Claude Code carries: the id of the model, the permission mode, the tokens
+//! Data that only the stream of Claude Code contains: the id of the model, the permission mode, the tokens
 //! of each answer, and the sums of all runs of the process.
 //!
 //! The facts come from the events of a run. An event is observed before its lines are completed and after the lines of
-//! earlier events, so a line never carries the facts of a later answer.
+//! earlier events, so a line never contains the facts of a later answer.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const DEFAULT_WINDOW: u64 = 200_000;
 /// The longest answer that Claude Code reports for such a model, in tokens.
 const DEFAULT_MAX_OUTPUT: u64 = 32_000;
 
-/// The facts of the present run, and sums of all runs of this process.
+/// The facts of the current run, and sums of all runs of this process.
 #[derive(Debug, Default)]
 pub(crate) struct RunFacts {
     /// The permission mode by its name in Claude Code.
@@ -27,7 +27,7 @@ pub(crate) struct RunFacts {
     longest_output: Option<u64>,
     /// The tokens of the last complete answer.
     answer: Usage,
-    /// Whether the last answer is complete, so that a further text belongs to the next answer.
+    /// Whether the last answer is complete. If so, further text belongs to the next answer.
     is_complete: bool,
     /// The end of the run, once the run has ended.
     end: Option<RunEnd>,
@@ -173,7 +173,7 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// Converts millionths of a dollar into dollars; the integer 0 where there is no cost.
+/// Converts millionths of a dollar into dollars; the integer 0 for no cost.
 fn dollars(micros: u64) -> Value {
     match micros {
         0 => 0.into(),
@@ -200,7 +200,7 @@ fn rename_mcp_tools(line: &mut Value) {
     }
 }
 
-/// Replaces the value at `pointer`, where there is one.
+/// Replaces the value at `pointer`, if it exists.
 fn set(line: &mut Value, pointer: &str, value: Value) {
     if let Some(place) = line.pointer_mut(pointer) {
         *place = value;

@@ -1,4 +1,4 @@
-//! `--settings` and `--mcp-config` of Claude Code: JSON, or a file of it.
+//! `--settings` and `--mcp-config` of Claude Code: JSON, or the path of a JSON file.
 //!
 //! Permissions and the model of the settings are applied. Hooks are refused, because they may restrict the run.
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Draft, Env, set, usage_error};
 
-/// Keys that must not be left out, because that would allow more.
+/// Keys that must not be ignored, because that would allow more.
 const NARROWING: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 

@@ -165,7 +165,7 @@ fn text(value: &str) -> String {
     }
 }
 
-/// The texts of a list; `None` for anything else.
+/// Returns the texts of a list; `None` for anything else.
 fn texts(value: &str) -> Option<Vec<String>> {
     match value.parse::<Value>() {
         Ok(Value::Array(entries)) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),

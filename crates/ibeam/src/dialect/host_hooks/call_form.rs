@@ -1,4 +1,4 @@
-//! Calls in the names and forms of Claude Code, and inputs back in those of the tools.
+//! Converts calls to the names and forms of Claude Code, and inputs back to arguments of the tools.
 //!
 //! Uses the encoder of the stream, so hooks receive a call in the form that the stream has.
 
@@ -16,7 +16,7 @@ const CALL_ID: &str = "toolCallId";
 /// The key of a path, which is absolute in every call of Claude Code.
 const PATH: &str = "file_path";
 
-/// A call as Claude Code has it.
+/// A call in the form of Claude Code.
 #[derive(Debug, PartialEq)]
 pub(super) struct CallForm {
     pub(super) name: String,
@@ -81,7 +81,7 @@ impl CallForm {
         let events = converted(DialectName::Claude, DialectName::Cursor, line.to_string().as_bytes())?;
         let call = events.iter().find_map(|event| event.get("tool_call")?.as_object()?.iter().next());
         match call {
-            // Tools of servers, and those without a name in the dialect, take the input as it is.
+            // Tools of servers, and tools without a name in the dialect, receive the input unchanged.
             Some((key, _)) if key == "mcpToolCall" || key == "function" => Ok(Value::Object(input)),
             Some((_, call)) => Ok(at(call, "/args").clone()),
             None => Err("the input does not match the tool".to_owned()),

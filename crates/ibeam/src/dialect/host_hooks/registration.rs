@@ -1,4 +1,4 @@
-//! The hooks that a host registers with `initialize`: their events, matchers, callbacks and bounds.
+//! The hooks that a host registers with `initialize`: their events, matchers, callbacks and timeouts.
 //!
 //! A hook that cannot be called is refused by name, because it may restrict the run, unless its event does not exist in
 //! ibeam or precedes the registration.
@@ -15,10 +15,10 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest timeout of a hook.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An event that hooks of a host are called for.
+/// An event for which hooks of a host are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostHookEvent {
-    /// A call is about to be judged.
+    /// The permission of a call is about to be decided.
     PreToolUse,
     /// A call succeeded.
     PostToolUse,
@@ -74,7 +74,7 @@ const UNCALLED_EVENTS: &[&str] = &[
     "TaskCreated",
 ];
 
-/// The tools that a hook is called for.
+/// The tools for which a hook is called.
 #[derive(Clone, Debug)]
 struct Matcher(Regex);
 
