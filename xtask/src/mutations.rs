@@ -9,7 +9,8 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-const LIST: &str = "corpus/mutations.toml";
+/// The list of mutations, relative to the root of the repository.
+pub(crate) const LIST: &str = "corpus/mutations.toml";
 
 /// A failure of the chore, or a protection without a test.
 #[derive(Debug, thiserror::Error)]
@@ -44,24 +45,43 @@ struct List {
 
 /// A protection, and its removal.
 #[derive(Deserialize)]
-struct Mutation {
+pub(crate) struct Mutation {
     /// The name of the protection.
     #[serde(rename = "what")]
-    protection: String,
-    file: String,
-    find: String,
-    replace: String,
+    pub(crate) protection: String,
+    pub(crate) file: String,
+    pub(crate) find: String,
+    pub(crate) replace: String,
     /// The crate whose tests must fail.
-    package: String,
+    pub(crate) package: String,
     /// A filter of nextest for these tests.
-    tests: String,
+    pub(crate) tests: String,
+}
+
+/// Returns the list of mutations.
+pub(crate) fn load(root: &Path) -> Result<Vec<Mutation>, MutationsError> {
+    let path = root.join(LIST);
+    let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
+    let List { mutation } = toml::from_str(&text)?;
+    Ok(mutation)
+}
+
+/// Returns the text of the file of `mutation`.
+///
+/// # Errors
+/// `Stale` unless the file contains the text of the protection exactly once; `File`.
+pub(crate) fn check_text(root: &Path, mutation: &Mutation) -> Result<String, MutationsError> {
+    let path = root.join(&mutation.file);
+    let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
+    if text.matches(&mutation.find).count() != 1 {
+        return Err(MutationsError::Stale(mutation.file.clone(), mutation.find.clone()));
+    }
+    Ok(text)
 }
 
 /// Removes each protection whose name contains `only`, or all without it, and runs the tests that should fail.
 pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError> {
-    let path = root.join(LIST);
-    let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
-    let List { mutation: mut all } = toml::from_str(&text)?;
+    let mut all = load(root)?;
     all.retain(|mutation| only.is_none_or(|only| mutation.protection.contains(only)));
     let unchanged: BTreeSet<_> = all.iter().map(|mutation| (&mutation.package, &mutation.tests)).collect();
     for (package, tests) in unchanged {
@@ -99,15 +119,11 @@ impl MutatedFile {
         if !changed.stdout.is_empty() {
             return Err(MutationsError::Changed(mutation.file.clone()));
         }
-        let path = root.join(&mutation.file);
-        let file = |error| MutationsError::File(path.clone(), error);
-        let original = std::fs::read_to_string(&path).map_err(file)?;
-        if original.matches(&mutation.find).count() != 1 {
-            return Err(MutationsError::Stale(mutation.file.clone(), mutation.find.clone()));
-        }
+        let original = check_text(root, mutation)?;
         let mutated = original.replacen(&mutation.find, &mutation.replace, 1);
-        let guard = Self { path: path.clone(), original };
-        std::fs::write(&path, mutated).map_err(file)?;
+        let guard = Self { path: root.join(&mutation.file), original };
+        std::fs::write(&guard.path, mutated)
+            .map_err(|error| MutationsError::File(guard.path.clone(), error))?;
         Ok(guard)
     }
 }

@@ -1,10 +1,10 @@
 //! Checks of the tree that the compiler does not make: edges between crates, sizes and names of files, words, pages
-//! that must change with the code.
+//! and lists that must change with the code.
 
 mod contract_page;
 mod edges;
 mod files;
-mod security_page;
+mod named_tests;
 mod tree;
 mod words;
 
@@ -16,7 +16,7 @@ pub(crate) use tree::TidyError;
 pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     let mut findings = edges::check(root)?;
     findings.extend(files::check(root)?);
-    findings.extend(security_page::check(root)?);
+    findings.extend(named_tests::check(root)?);
     findings.extend(contract_page::check(root)?);
     findings.extend(words::check(root)?);
     findings.extend(crate::faults::check(root).map_err(|error| TidyError::Unreadable(error.to_string()))?);
