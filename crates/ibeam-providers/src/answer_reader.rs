@@ -8,12 +8,10 @@ use ibeam_protocol::StopReason;
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::answer_limits::BodyLimits;
-use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
+use crate::body_decoder::BodyDecoder;
 use crate::provider_errors::ResponseHead;
 use crate::response_error::ResponseError;
 use crate::transport::Transport;
-use crate::wire_protocol::AnswerDecoder;
 
 /// The maximum wait for the end of the body after a complete answer. A connection whose body was read to the end serves the
 /// next request; a server that keeps the body open costs one connection.
@@ -28,10 +26,7 @@ pub(crate) struct AnswerReader {
     transport: Arc<Transport>,
     response: Response,
     head: ResponseHead,
-    decoder: Box<dyn AnswerDecoder>,
-    body: Body,
-    frames: Vec<Frame>,
-    limits: BodyLimits,
+    body: BodyDecoder,
     started: Instant,
     last_content: Instant,
     /// The end of the last read. The time until the next one belongs to the caller, not to the service.
@@ -47,35 +42,15 @@ enum NextTimeout {
     Total(Duration),
 }
 
-/// The body so far. Its first byte decides its kind, because servers send wrong content types.
-enum Body {
-    /// No byte other than white space.
-    Empty,
-    Stream(Box<dyn FrameParser>),
-    /// One JSON document: an answer from a server that does not stream, or an error with a status of success.
-    Document(Vec<u8>),
-}
-
 impl AnswerReader {
     pub(crate) fn new(
         transport: Arc<Transport>,
         head: ResponseHead,
         response: Response,
-        decoder: Box<dyn AnswerDecoder>,
+        body: BodyDecoder,
     ) -> Self {
         let now = Instant::now();
-        Self {
-            transport,
-            response,
-            head,
-            decoder,
-            body: Body::Empty,
-            frames: Vec::new(),
-            limits: BodyLimits::default(),
-            started: now,
-            last_content: now,
-            idle_since: now,
-        }
+        Self { transport, response, head, body, started: now, last_content: now, idle_since: now }
     }
 
     /// Reads until it can append at least one event to `out`. `Finished` is the last event.
@@ -95,19 +70,25 @@ impl AnswerReader {
         while out.is_empty() {
             let (deadline, next_timeout) = self.deadline();
             let result = match timeout_at(deadline, self.response.chunk()).await {
-                Ok(Ok(Some(chunk))) => {
-                    self.decode_chunk(&chunk, out).map_err(|error| self.invalid_response(error))
-                }
+                Ok(Ok(Some(chunk))) => match self.body.decode_chunk(&chunk, out) {
+                    Ok(has_content) => {
+                        if has_content {
+                            self.last_content = Instant::now();
+                        }
+                        Ok(())
+                    }
+                    Err(error) => Err(self.invalid_response(error)),
+                },
                 // The decoder decides whether the answer is complete, however the connection ended.
-                Ok(Ok(None)) => self.finish(out).map_err(|error| self.invalid_response(error)),
+                Ok(Ok(None)) => self.body.finish(out).map_err(|error| self.invalid_response(error)),
                 Ok(Err(_)) => {
                     self.transport.forget_connection();
-                    self.finish(out).map_err(|error| self.invalid_response(error))
+                    self.body.finish(out).map_err(|error| self.invalid_response(error))
                 }
                 // The answer may be complete although the server keeps the connection open.
                 Err(_) => {
                     self.transport.forget_connection();
-                    self.finish(out).map_err(|error| self.timed_out(error, next_timeout))
+                    self.body.finish(out).map_err(|error| self.timed_out(error, next_timeout))
                 }
             };
             let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
@@ -133,72 +114,14 @@ impl AnswerReader {
     /// Returns the time by which the next chunk must arrive, and the timeout that sets it.
     fn deadline(&self) -> (Instant, NextTimeout) {
         let timeouts = self.transport.endpoint().timeouts;
-        let idle = if self.decoder.has_stopped() {
-            timeouts.idle.min(TERMINAL_EVENT_TIMEOUT)
-        } else {
-            timeouts.idle
-        };
+        let idle =
+            if self.body.has_stopped() { timeouts.idle.min(TERMINAL_EVENT_TIMEOUT) } else { timeouts.idle };
         let idle_from = |from: Instant, timeout: Duration| (from + timeout, NextTimeout::Idle(timeout));
         let idle = idle_from(Instant::now(), idle);
         let content_idle = idle_from(self.last_content, timeouts.content_idle);
         let total = (self.started + timeouts.total, NextTimeout::Total(timeouts.total));
         let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
         if total.0 < earlier.0 { total } else { earlier }
-    }
-
-    fn decode_chunk(&mut self, chunk: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if matches!(self.body, Body::Empty) {
-            let parser = self.transport.endpoint().protocol.frame_parser();
-            match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => return self.limits.count(chunk.len(), false),
-                Some(first) if parser.is_stream(*first) => self.body = Body::Stream(parser),
-                Some(_) => self.body = Body::Document(Vec::new()),
-            }
-        }
-        match &mut self.body {
-            Body::Empty => Ok(()),
-            Body::Document(body) => {
-                body.extend_from_slice(chunk);
-                self.last_content = Instant::now();
-                if body.len() > FRAME_LIMIT_BYTES {
-                    Err(framing_error(FramingError::TooLong))
-                } else {
-                    Ok(())
-                }
-            }
-            Body::Stream(parser) => {
-                self.frames.clear();
-                let parsed = parser.feed(chunk, &mut self.frames);
-                let has_content = self.frames.iter().any(|frame| frame.event != "ping");
-                if has_content {
-                    self.last_content = Instant::now();
-                }
-                // A long event arrives in many chunks and has a limit of its own.
-                self.limits.count(chunk.len(), has_content || parser.is_within_frame())?;
-                for frame in &self.frames {
-                    self.decoder.decode_frame(frame, out)?;
-                }
-                parsed.map_err(framing_error)
-            }
-        }
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        match std::mem::replace(&mut self.body, Body::Empty) {
-            Body::Empty => Err(ResponseError::Truncated),
-            Body::Stream(mut parser) => {
-                // An incomplete character at the end belongs to the truncation.
-                let last = parser.finish().ok().flatten();
-                self.decoder.finish_stream(last.as_ref(), out)
-            }
-            Body::Document(body) => {
-                let body = String::from_utf8(body).map_err(|_| framing_error(FramingError::NotUtf8))?;
-                if body.trim_start().starts_with('<') {
-                    return Err(ResponseError::Protocol(body));
-                }
-                self.decoder.decode_document(&body, out)
-            }
-        }
     }
 
     async fn drain(&mut self) {
@@ -225,8 +148,4 @@ impl AnswerReader {
             }
         }
     }
-}
-
-fn framing_error(error: FramingError) -> ResponseError {
-    ResponseError::Protocol(error.to_string())
 }

@@ -6,6 +6,7 @@ use futures_util::{StreamExt, stream};
 use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 
 use crate::answer_reader::AnswerReader;
+use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
@@ -48,6 +49,7 @@ impl HttpProvider {
             .build(endpoint.protocol, &request, &settings)
             .map_err(|error| self.transport.errors().invalid_configuration(&error.to_string()))?;
         let decoder = endpoint.protocol.decoder(&request, endpoint.quirks);
+        let decoder = BodyDecoder::new(endpoint.protocol, decoder);
         let (head, response) = self.transport.post(body).await?;
         Ok(AnswerReader::new(Arc::clone(&self.transport), head, response, decoder))
     }

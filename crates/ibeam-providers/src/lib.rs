@@ -3,7 +3,7 @@
 //! The modules form layers; each uses only those above it in this list.
 //!
 //! 1. Independent of any API: framing of the stream ([`sse`]), lenient JSON, answer drafts and their limits, errors.
-//! 2. [`wire_protocol`]: the trait that every API implements.
+//! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
 //! 4. Data: [`provider_table`], [`model_table`], prices.
 //! 5. The HTTP client: endpoint, keys, transport, [`HttpProvider`].
@@ -15,6 +15,7 @@ mod answer_draft;
 mod answer_limits;
 mod answer_reader;
 mod base_url;
+mod body_decoder;
 mod download;
 pub mod endpoint;
 pub mod framing;
@@ -37,6 +38,7 @@ pub mod wire_protocol;
 
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
+pub use body_decoder::BodyDecoder;
 pub use download::Download;
 pub use endpoint::{Endpoint, Timeouts};
 pub use http_provider::HttpProvider;
