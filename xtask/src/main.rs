@@ -46,6 +46,8 @@ usage: cargo xtask CHORE
   size [--without-engine]
           build the program as it is distributed, with the embedded engine and without; prints size and
           instructions, and fails over the limits
+  traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
+          play recorded answers of model services into the decoders; prints differences and one table
   tidy    check the edges between crates, files, words, and what must change together
   test    set up the requirements of the tests, then run every check and every test
 ";
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
         "size" => size::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
+        "traffic" => run_program(&root(), "ibeam-traffic", args),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {
@@ -88,16 +91,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the attack runner, a separate program, with the arguments after `corpus attacks`.
+/// Runs the attack runner with the arguments after `corpus attacks`.
 fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), String> {
     if args.next().as_deref() != Some("attacks") {
         return Err("usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]".to_owned());
     }
-    // The runner replaces this process, so that it has its terminal, signals and exit code.
+    run_program(root, "ibeam-attacks", args)
+}
+
+/// Builds and runs a program of the workspace.
+fn run_program(root: &Path, package: &str, args: impl Iterator<Item = String>) -> Result<(), String> {
+    // The program replaces this process, so that it has its terminal, signals and exit code.
     let error = Command::new("cargo")
         .args(["run", "--quiet", "--locked", "--manifest-path"])
         .arg(root.join("Cargo.toml"))
-        .args(["--package", "ibeam-attacks", "--"])
+        .args(["--package", package, "--"])
         .args(args)
         .exec();
     Err(format!("cannot start cargo: {error}"))

@@ -155,10 +155,17 @@ mod tests {
         // 3 dollars a million in, 15 out, 0.30 and 3.75 for the cache.
         let prices =
             Prices { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
-        let usage = Usage { input: 1000, output: 100, cache_read: 10_000, cache_write: 400 };
+        let usage =
+            Usage { input: 1000, output: 100, cache_read: 10_000, cache_write: 400, ..Usage::default() };
         assert_eq!(prices.cost_micros(usage), 3000 + 1500 + 3000 + 1500);
         assert_eq!(prices.cost_micros(Usage { cache_read: 1, ..Usage::default() }), 1);
-        let absurd = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
+        let absurd = Usage {
+            input: u64::MAX,
+            output: u64::MAX,
+            cache_read: u64::MAX,
+            cache_write: u64::MAX,
+            ..Usage::default()
+        };
         assert_eq!(Prices { input: u64::MAX, ..prices }.cost_micros(absurd), u64::MAX);
     }
 }

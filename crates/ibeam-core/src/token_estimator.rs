@@ -89,6 +89,7 @@ fn message_bytes(message: &Message) -> usize {
             .map(|block| match block {
                 Block::Text(text) | Block::Thinking { text, .. } => text.len(),
                 Block::ToolCall(call) => call.name.len() + call.arguments.to_string().len(),
+                Block::Opaque(opaque) => opaque.raw.to_string().len(),
             })
             .sum(),
         Message::ToolResults(results) => results.iter().map(|result| result.text.len()).sum(),

@@ -320,7 +320,7 @@ fn has_content(answer: &Answer) -> bool {
     answer.blocks.iter().any(|block| match block {
         Block::Text(text) => !text.trim().is_empty(),
         Block::ToolCall(_) => true,
-        Block::Thinking { .. } => false,
+        Block::Thinking { .. } | Block::Opaque(_) => false,
     })
 }
 
@@ -348,7 +348,7 @@ fn refusal_reason(answer: &Answer) -> Reason {
 fn visible_text(answer: &Answer) -> String {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.as_str()),
-        Block::Thinking { .. } | Block::ToolCall(_) => None,
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::Opaque(_) => None,
     });
     texts.collect()
 }

@@ -111,7 +111,7 @@ fn calls_of(message: &Message) -> Vec<CallId> {
     let Message::Assistant(blocks) = message else { return Vec::new() };
     let call = |block: &Block| match block {
         Block::ToolCall(call) => Some(call.id.clone()),
-        Block::Text(_) | Block::Thinking { .. } => None,
+        Block::Text(_) | Block::Thinking { .. } | Block::Opaque(_) => None,
     };
     blocks.iter().filter_map(call).collect()
 }

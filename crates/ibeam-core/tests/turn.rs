@@ -97,7 +97,7 @@ impl Provider for ScriptedProvider {
 }
 
 fn finished(blocks: Vec<Block>, stop: StopReason) -> ModelEvent {
-    let usage = Some(Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    let usage = Some(Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, ..Usage::default() });
     ModelEvent::Finished(Box::new(Answer { blocks, stop, usage, request_id: Some("req".to_owned()) }))
 }
 
@@ -389,7 +389,10 @@ fn a_refused_call_ends_as_rejected_and_is_counted() {
     let EventKind::RunFinished(end) = &events.last().unwrap().kind else { panic!() };
     assert_eq!(end.totals.denials.len(), 1);
     assert_eq!(end.totals.turns, 2);
-    assert_eq!(end.totals.usage, Some(Usage { input: 2, output: 4, cache_read: 6, cache_write: 8 }));
+    assert_eq!(
+        end.totals.usage,
+        Some(Usage { input: 2, output: 4, cache_read: 6, cache_write: 8, ..Usage::default() })
+    );
 }
 
 #[test]

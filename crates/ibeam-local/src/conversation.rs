@@ -114,7 +114,7 @@ impl Conversation {
                                 this.call_count += 1;
                                 actions.insert(call.id.clone(), Action::from_call(call));
                             }
-                            Block::Thinking { .. } => {}
+                            Block::Thinking { .. } | Block::Opaque(_) => {}
                         }
                     }
                 }

@@ -183,7 +183,7 @@ impl Shared {
                 input: (tokens.len() - reused) as u64,
                 output: generated as u64,
                 cache_read: reused as u64,
-                cache_write: 0,
+                ..Usage::default()
             };
             return Ok(Answer { blocks: vec![block], stop, usage: Some(usage), request_id: None });
         }

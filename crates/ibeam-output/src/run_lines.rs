@@ -126,7 +126,7 @@ fn dollars(micros: u64) -> f64 {
 }
 
 pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
-    let Usage { input, output, cache_read, cache_write } = usage;
+    let Usage { input, output, cache_read, cache_write, reasoning: _ } = usage;
     TokenUsage {
         input_tokens: input,
         output_tokens: output,

@@ -36,6 +36,9 @@ pub enum Block {
     },
     /// A call to execute; present only if its arguments arrived completely.
     ToolCall(ToolCall),
+    /// A block that only its model API interprets: a signature of the block that follows, a tool that the service ran,
+    /// a compaction item.
+    Opaque(Provenance),
 }
 
 /// The original block of a model API, to be sent back verbatim.
@@ -78,7 +81,7 @@ impl Answer {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
-            Block::Text(_) | Block::Thinking { .. } => None,
+            Block::Text(_) | Block::Thinking { .. } | Block::Opaque(_) => None,
         })
     }
 }

@@ -13,8 +13,13 @@ use crate::response_error::ResponseError;
 #[derive(Debug)]
 pub(crate) enum Part {
     Text(String),
-    Thinking { text: String, provenance: Option<Provenance> },
+    Thinking {
+        text: String,
+        provenance: Option<Provenance>,
+    },
     Call(CallDraft),
+    #[expect(dead_code, reason = "the decoders of the next model APIs build it")]
+    Opaque(Provenance),
 }
 
 /// A call whose arguments may still be arriving.
@@ -58,6 +63,7 @@ pub(crate) fn build_answer(parts: Vec<Part>, end: AnswerEnd) -> Result<Answer, R
             Part::Text(text) if text.is_empty() => {}
             Part::Text(text) => blocks.push(Block::Text(text)),
             Part::Thinking { text, provenance } => blocks.push(Block::Thinking { text, provenance }),
+            Part::Opaque(provenance) => blocks.push(Block::Opaque(provenance)),
             // A filter can cut a call anywhere, so no call of a refused answer is executed.
             Part::Call(_) if refused => {}
             Part::Call(draft) if cut && !is_complete(&draft) => {}
@@ -96,7 +102,7 @@ impl CallIds {
     fn from_parts(parts: &[Part]) -> Self {
         let ids = parts.iter().filter_map(|part| match part {
             Part::Call(draft) => Some(draft.id.clone()),
-            Part::Text(_) | Part::Thinking { .. } => None,
+            Part::Text(_) | Part::Thinking { .. } | Part::Opaque(_) => None,
         });
         Self(ids.collect())
     }
@@ -168,17 +174,34 @@ impl TokenCount {
     }
 }
 
-/// Returns the usage, or `None` if input or output is missing or any count is not plausible.
-pub(crate) fn usage_from_counts(
-    input: &TokenCount,
-    output: &TokenCount,
-    cache_read: &TokenCount,
-    cache_write: &TokenCount,
-) -> Option<Usage> {
-    Some(Usage {
-        input: input.get().ok()??,
-        output: output.get().ok()??,
-        cache_read: cache_read.get().ok()?.unwrap_or(0),
-        cache_write: cache_write.get().ok()?.unwrap_or(0),
-    })
+/// The token counts of an answer, as the service reports them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TokenCounts {
+    pub(crate) input: TokenCount,
+    pub(crate) output: TokenCount,
+    pub(crate) cache_read: TokenCount,
+    pub(crate) cache_write: TokenCount,
+    pub(crate) reasoning: TokenCount,
+}
+
+impl TokenCounts {
+    /// Returns the usage, for a service whose input count excludes cached tokens and whose output count includes
+    /// reasoning; `None` if input or output is missing or any count is not plausible.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        Some(Usage {
+            input: self.input.get().ok()??,
+            output: self.output.get().ok()??,
+            cache_read: self.cache_read.get().ok()?.unwrap_or(0),
+            cache_write: self.cache_write.get().ok()?.unwrap_or(0),
+            reasoning: self.reasoning.get().ok()?.unwrap_or(0),
+        })
+    }
+
+    /// Returns the usage, for a service whose input count includes cached tokens. A service may report more cached
+    /// tokens than input tokens: then no input is left, and the cached tokens count as reported.
+    pub(crate) fn usage_with_cache_in_input(&self) -> Option<Usage> {
+        let reported = self.usage()?;
+        let input = reported.input.saturating_sub(reported.cache_read).saturating_sub(reported.cache_write);
+        Some(Usage { input, ..reported })
+    }
 }

@@ -88,6 +88,15 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         ReportedError::recognise(body).unwrap_or_else(|| ReportedError::from_object(body))
     }
 
+    /// Reads the error in the body of a response whose status is not success. The message of a body that is not a JSON
+    /// object is the body.
+    fn parse_error_body(&self, body: &str) -> ReportedError {
+        match serde_json::from_str::<Value>(body).ok().filter(Value::is_object) {
+            Some(value) => self.parse_error(&value),
+            None => ReportedError { message: body.to_owned(), ..ReportedError::default() },
+        }
+    }
+
     /// Classifies an error. `status` is `None` for an error inside a stream that names no status.
     fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
         let status = status.or_else(|| status_from_kind(&error.kind)).unwrap_or(500);

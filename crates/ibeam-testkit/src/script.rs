@@ -66,7 +66,7 @@ impl Default for Answer {
 impl Answer {
     /// Returns an empty answer.
     pub fn new() -> Self {
-        let usage = Usage { input: 100, output: 10, cache_read: 0, cache_write: 0 };
+        let usage = Usage { input: 100, output: 10, cache_read: 0, cache_write: 0, ..Usage::default() };
         Self {
             status: 200,
             headers: Vec::new(),

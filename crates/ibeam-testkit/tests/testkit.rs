@@ -71,7 +71,7 @@ fn full_answer() -> Answer {
         .text("Reading ")
         .text("it.")
         .call("toolu_1", "read", &json!({ "path": "README.md" }))
-        .usage(Usage { input: 7, output: 3, cache_read: 2, cache_write: 1 })
+        .usage(Usage { input: 7, output: 3, cache_read: 2, cache_write: 1, ..Usage::default() })
 }
 
 #[test]

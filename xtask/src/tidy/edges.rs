@@ -95,6 +95,11 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
     CrateRule { name: "ibeam-testkit", may_use: &["ibeam-protocol", "ibeam-wire"], exclusive: &["axum"] },
     CrateRule { name: "ibeam-attacks", may_use: &["ibeam-testkit"], exclusive: &[] },
+    CrateRule {
+        name: "ibeam-traffic",
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-providers"],
+        exclusive: &["flate2"],
+    },
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
 ];
 

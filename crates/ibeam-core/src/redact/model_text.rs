@@ -130,7 +130,8 @@ impl ModelTextRedactor {
         }
     }
 
-    /// Redacts an answer. Reasoning with a secret loses the provider's own block, which must be sent back unchanged.
+    /// Redacts an answer. A block of the provider that contains a secret is removed, because
+    /// it could only be sent back unchanged.
     pub(crate) fn redact_answer(&self, answer: &mut Answer) {
         if self.0.is_none() {
             return;
@@ -145,8 +146,10 @@ impl ModelTextRedactor {
                     }
                 }
                 Block::ToolCall(call) => self.redact_call(call),
+                Block::Opaque(_) => {}
             }
         }
+        answer.blocks.retain(|block| !matches!(block, Block::Opaque(opaque) if self.are_in(&opaque.raw)));
     }
 
     /// Redacts a text in place.

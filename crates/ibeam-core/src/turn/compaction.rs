@@ -297,7 +297,7 @@ fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
                         Block::ToolCall(call) => {
                             put("agent calls a tool", &format!("{} {}", call.name, call.arguments));
                         }
-                        Block::Thinking { .. } => {}
+                        Block::Thinking { .. } | Block::Opaque(_) => {}
                     }
                 }
             }

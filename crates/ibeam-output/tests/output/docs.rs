@@ -24,7 +24,7 @@ fn documented_run() -> Vec<Event> {
     let totals = RunTotals {
         turns: 2,
         api_ms: 1200,
-        usage: Some(Usage { input: 900, output: 40, cache_read: 0, cache_write: 0 }),
+        usage: Some(Usage { input: 900, output: 40, cache_read: 0, cache_write: 0, ..Usage::default() }),
         request_id: Some("req_01".into()),
         ..RunTotals::default()
     };

@@ -143,7 +143,7 @@ fn a_story_reads_from_top_to_bottom() {
     let ls = story::call("shell", json!({ "command": "ls" }));
     let totals = RunTotals {
         turns: 2,
-        usage: Some(Usage { input: 10, output: 3, cache_read: 20, cache_write: 0 }),
+        usage: Some(Usage { input: 10, output: 3, cache_read: 20, cache_write: 0, ..Usage::default() }),
         files_changed: vec!["/a/b".into()],
         ..RunTotals::default()
     };

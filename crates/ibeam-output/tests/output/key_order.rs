@@ -12,7 +12,7 @@ fn totals() -> RunTotals {
     RunTotals {
         turns: 2,
         api_ms: 4000,
-        usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44 }),
+        usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, ..Usage::default() }),
         denials: vec![Denial { call_id: "toolu_9".into(), tool: "shell".into(), rule: "default".into() }],
         failed_tool_calls: 1,
         files_changed: vec!["/p/a.txt".into()],

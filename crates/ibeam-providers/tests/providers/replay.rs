@@ -59,6 +59,7 @@ fn line(event: ModelEvent) -> Vec<String> {
             format!("= thinking {text} {}", provenance.as_ref().map_or("-".into(), |it| it.raw.to_string()))
         }
         Block::ToolCall(call) => format!("= call {} {} {}", call.id, call.name, call.arguments),
+        Block::Opaque(opaque) => format!("= opaque {}", opaque.raw),
     };
     let mut lines: Vec<String> = answer.blocks.iter().map(block).collect();
     let usage = answer.usage.map_or("-".to_owned(), |usage| {

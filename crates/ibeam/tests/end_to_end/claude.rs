@@ -11,7 +11,7 @@ const LINES: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
 const MODEL: &str = "claude-sonnet-4-20250514";
 
 fn with_usage(answer: Answer, input: u64, output: u64) -> Answer {
-    answer.usage(Usage { input, output, cache_read: 3, cache_write: 0 })
+    answer.usage(Usage { input, output, cache_read: 3, ..Usage::default() })
 }
 
 fn results(lines: &[Value]) -> Vec<&Value> {

@@ -225,7 +225,7 @@ fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
 #[test]
 fn usage_is_the_sum_of_the_answers() {
     for (wire, cache_write) in [(Wire::Anthropic, 5), (Wire::OpenAi, 0)] {
-        let usage = Usage { input: 10, output: 3, cache_read: 7, cache_write };
+        let usage = Usage { input: 10, output: 3, cache_read: 7, cache_write, ..Usage::default() };
         let answers =
             [answer_call("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)];
         let scene = Scene::with_wire(wire, answers);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::request::NAME;
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, build_answer, usage_from_counts};
+use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
@@ -365,12 +365,15 @@ impl Decoder {
         self.finished = true;
         let parts =
             std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
-        let usage = usage_from_counts(
-            &self.usage.input_tokens,
-            &self.usage.output_tokens,
-            &self.usage.cache_read_input_tokens,
-            &self.usage.cache_creation_input_tokens,
-        );
+        let counts = std::mem::take(&mut self.usage);
+        let usage = TokenCounts {
+            input: counts.input_tokens,
+            output: counts.output_tokens,
+            cache_read: counts.cache_read_input_tokens,
+            cache_write: counts.cache_creation_input_tokens,
+            reasoning: TokenCount::default(),
+        }
+        .usage();
         let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));

@@ -193,11 +193,13 @@ fn text_block(text: &str) -> Option<Content<'_>> {
 fn block(block: &Block) -> Option<Content<'_>> {
     match block {
         Block::Text(text) => text_block(text),
-        Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
+        Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
+            if provenance.wire == NAME =>
+        {
             Some(Content { kind: ContentKind::Verbatim(&provenance.raw), cache_control: None })
         }
         // The thinking of other APIs has no signature that this one accepts.
-        Block::Thinking { .. } => None,
+        Block::Thinking { .. } | Block::Opaque(_) => None,
         Block::ToolCall(call) => Some(known(Known::ToolUse {
             id: accepted_id(call.id.as_str()),
             name: &call.name,

@@ -157,7 +157,7 @@ fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessa
             {
                 reasoning.push_str(text);
             }
-            Block::Thinking { .. } => {}
+            Block::Thinking { .. } | Block::Opaque(_) => {}
             Block::ToolCall(call) => tool_calls.push(wire_call(call)),
         }
     }

@@ -3,23 +3,25 @@
 use ibeam_protocol::Usage;
 use serde_json::Value;
 
-use crate::answer_draft::{TokenCount, usage_from_counts};
+use crate::answer_draft::{TokenCount, TokenCounts};
 
 /// Reads a `usage` object. Its prompt count includes cached tokens; [`Usage::input`] does not.
 ///
 /// DeepSeek reports cached tokens as `prompt_cache_hit_tokens`, Moonshot as `cached_tokens`, all others in OpenAI's
-/// `prompt_tokens_details`. Azure's Grok reports more cached tokens than prompt tokens: then no input is left, and the
-/// cached tokens count as reported.
+/// `prompt_tokens_details`. Azure's Grok reports more cached tokens than prompt tokens.
 pub(super) fn parse_usage(usage: &Value) -> Option<Usage> {
     let count = |pointer: &str| TokenCount::at(usage, pointer);
     let mut cache_read = count("/prompt_cache_hit_tokens");
     cache_read.update(count("/cached_tokens"));
     cache_read.update(count("/prompt_tokens_details/cached_tokens"));
-    let cache_write = count("/prompt_tokens_details/cache_write_tokens");
-    let reported =
-        usage_from_counts(&count("/prompt_tokens"), &count("/completion_tokens"), &cache_read, &cache_write)?;
-    let input = reported.input.saturating_sub(reported.cache_read).saturating_sub(reported.cache_write);
-    Some(Usage { input, ..reported })
+    let counts = TokenCounts {
+        input: count("/prompt_tokens"),
+        output: count("/completion_tokens"),
+        cache_read,
+        cache_write: count("/prompt_tokens_details/cache_write_tokens"),
+        reasoning: count("/completion_tokens_details/reasoning_tokens"),
+    };
+    counts.usage_with_cache_in_input()
 }
 
 #[cfg(test)]
@@ -50,7 +52,7 @@ mod tests {
         let details = json!({ "cached_tokens": 2569, "cache_write_tokens": 79 });
         let usage =
             json!({ "prompt_tokens": 2649, "completion_tokens": 5, "prompt_tokens_details": details });
-        let expect = Usage { input: 1, output: 5, cache_read: 2569, cache_write: 79 };
+        let expect = Usage { input: 1, output: 5, cache_read: 2569, cache_write: 79, ..Usage::default() };
         assert_eq!(parse_usage(&usage), Some(expect));
     }
 

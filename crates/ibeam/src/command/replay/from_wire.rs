@@ -158,6 +158,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
         output: usage.output_tokens,
         cache_read: usage.cache_read_tokens,
         cache_write: usage.cache_write_tokens,
+        ..Usage::default()
     });
     Ok(RunFinished {
         session_id: id(&end.session_id)?,

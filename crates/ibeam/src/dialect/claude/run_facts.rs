@@ -97,12 +97,7 @@ impl RunFacts {
             return;
         }
         let used = self.used.entry(self.model.clone()).or_default();
-        used.usage = Usage {
-            input: used.usage.input.saturating_add(usage.input),
-            output: used.usage.output.saturating_add(usage.output),
-            cache_read: used.usage.cache_read.saturating_add(usage.cache_read),
-            cache_write: used.usage.cache_write.saturating_add(usage.cache_write),
-        };
+        used.usage = used.usage.plus(usage);
         used.cost_micros = used.cost_micros.saturating_add(run.totals.cost_micros.unwrap_or_default());
         (used.window, used.longest_output) = (self.window, self.longest_output);
     }

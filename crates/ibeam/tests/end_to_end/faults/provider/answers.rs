@@ -298,7 +298,7 @@ fn f061_usage_that_cannot_be_is_left_out() {
 
 #[test]
 fn f061_usage_beyond_every_model_is_left_out() {
-    let usage = Usage { input: 1_000_000_000, output: 1_000_000_000, cache_read: 0, cache_write: 0 };
+    let usage = Usage { input: 1_000_000_000, output: 1_000_000_000, ..Usage::default() };
     let answers = || {
         vec![answer_call("t", "ls", &json!({ "path": "." })).usage(usage), answer_text("done").usage(usage)]
     };

@@ -1,0 +1,120 @@
+//! The checks of one record: in which chunks its body is played, and where it is cut.
+
+use ibeam_providers::WireProtocol;
+
+use crate::comparison::{class_difference, differences};
+use crate::player::{Decoded, Outcome, classify_error_body, play};
+use crate::record::Record;
+use crate::wires::Wire;
+
+/// The largest number of cuts of one stream: the first ones, and then evenly spaced ones.
+const MAX_CUTS: usize = 256;
+
+/// Divides a body into chunks.
+type Divide = fn(&[u8]) -> Vec<&[u8]>;
+
+/// How bodies are divided into chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chunking {
+    /// In one piece.
+    Whole,
+    /// In pieces of one to 64 bytes, from a fixed seed.
+    Random,
+    /// In one piece, in random pieces, and byte by byte.
+    All,
+}
+
+/// Checks one record. Returns the differences, one sentence each.
+pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, cut: bool) -> Vec<String> {
+    let Some(protocol) = wire.protocol() else {
+        return vec!["this program has no such model API".to_owned()];
+    };
+    let body = match record.response.bytes() {
+        Ok(body) => body,
+        Err(error) => return vec![format!("the record is damaged: {error}")],
+    };
+    if record.response.status >= 400 {
+        let class = classify_error_body(protocol, record, &body);
+        let expected = record.expect.error.as_ref().map_or("none", |error| error.class.as_str());
+        return class_difference(class, expected);
+    }
+    let whole = play(protocol, record, [body.as_slice()]);
+    let mut found = differences(wire, record, &whole);
+    if !found.is_empty() {
+        return found;
+    }
+    let chunkings: &[Divide] = match chunking {
+        Chunking::Whole => &[],
+        Chunking::Random => &[random_chunks],
+        Chunking::All => &[random_chunks, |body| body.chunks(1).collect()],
+    };
+    for divide in chunkings {
+        let outcome = play(protocol, record, divide(&body));
+        found
+            .extend(differences(wire, record, &outcome).into_iter().map(|text| format!("in chunks: {text}")));
+    }
+    if cut
+        && record.stream
+        && let Outcome::Answer(answer) = &whole
+    {
+        found.extend(cut_differences(protocol, record, &body, answer));
+    }
+    found
+}
+
+/// Returns `body` in pieces of one to 64 bytes. The same body always has the same pieces.
+fn random_chunks(body: &[u8]) -> Vec<&[u8]> {
+    let mut state = body.len() as u64 | 1;
+    let mut chunks = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        // xorshift64
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let length = usize::try_from(state % 64).unwrap_or(0) + 1;
+        let (chunk, tail) = rest.split_at(length.min(rest.len()));
+        chunks.push(chunk);
+        rest = tail;
+    }
+    chunks
+}
+
+/// Cuts a stream after each event: the result must be an error, or the complete answer.
+fn cut_differences(
+    protocol: &'static dyn WireProtocol,
+    record: &Record,
+    body: &[u8],
+    answer: &Decoded,
+) -> Vec<String> {
+    let ends = event_ends(protocol, body);
+    let step = ends.len().div_ceil(MAX_CUTS).max(1);
+    let mut differences = Vec::new();
+    for end in ends.into_iter().step_by(step) {
+        let Outcome::Answer(cut) = play(protocol, record, [body.get(..end).unwrap_or_default()]) else {
+            continue;
+        };
+        // Only token counts and the terminal event may be missing.
+        if cut.answer.blocks != answer.answer.blocks || cut.answer.stop != answer.answer.stop {
+            differences.push(format!("cut after {end} bytes: an incomplete answer was accepted"));
+        }
+    }
+    differences
+}
+
+/// Returns the offsets at which an event of the stream is complete.
+fn event_ends(protocol: &'static dyn WireProtocol, body: &[u8]) -> Vec<usize> {
+    let mut parser = protocol.frame_parser();
+    let mut frames = Vec::new();
+    let mut ends = Vec::new();
+    for (index, byte) in body.iter().enumerate() {
+        if parser.feed(std::slice::from_ref(byte), &mut frames).is_err() {
+            break;
+        }
+        if !frames.is_empty() {
+            frames.clear();
+            ends.push(index + 1);
+        }
+    }
+    ends
+}

@@ -1,0 +1,129 @@
+//! Comparison of a decoded answer with the expectation of its record.
+
+use ibeam_protocol::{StopReason, Usage};
+use ibeam_providers::response_error::FailureClass;
+
+use crate::player::{Decoded, Outcome};
+use crate::record::{ExpectedUsage, Record};
+use crate::wires::Wire;
+
+/// Returns the differences between `outcome` and the expectation of `record`, one sentence each.
+pub(crate) fn differences(wire: Wire, record: &Record, outcome: &Outcome) -> Vec<String> {
+    let expect = &record.expect;
+    match (outcome, &expect.error) {
+        (Outcome::Failure(class), Some(error)) => class_difference(*class, &error.class),
+        (Outcome::Broken(_), Some(error)) if !expect.complete && error.class == "other" => Vec::new(),
+        (outcome, Some(error)) => {
+            vec![format!("expected an error of class `{}`, found {}", error.class, summary(outcome))]
+        }
+        (Outcome::Answer(_), None) if !expect.complete && record.stream => {
+            vec!["an incomplete stream became an answer".to_owned()]
+        }
+        (Outcome::Answer(decoded), None) => answer_differences(wire, record, decoded),
+        (Outcome::Failure(_) | Outcome::Broken(_), None) if !expect.complete => Vec::new(),
+        (outcome, None) => vec![format!("expected an answer, found {}", summary(outcome))],
+    }
+}
+
+fn summary(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Answer(decoded) => format!("an answer of {} blocks", decoded.answer.blocks.len()),
+        Outcome::Failure(class) => format!("an error of class {class:?}"),
+        Outcome::Broken(error) => format!("{error:?}"),
+    }
+}
+
+/// Returns the difference between the class of an error and the class in the corpus, if any.
+pub(crate) fn class_difference(found: FailureClass, expected: &str) -> Vec<String> {
+    let is_same = match found {
+        FailureClass::ContextTooLong => expected == "context_length",
+        // Services answer 404 for a wrong path or an unknown parameter too.
+        FailureClass::UnknownModel => matches!(expected, "not_found" | "invalid"),
+        FailureClass::KeyRefused => matches!(expected, "auth" | "permission"),
+        FailureClass::QuotaExhausted => expected == "quota",
+        FailureClass::RateLimited => expected == "rate_limit",
+        FailureClass::ServiceFailed => matches!(expected, "overloaded" | "server" | "other"),
+        FailureClass::BadRequest => matches!(expected, "invalid" | "not_found" | "content_filter" | "other"),
+    };
+    if is_same { Vec::new() } else { vec![format!("expected error class `{expected}`, found {found:?}")] }
+}
+
+fn answer_differences(wire: Wire, record: &Record, decoded: &Decoded) -> Vec<String> {
+    let expect = &record.expect;
+    let mut differences = Vec::new();
+    let mut compare = |name: &str, expected: &str, found: &str| {
+        if expected != found {
+            differences.push(format!("{name}: expected {expected:?}, found {found:?}"));
+        }
+    };
+    let refusal = expect.refusal.as_deref().unwrap_or_default();
+    let text = decoded.text();
+    // A refusal in its own field may be shown as text.
+    let has_refusal_as_text = !refusal.is_empty() && text == format!("{}{refusal}", expect.text);
+    if !has_refusal_as_text {
+        compare("text", &expect.text, &text);
+    }
+    compare("streamed text", &text, &decoded.streamed_text);
+    compare("thinking", &expect.thinking, &decoded.thinking());
+    let stop = stop_word(&decoded.answer.stop);
+    if !is_same_stop(&expect.stop, &stop) {
+        compare("stop", &expect.stop, &stop);
+    }
+    differences.extend(call_differences(record, decoded));
+    if let Some(usage) = &expect.usage {
+        differences.extend(usage_difference(wire, usage, decoded.answer.usage));
+    }
+    differences
+}
+
+fn stop_word(stop: &StopReason) -> String {
+    match stop {
+        StopReason::EndTurn => "end".to_owned(),
+        StopReason::ToolUse => "tool_calls".to_owned(),
+        StopReason::MaxTokens => "max_tokens".to_owned(),
+        StopReason::Paused => "pause".to_owned(),
+        StopReason::Refusal => "refusal".to_owned(),
+        StopReason::Unknown(word) => format!("other:{word}"),
+    }
+}
+
+fn is_same_stop(expected: &str, found: &str) -> bool {
+    // A stop sequence ends a turn like any other end; an answer without a reason has ended.
+    expected == found || matches!((expected, found), ("stop_sequence" | "none", "end"))
+}
+
+fn call_differences(record: &Record, decoded: &Decoded) -> Vec<String> {
+    // Calls of a refused answer and calls that the token limit cut are not executed, so they are left out.
+    let is_refused = decoded.answer.stop == StopReason::Refusal;
+    let expected: Vec<_> = record.expect.calls.iter().filter(|call| !call.truncated && !is_refused).collect();
+    let found: Vec<_> = decoded.answer.calls().collect();
+    if expected.len() != found.len() {
+        return vec![format!("expected {} calls, found {}", expected.len(), found.len())];
+    }
+    let mut differences = Vec::new();
+    for (expected, found) in expected.into_iter().zip(found) {
+        let same_id = expected.id.as_deref().is_none_or(|id| id.is_empty() || id == found.id.as_str());
+        let same_name = expected.name.as_deref() == Some(found.name.as_str());
+        if !same_id || !same_name || expected.arguments != found.arguments {
+            differences.push(format!("expected call {expected:?}, found {found:?}"));
+        }
+    }
+    differences
+}
+
+fn usage_difference(wire: Wire, expected: &ExpectedUsage, found: Option<Usage>) -> Option<String> {
+    let (Some(input), Some(output)) = (expected.input, expected.output) else { return None };
+    let cache_read = expected.cache_read.unwrap_or(0);
+    let cache_write = expected.cache_write.unwrap_or(0);
+    let cached = if wire.cache_in_input { cache_read.saturating_add(cache_write) } else { 0 };
+    let thoughts = expected.thoughts.unwrap_or(0);
+    let apart = if wire.reasoning_apart { thoughts } else { 0 };
+    let expected = Usage {
+        input: input.saturating_sub(cached),
+        output: output.saturating_add(apart),
+        cache_read,
+        cache_write,
+        reasoning: thoughts,
+    };
+    (found != Some(expected)).then(|| format!("usage: expected {expected:?}, found {found:?}"))
+}
