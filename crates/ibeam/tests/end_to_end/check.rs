@@ -1,4 +1,4 @@
-//! `ibeam check`: what it says of streams, and its exit codes. The rules have their tests in `ibeam-wire`.
+//! `ibeam check`: its reports and its exit codes. The tests of `ibeam-wire` cover the rules.
 
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::json;
@@ -17,7 +17,7 @@ fn check(args: &[&str], stdin: &str) -> ProgramOutput {
 }
 
 #[test]
-fn what_a_run_printed_keeps_the_contract_in_both_formats() {
+fn the_output_of_a_run_keeps_the_contract_in_both_formats() {
     for format in ["stream-json", "json"] {
         let read = answer_call("t1", "read", &json!({ "path": "a" }));
         let scene = Scene::new([read, answer_text("né\u{2028}\u{9b}")]);
@@ -39,30 +39,30 @@ fn a_failed_run_keeps_the_contract() {
 }
 
 #[test]
-fn the_object_of_a_failure_keeps_the_contract_with_a_run_and_without() {
+fn an_error_object_keeps_the_contract_with_and_without_a_run() {
     let refused = || Answer::error(401, "authentication_error", "no");
     for (model, code) in [("anthropic/claude-sonnet-4-20250514", 20), ("nobody/nothing", 21)] {
         let scene = Scene::new([refused(), refused()]);
         let args = ["--output-format=json", "--error-format=json", "--error-file=failure", "--model", model];
         let output = scene.print(args).run();
         assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""), "{output}");
-        let reported = output.stderr.lines().last().unwrap().to_owned() + "\n";
+        let object = output.stderr.lines().last().unwrap().to_owned() + "\n";
         let file = scene.ibeam_without_model(["check", "failure", "--json"]).run().succeeded().json();
         assert_eq!((&file["format"], &file["ours"]), (&json!("json"), &json!(true)));
-        check(&[], &reported).succeeded();
-        let broken = check(&[], &reported.replace("\"retryable\":false", "\"retryable\":true"));
+        check(&[], &object).succeeded();
+        let broken = check(&[], &object.replace("\"retryable\":false", "\"retryable\":true"));
         assert!(broken.stdout.contains(": exit-code-differs: "), "{broken}");
-        let late = check(&[], &reported.repeat(2));
+        let late = check(&[], &object.repeat(2));
         assert!(late.stdout.starts_with("-:2:1: late-output: "), "{late}");
     }
 }
 
 #[test]
-fn a_published_sample_is_accepted_and_a_slip_in_one_is_named() {
+fn a_published_sample_is_accepted_and_a_mistake_in_one_is_reported() {
     assert_eq!(check(&[], ES).succeeded().stdout, "`-` keeps contract 1 (events: 10, warnings: 0)\n");
-    let slip = check(&["-", "--lang", "fr"], JA).succeeded();
+    let mistake = check(&["-", "--lang", "fr"], JA).succeeded();
     assert_eq!(
-        slip.stdout,
+        mistake.stdout,
         "-:10:106: result-differs: warning: `result` differs from the texts of the `assistant` events: it has 20 characters, \
          they have 26\n`-` respecte le contrat 1 (événements : 10, avertissements : 1)\n"
     );
@@ -107,7 +107,7 @@ fn a_stream_that_breaks_the_contract_is_exit_65() {
 }
 
 #[test]
-fn a_hundred_findings_are_told_and_all_are_counted() {
+fn a_hundred_findings_are_printed_and_all_are_counted() {
     let output = check(&[], &"x\n".repeat(150));
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert_eq!(lines.len(), 102, "{output}");

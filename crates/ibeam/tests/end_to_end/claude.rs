@@ -36,7 +36,7 @@ fn the_model_is_an_id_wherever_it_is_named() {
     let pointers = ["/model", "/message/model", "/event/message/model"];
     let models: Vec<&str> =
         lines.iter().flat_map(|line| pointers.iter().filter_map(|at| line.pointer(at)?.as_str())).collect();
-    // The head, a call, the start of a streamed text, the text.
+    // `init`, a call, the start of a streamed text, and the text.
     assert_eq!(models, [MODEL; 4], "{output}");
 }
 
@@ -64,10 +64,14 @@ fn each_answer_has_its_tokens() {
     let scene = Scene::new([first, with_usage(answer_text("Done."), 200, 9)]);
     let args = [&LINES[..], &["--include-partial-messages", "do it"]].concat();
     let lines = events(&claude(&scene, &args).run().succeeded());
-    let of = |kind: &str| -> Vec<&Value> {
+    let usages = |kind: &str| -> Vec<&Value> {
         lines.iter().filter(|line| line["type"] == kind).map(|line| &line["message"]["usage"]).collect()
     };
-    assert_eq!(of("assistant"), [&tokens(100, 3, 7), &tokens(100, 3, 7), &tokens(200, 3, 9)], "{lines:?}");
+    assert_eq!(
+        usages("assistant"),
+        [&tokens(100, 3, 7), &tokens(100, 3, 7), &tokens(200, 3, 9)],
+        "{lines:?}"
+    );
     let deltas: Vec<&Value> = lines
         .iter()
         .filter(|line| line["event"]["type"] == "message_delta")
@@ -77,7 +81,7 @@ fn each_answer_has_its_tokens() {
 }
 
 #[test]
-fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
+fn usage_is_per_turn_and_model_usage_per_process() {
     let scene =
         Scene::new([with_usage(answer_text("One."), 100, 10), with_usage(answer_text("Two."), 200, 20)]);
     let stdin = prompt("first") + &prompt("second");
@@ -91,7 +95,7 @@ fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
     };
     assert_eq!((used(first), used(second)), ([100, 10, 3], [300, 30, 6]), "{output}");
     let cost = |end: &Value| end["total_cost_usd"].as_f64().unwrap();
-    // 3 and 15 dollars for a million, 0.3 for what is read from the cache.
+    // Dollars per million tokens: 3 for input, 15 for output, 0.3 for cache reads.
     assert!((cost(first) - 0.000_450_9).abs() < 2e-6, "{output}");
     assert!((cost(second) - cost(first) - 0.000_900_9).abs() < 2e-6, "{output}");
     for end in [first, second] {
@@ -103,7 +107,7 @@ fn tokens_are_those_of_the_turn_and_sums_those_of_the_process() {
 }
 
 #[test]
-fn a_failed_turn_tells_what_it_took() {
+fn a_failed_turn_reports_its_usage() {
     let scene = Scene::new([with_usage(answer_call("t1", "read", &json!({ "path": "a.txt" })), 100, 10)]);
     let args = [&LINES[..], &["--max-turns", "1", "do it"]].concat();
     let output: ProgramOutput = claude(&scene, &args).run();
@@ -114,7 +118,7 @@ fn a_failed_turn_tells_what_it_took() {
 }
 
 #[test]
-fn an_empty_argument_is_none() {
+fn an_empty_argument_is_ignored() {
     let scene = Scene::new([answer_text("One.")]);
     let args = [&SDK[..], &["--replay-user-messages", ""]].concat();
     let output = claude(&scene, &args).stdin(Stdin::Piped(prompt("first").into())).run().succeeded();
@@ -125,7 +129,7 @@ fn an_empty_argument_is_none() {
 }
 
 #[test]
-fn a_failure_before_a_run_says_where_and_of_which_session() {
+fn a_failure_before_a_run_names_directory_and_session() {
     let scene = Scene::new([]);
     let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
     let fails = |more: &[&str]| {
@@ -139,8 +143,8 @@ fn a_failure_before_a_run_says_where_and_of_which_session() {
         events(&output)
     };
     let lines = fails(&["--session-id", id, "--permission-mode", "plan"]);
-    let here = scene.workspace.path().canonicalize().unwrap();
-    assert_eq!(lines[0]["cwd"], here.to_str().unwrap());
+    let directory = scene.workspace.path().canonicalize().unwrap();
+    assert_eq!(lines[0]["cwd"], directory.to_str().unwrap());
     assert_eq!((&lines[0]["apiKeySource"], &lines[0]["permissionMode"]), (&json!("none"), &json!("plan")));
     assert!(lines.iter().all(|line| line["session_id"] == id), "{lines:?}");
     let lines = fails(&[]);
@@ -148,13 +152,13 @@ fn a_failure_before_a_run_says_where_and_of_which_session() {
     assert!(fresh.len() == 36 && lines.iter().all(|line| line["session_id"] == fresh), "{lines:?}");
 }
 
-/// The answer of a host to a request of ours.
+/// Returns the response of a host to a request of ibeam.
 pub(crate) fn response(id: &str, response: &Value) -> String {
     let response = json!({ "subtype": "success", "request_id": id, "response": response });
     format!("{}\n", json!({ "type": "control_response", "response": response }))
 }
 
-/// The answers to requests of the host, by their id.
+/// Returns the responses to requests of the host, with the ids of the requests.
 pub(crate) fn answers(lines: &[Value]) -> Vec<(&str, &Value)> {
     let answers = lines.iter().filter(|line| line["type"] == "control_response");
     answers.map(|line| (line["response"]["request_id"].as_str().unwrap(), &line["response"])).collect()
@@ -171,12 +175,12 @@ fn serve(running: &RunningProgram, id: usize, result: &Value) {
 const HANDSHAKE: &str =
     r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"calc"}}"#;
 
-fn tools_of_calc() -> Value {
+fn calc_tools() -> Value {
     json!({ "tools": [{ "name": "add", "description": "Adds.", "inputSchema": { "type": "object" } }] })
 }
 
 #[test]
-fn a_server_of_the_host_is_reached_through_its_messages() {
+fn a_server_of_the_host_is_called_through_messages() {
     let call = answer_call("t1", "mcp_calc_add", &json!({ "a": 1 }));
     let scene = Scene::new([call, answer_text("It is three.")]);
     let servers = r#"{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}"#;
@@ -184,22 +188,22 @@ fn a_server_of_the_host_is_reached_through_its_messages() {
     let running = claude(&scene, &[&SDK[..], &flags].concat()).stdin(Stdin::SilentPipe).start();
     running.type_text(&prompt("add"));
     serve(&running, 0, &serde_json::from_str(HANDSHAKE).unwrap());
-    // That it is initialized is told without an answer.
+    // The notification `initialized` has an empty result.
     running.wait_for_stdout("\"request_id\":\"mcp-1\"");
     running.type_text(&response("mcp-1", &json!({ "mcp_response": { "jsonrpc": "2.0", "result": {} } })));
-    serve(&running, 2, &tools_of_calc());
+    serve(&running, 2, &calc_tools());
     serve(&running, 3, &json!({ "content": [{ "type": "text", "text": "three" }] }));
     running.wait_for_stdout("\"type\":\"result\"");
     running.type_text(&request("r1", &json!({ "subtype": "mcp_status" })));
     running.wait_for_stdout("\"request_id\":\"r1\"");
     running.signal(Signal::Term);
     let lines = events(&running.finish());
-    let asked: Vec<&Value> = lines
+    let methods: Vec<&Value> = lines
         .iter()
         .filter(|line| line["request"]["subtype"] == "mcp_message")
         .map(|line| &line["request"]["message"]["method"])
         .collect();
-    assert_eq!(asked, ["initialize", "notifications/initialized", "tools/list", "tools/call"], "{lines:?}");
+    assert_eq!(methods, ["initialize", "notifications/initialized", "tools/list", "tools/call"], "{lines:?}");
     let called = lines.iter().find(|line| line["request"]["message"]["method"] == "tools/call").unwrap();
     assert_eq!(called["request"]["server_name"], "calc");
     assert_eq!(called["request"]["message"]["params"], json!({ "name": "add", "arguments": { "a": 1 } }));
@@ -216,7 +220,7 @@ fn a_server_of_the_host_is_reached_through_its_messages() {
 }
 
 #[test]
-fn a_server_of_the_host_that_does_not_answer_is_told_of() {
+fn a_server_of_the_host_that_fails_is_reported() {
     let scene = Scene::new([answer_text("Without it.")]);
     let running = claude(&scene, &SDK).stdin(Stdin::SilentPipe).start();
     running.type_text(&request("r1", &json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] })));
@@ -234,37 +238,37 @@ fn a_server_of_the_host_that_does_not_answer_is_told_of() {
 }
 
 #[test]
-fn another_model_holds_for_the_prompts_behind_its_request() {
+fn set_model_applies_to_later_prompts() {
     let scene = Scene::new([answer_text("One."), answer_text("Two."), answer_text("Three.")]);
-    let other = |id: &str, model: &Value| request(id, &json!({ "subtype": "set_model", "model": model }));
+    let set_model = |id: &str, model: &Value| request(id, &json!({ "subtype": "set_model", "model": model }));
     let stdin = [
         request("r0", &json!({ "subtype": "initialize" })),
         prompt("first"),
-        other("r1", &json!("haiku")),
+        set_model("r1", &json!("haiku")),
         prompt("second"),
-        other("r2", &json!("openai/gpt-5")),
-        other("r3", &json!(null)),
+        set_model("r2", &json!("openai/gpt-5")),
+        set_model("r3", &json!(null)),
         prompt("third"),
     ];
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
     let lines = events(&output);
     let sent: Vec<Value> = scene.server.requests().iter().map(|sent| sent.body["model"].clone()).collect();
     assert_eq!(sent, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
-    let heads: Vec<&Value> = lines.iter().filter_map(|line| line.get("model")).collect();
-    assert_eq!(heads, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
+    let inits: Vec<&Value> = lines.iter().filter_map(|line| line.get("model")).collect();
+    assert_eq!(inits, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
     let answers = answers(&lines);
-    let of = |id: &str| answers.iter().find(|(answered, _)| *answered == id).unwrap().1;
-    let models: Vec<&Value> = of("r0")["response"]["models"].as_array().unwrap().iter().collect();
+    let response_to = |id: &str| answers.iter().find(|(answered_id, _)| *answered_id == id).unwrap().1;
+    let models: Vec<&Value> = response_to("r0")["response"]["models"].as_array().unwrap().iter().collect();
     assert_eq!((&models[0]["value"], &models[1]["value"]), (&json!("default"), &json!(MODEL)), "{output}");
-    assert_eq!(of("r1")["response"], json!({ "model": "claude-haiku-4-5" }));
-    assert_eq!(of("r2")["subtype"], "error");
-    assert_eq!(of("r3")["response"], json!({ "model": MODEL }));
+    assert_eq!(response_to("r1")["response"], json!({ "model": "claude-haiku-4-5" }));
+    assert_eq!(response_to("r2")["subtype"], "error");
+    assert_eq!(response_to("r3")["response"], json!({ "model": MODEL }));
     let used = results(&lines)[2]["modelUsage"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(used, ["claude-haiku-4-5", MODEL], "{output}");
 }
 
 #[test]
-fn a_session_that_is_not_to_be_kept_can_be_named_again() {
+fn the_id_of_an_unstored_session_can_be_reused() {
     let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
     let args = ["-p", "--no-session-persistence", "--session-id", id, "hi"];
@@ -290,7 +294,7 @@ fn a_minimal_start_leaves_out_instructions_and_servers() {
 }
 
 #[test]
-fn the_login_status_is_the_one_of_the_keys() {
+fn the_login_status_depends_on_the_keys() {
     let scene = Scene::new([]);
     let status = |key: Option<&str>| {
         let program = scene.ibeam_without_model(["--dialect", "claude", "auth", "status"]);

@@ -1,4 +1,4 @@
-//! What programs written for Codex rely on beside its stream.
+//! Features of Codex other than its stream: files, session ids, login status.
 
 use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn codex_writes_its_last_message_to_a_file() {
 }
 
 #[test]
-fn codex_leaves_the_file_of_its_last_message_when_a_run_fails() {
+fn codex_does_not_write_its_last_message_if_a_run_fails() {
     let failing = [answer_call("t1", "read", &json!({ "path": "a.txt" })), Answer::error(400, "bad", "no")];
     let scene = Scene::new(failing);
     let last = scene.workspace.outside().join("last.txt");
@@ -52,9 +52,9 @@ fn codex_leaves_the_file_of_its_last_message_when_a_run_fails() {
 }
 
 #[test]
-fn codex_ends_well_where_its_last_message_cannot_be_written() {
-    let place = Scene::new([]);
-    let fifo = place.workspace.outside().join("fifo");
+fn codex_succeeds_if_its_last_message_cannot_be_written() {
+    let fifo_scene = Scene::new([]);
+    let fifo = fifo_scene.workspace.outside().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for path in [fifo.to_str().unwrap(), "/nowhere/last.txt"] {
         let scene = Scene::new([answer_text("Fine.")]);
@@ -67,7 +67,7 @@ fn codex_ends_well_where_its_last_message_cannot_be_written() {
 }
 
 #[test]
-fn codex_tells_people_its_session_id_where_stdout_is_the_answer() {
+fn codex_prints_its_session_id_on_stderr_if_stdout_is_the_answer() {
     let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
     let output = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
@@ -79,23 +79,23 @@ fn codex_tells_people_its_session_id_where_stdout_is_the_answer() {
 }
 
 #[test]
-fn a_session_that_other_programs_would_not_find_is_not_begun() {
+fn resuming_an_unknown_session_fails_as_in_the_dialect() {
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     for name in [id, "a-name"] {
         let scene = Scene::new([]);
         let output = codex(&scene, true, &["resume", name, "go on"]).run();
-        let words = format!("no rollout found for thread id {name}");
-        assert_eq!((output.code, output.stderr.contains(&words)), (Some(66), true), "{output}");
-        assert_eq!(events(&output).last().unwrap()["error"]["message"], words, "{output}");
+        let message = format!("no rollout found for thread id {name}");
+        assert_eq!((output.code, output.stderr.contains(&message)), (Some(66), true), "{output}");
+        assert_eq!(events(&output).last().unwrap()["error"]["message"], message, "{output}");
     }
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["--dialect", "claude", "-p", "--resume", id, "go on"]).run();
-    let words = format!("No conversation found with session ID: {id}");
-    assert_eq!((output.code, output.stderr.contains(&words)), (Some(66), true), "{output}");
+    let message = format!("No conversation found with session ID: {id}");
+    assert_eq!((output.code, output.stderr.contains(&message)), (Some(66), true), "{output}");
 }
 
 #[test]
-fn codex_tells_whether_a_key_is_there() {
+fn codex_reports_whether_a_key_is_set() {
     let scene = Scene::new([]);
     let status = || scene.ibeam_without_model(["--dialect", "codex", "login", "status"]);
     let output = status().run();
@@ -105,7 +105,7 @@ fn codex_tells_whether_a_key_is_there() {
 }
 
 #[test]
-fn codex_looks_up_by_commands_and_names_changed_files_whole() {
+fn codex_reports_searches_as_commands_and_changes_with_absolute_paths() {
     let scene = Scene::new([
         answer_call("t1", "read", &json!({ "path": "a.txt" })),
         answer_call("t2", "grep", &json!({ "pattern": "needle" })),
@@ -131,7 +131,7 @@ fn codex_looks_up_by_commands_and_names_changed_files_whole() {
 }
 
 #[test]
-fn codex_keeps_no_session_where_none_is_wanted() {
+fn codex_stores_no_ephemeral_session() {
     let scene = Scene::new([answer_text("One.")]);
     let flags = ["--model", "claude-sonnet-4-20250514"];
     let output = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();

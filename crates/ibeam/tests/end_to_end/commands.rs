@@ -6,7 +6,7 @@ use ibeam_testkit::{Stdin, Workspace};
 
 use crate::scene::{KEY, Scene, answer_text};
 
-/// Commands that need nothing of their user, and what they print of it.
+/// Commands that need no configuration, and a part of their output.
 pub(crate) const OFFLINE: &[(&[&str], &str)] = &[
     (&["check", "es.ndjson"], "keeps contract 1"),
     (&["convert", "--from", "cursor", "--to", "codex", "es.ndjson"], "thread.started"),
@@ -18,16 +18,16 @@ pub(crate) const OFFLINE: &[(&[&str], &str)] = &[
     (&["shim", "bin"], "cursor-agent"),
 ];
 
-/// Puts there what those read.
-pub(crate) fn lay_out(scene: &Scene) {
+/// Writes the sample stream that these commands read.
+pub(crate) fn write_sample(scene: &Scene) {
     std::fs::write(scene.workspace.path().join("es.ndjson"), include_str!("../samples/es.ndjson")).unwrap();
 }
 
 #[test]
-fn a_broken_configuration_stops_no_command_that_needs_none() {
+fn commands_without_configuration_ignore_a_broken_one() {
     for broken in [".config/ibeam/config.toml", ".config/ibeam/credentials.toml", ".cursor/cli-config.json"] {
         let scene = Scene::new([]);
-        lay_out(&scene);
+        write_sample(&scene);
         let path = scene.workspace.home().join(broken);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "= [").unwrap();
@@ -40,9 +40,9 @@ fn a_broken_configuration_stops_no_command_that_needs_none() {
 }
 
 #[test]
-fn a_command_that_needs_no_configuration_takes_one_that_is_whole() {
+fn commands_without_configuration_use_a_valid_one() {
     let scene = Scene::new([]);
-    lay_out(&scene);
+    write_sample(&scene);
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "lang = \"fr\"\n").unwrap();
@@ -54,7 +54,7 @@ fn a_command_that_needs_no_configuration_takes_one_that_is_whole() {
 }
 
 #[test]
-fn version_is_the_version_alone() {
+fn version_prints_only_the_version() {
     for flag in ["--version", "-v", "-V"] {
         let output = Scene::new([]).ibeam_without_model([flag]).run().succeeded();
         assert_eq!(output.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
@@ -62,9 +62,9 @@ fn version_is_the_version_alone() {
 }
 
 #[test]
-fn help_reads_well_and_names_every_command() {
+fn help_names_the_commands_and_the_main_flags() {
     let output = Scene::new([]).ibeam_without_model(["--help"]).run().succeeded();
-    for word in [
+    for expected in [
         "Usage",
         "login",
         "logout",
@@ -82,7 +82,7 @@ fn help_reads_well_and_names_every_command() {
         "--resume",
         "--force",
     ] {
-        assert!(output.stdout.contains(word), "{word}; {output}");
+        assert!(output.stdout.contains(expected), "{expected}; {output}");
     }
     assert!(!output.stdout.contains('\u{1b}'), "{output}");
 }
@@ -90,13 +90,13 @@ fn help_reads_well_and_names_every_command() {
 #[test]
 fn help_is_a_command_too() {
     let scene = Scene::new([answer_text("I can.")]);
-    let message = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
+    let stdout = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
     for command in [&[][..], &["check"], &["trust", "show"], &["login"]] {
-        let (before, behind) = ([&["help"], command].concat(), [command, &["--help"]].concat());
-        assert_eq!(message(&before), message(&behind), "{command:?}");
+        let (before, after) = ([&["help"], command].concat(), [command, &["--help"]].concat());
+        assert_eq!(stdout(&before), stdout(&after), "{command:?}");
         assert_eq!(
-            message(&[&["agent", "--lang", "fr"], &before[..]].concat()),
-            message(&[&["--lang", "fr"], &behind[..]].concat())
+            stdout(&[&["agent", "--lang", "fr"], &before[..]].concat()),
+            stdout(&[&["--lang", "fr"], &after[..]].concat())
         );
     }
     let output = scene.ibeam_without_model(["help", "nobody"]).run();
@@ -110,7 +110,7 @@ fn help_is_a_command_too() {
 }
 
 #[test]
-fn a_key_that_was_stored_is_used_and_forgotten() {
+fn a_stored_key_is_used_and_deleted() {
     let scene = Scene::new([answer_text("hi")]);
     let login = scene
         .ibeam_without_model(["login"])
@@ -143,7 +143,7 @@ fn a_key_that_was_stored_is_used_and_forgotten() {
 }
 
 #[test]
-fn a_provider_without_keys_is_told_so_by_login() {
+fn login_reports_a_provider_without_keys() {
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["login", "ollama"]).stdin(Stdin::Closed).run();
     assert_eq!((output.code, output.stderr.contains("`ollama` needs no key")), (Some(2), true), "{output}");
@@ -151,10 +151,10 @@ fn a_provider_without_keys_is_told_so_by_login() {
 }
 
 #[test]
-fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
+fn only_a_similar_provider_name_is_suggested() {
     let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
-    for (typed, near) in [("openia", Some("openai")), ("worksop", Some("workshop")), ("nope", None)] {
+    for (typed, similar) in [("openia", Some("openai")), ("worksop", Some("workshop")), ("nope", None)] {
         let login = scene.ibeam_without_model(["login", typed]).stdin(Stdin::Closed).run();
         let model = format!("{typed}/gpt-x");
         let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
@@ -165,10 +165,10 @@ fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
             });
         let run = run.run();
         assert_eq!((login.code, run.code), (Some(21), Some(21)), "{login} {run}");
-        match near {
-            Some(near) => {
-                assert!(login.stderr.contains(&format!("did you mean `{near}`?")), "{login}");
-                assert!(run.stderr.contains(&format!("did you mean `{near}/gpt-x`?")), "{run}");
+        match similar {
+            Some(similar) => {
+                assert!(login.stderr.contains(&format!("did you mean `{similar}`?")), "{login}");
+                assert!(run.stderr.contains(&format!("did you mean `{similar}/gpt-x`?")), "{run}");
             }
             None => assert!(!format!("{login} {run}").contains("did you mean"), "{login} {run}"),
         }
@@ -176,7 +176,7 @@ fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
 }
 
 #[test]
-fn the_providers_are_listed_with_where_their_keys_come_from() {
+fn the_providers_are_listed_with_the_sources_of_their_keys() {
     let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\nkey_variable = \"WORKSHOP_KEY\"\n\
                   [providers.attic]\nbase_url = \"http://127.0.0.1:9\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
@@ -200,7 +200,7 @@ fn the_providers_are_listed_with_where_their_keys_come_from() {
 }
 
 #[test]
-fn a_key_is_not_stored_for_a_provider_that_is_none() {
+fn a_key_is_not_stored_for_an_unknown_provider() {
     let scene = Scene::new([]);
     let output = scene
         .ibeam_without_model(["login", "nobody"])
@@ -222,9 +222,9 @@ fn models_are_listed_as_ids_and_labels() {
     assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, output.stdout);
 }
 
-/// Clients of the original refuse a model that is not listed.
+/// Clients of the original program reject a model that is not listed.
 #[test]
-fn aliases_are_listed_with_what_they_mean() {
+fn aliases_are_listed_with_their_models() {
     let config = "[models.aliases]\ncomposer-1 = \"anthropic/claude-sonnet-4-20250514\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene.ibeam_without_model(["models"]).run().succeeded();
@@ -239,7 +239,7 @@ fn create_chat_prints_one_uuid() {
 }
 
 #[test]
-fn config_explain_tells_who_set_each_value() {
+fn config_explain_shows_the_origin_of_each_value() {
     let config = "[limits]\nmax_turns = 7\n[models.aliases]\nquick = \"anthropic/claude-haiku\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene
@@ -257,8 +257,6 @@ fn config_explain_tells_who_set_each_value() {
     let stream = stream.print::<&str>([]).run().succeeded().stream();
     assert_eq!(stream.init()["ibeam"]["limits"]["max_turns"], 7);
 }
-
-/// Also those that nobody set, for they depend on the service of the model.
 
 #[test]
 fn an_alias_names_a_model() {
@@ -290,7 +288,7 @@ fn the_first_provider_with_a_key_is_the_default() {
 }
 
 #[test]
-fn completions_and_about_and_doctor_answer() {
+fn completions_about_and_doctor_print_output() {
     let scene = Scene::new([]);
     assert!(scene.ibeam_without_model(["completions", "bash"]).run().succeeded().stdout.contains("_ibeam"));
     let about = scene.ibeam_without_model(["about", "--format", "json"]).run().succeeded().json();
@@ -300,16 +298,16 @@ fn completions_and_about_and_doctor_answer() {
 }
 
 #[test]
-fn a_reader_of_a_command_that_is_gone_is_an_io_failure() {
+fn a_closed_stdout_of_a_command_is_an_io_failure() {
     let output = Scene::new([]).ibeam_without_model(["completions", "bash"]).stdout_gone().run();
     assert_eq!(output.code, Some(74), "{output}");
 }
 
-/// As with `head`, which takes what it wants and leaves.
+/// A program such as `head` closes its input early.
 #[test]
-fn a_command_whose_reader_leaves_prints_no_error() {
+fn a_command_with_a_closed_stdout_prints_no_error() {
     let scene = Scene::new([]);
-    lay_out(&scene);
+    write_sample(&scene);
     let own: [&[&str]; 11] = [
         &["models"],
         &["about"],
@@ -328,7 +326,7 @@ fn a_command_whose_reader_leaves_prints_no_error() {
         let output = scene.ibeam(args).stdout_gone().run();
         assert_eq!((output.code, output.stderr.as_str()), (Some(74), ""), "{args:?}: {output}");
     }
-    // A program that asked for the object gets it.
+    // `--error-format json` still prints the error object.
     let output = scene.ibeam_without_model(["schema", "--error-format", "json"]).stdout_gone().run();
     assert!(output.stderr.contains("\"exit_code\":74"), "{output}");
 }
@@ -355,7 +353,7 @@ fn a_command_without_its_sub_command_prints_its_help() {
 }
 
 #[test]
-fn a_usage_error_of_a_command_leads_to_the_help_of_that_command() {
+fn a_usage_error_refers_to_the_help_of_its_command() {
     let scene = Scene::new([]);
     for (args, command) in [
         (&["check", "--wrong"][..], "check"),

@@ -1,7 +1,7 @@
-//! What configuration and environment lead to: where keys go, which rules are read, what commands may not replace.
+//! Effects of configuration and environment: destinations of keys, rules in force, files that commands cannot replace.
 
-#[path = "configuration/faults.rs"]
-mod faults;
+#[path = "configuration/invalid.rs"]
+mod invalid;
 #[path = "configuration/keys.rs"]
 mod keys;
 #[path = "configuration/own_directories.rs"]

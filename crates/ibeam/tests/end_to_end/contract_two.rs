@@ -1,6 +1,6 @@
-//! Contract 2, run, replayed and checked: what clients of later releases of the original program read.
+//! Contract 2 in runs, replays and checks: the stream for clients of later releases of the original program.
 //!
-//! That each stream keeps it is held when a program ends.
+//! The test kit checks each stream against its contract when a program ends.
 
 use std::fs;
 
@@ -15,12 +15,12 @@ const TWO: [&str; 2] = ["--contract", "2"];
 const STREAM: [&str; 4] = ["--contract", "2", "--output-format", "stream-json"];
 const PARTIAL: [&str; 5] = ["--contract", "2", "--output-format", "stream-json", "--stream-partial-output"];
 
-/// What a segment, the last one and a delta have of `model_call_id` and `timestamp_ms`.
+/// Whether `model_call_id` and `timestamp_ms` are in a segment before a call, in the last segment and in a delta.
 const BEFORE_A_CALL: (bool, bool) = (true, true);
 const LAST: (bool, bool) = (false, false);
 const DELTA: (bool, bool) = (false, true);
 
-fn story() -> Vec<Answer> {
+fn scripted_answers() -> Vec<Answer> {
     let read = |id: &str| (id.to_owned(), json!({ "path": "notes.txt" }));
     let ((one, path), (two, _)) = (read("t1"), read("t2"));
     vec![
@@ -43,13 +43,13 @@ fn scene(answers: Vec<Answer>) -> Scene {
 }
 
 #[track_caller]
-fn forms(stream: &Stream, expect: &[(&str, (bool, bool))]) {
+fn check_forms(stream: &Stream, expect: &[(&str, (bool, bool))]) {
     let forms: Vec<_> =
         stream.forms().into_iter().map(|(text, answer, time)| (text, (answer, time))).collect();
     assert_eq!(forms, expect);
 }
 
-/// The `assistant` lines that are no deltas: the answer.
+/// Returns the text of the `assistant` lines that are not deltas: the answer.
 fn segments(stream: &Stream) -> String {
     stream.forms().iter().filter(|(_, answer, time)| (*answer, *time) != DELTA).map(|form| form.0).collect()
 }
@@ -57,10 +57,10 @@ fn segments(stream: &Stream) -> String {
 #[test]
 fn stream_json_is_one_event_for_each_segment() {
     for wire in WIRES {
-        let scene =
-            Scene::with_wire(wire, story()).with_workspace(Workspace::new().file("notes.txt", "42\n"));
+        let scene = Scene::with_wire(wire, scripted_answers())
+            .with_workspace(Workspace::new().file("notes.txt", "42\n"));
         let stream = scene.print(STREAM).run().succeeded().stream();
-        forms(
+        check_forms(
             &stream,
             &[("First I look.\n", BEFORE_A_CALL), ("Hm: \u{2028}", BEFORE_A_CALL), ("It is 42.", LAST)],
         );
@@ -93,8 +93,8 @@ fn stream_json_is_one_event_for_each_segment() {
 
 #[test]
 fn partial_output_is_deltas_and_then_the_segment() {
-    let stream = scene(story()).print(PARTIAL).run().succeeded().stream();
-    forms(
+    let stream = scene(scripted_answers()).print(PARTIAL).run().succeeded().stream();
+    check_forms(
         &stream,
         &[
             ("First I ", DELTA),
@@ -112,20 +112,22 @@ fn partial_output_is_deltas_and_then_the_segment() {
 }
 
 #[test]
-fn text_is_the_default_and_the_final_message_alone() {
+fn text_is_the_default_and_only_the_final_message() {
     for args in [&TWO[..], &["--contract=2", "--output-format", "text", "--verbose", "--lang", "ja"]] {
-        assert_eq!(scene(story()).print(args).run().succeeded().stdout, "It is 42.\n");
+        assert_eq!(scene(scripted_answers()).print(args).run().succeeded().stdout, "It is 42.\n");
     }
-    let by_variable = scene(story()).print::<&str>([]).env("IBEAM_CONTRACT", "2").run().succeeded();
+    let by_variable =
+        scene(scripted_answers()).print::<&str>([]).env("IBEAM_CONTRACT", "2").run().succeeded();
     assert_eq!(by_variable.stdout, "It is 42.\n");
     // An empty last answer: the last text before it.
-    let acts = vec![answer_text("I look.").call("t", "ls", &json!({ "path": "." })), Answer::new()];
-    assert_eq!(scene(acts).print(TWO).run().succeeded().stdout, "I look.\n");
+    let answers = vec![answer_text("I look.").call("t", "ls", &json!({ "path": "." })), Answer::new()];
+    assert_eq!(scene(answers).print(TWO).run().succeeded().stdout, "I look.\n");
 }
 
 #[test]
 fn a_flag_beats_the_variable() {
-    let output = scene(story()).print(["--contract", "1"]).env("IBEAM_CONTRACT", "2").run().succeeded();
+    let output =
+        scene(scripted_answers()).print(["--contract", "1"]).env("IBEAM_CONTRACT", "2").run().succeeded();
     assert_eq!(output.stream().init()["ibeam"]["contract"], "1");
 }
 
@@ -133,7 +135,7 @@ fn a_flag_beats_the_variable() {
 fn json_is_the_object_of_contract_1() {
     let object = |args: &[&str]| {
         let mut object =
-            scene(story()).print(["--output-format", "json"]).args(args).run().succeeded().json();
+            scene(scripted_answers()).print(["--output-format", "json"]).args(args).run().succeeded().json();
         for key in ["duration_ms", "duration_api_ms", "session_id", "request_id"] {
             object[key] = Value::Null;
         }
@@ -145,8 +147,8 @@ fn json_is_the_object_of_contract_1() {
     assert_eq!(two["result"], ANSWER);
 }
 
-/// A run that fails in the middle of its last segment, whose continuation breaks off too.
-fn cut() -> Vec<Answer> {
+/// Answers of a run that fails in its last segment: the continuation of the segment breaks off too.
+fn cut_answers() -> Vec<Answer> {
     vec![
         Answer::new().text("I look.").call("t", "ls", &json!({ "path": "." })),
         Answer::new().text("Half an ").text("ans").cut(),
@@ -155,33 +157,33 @@ fn cut() -> Vec<Answer> {
 }
 
 #[test]
-fn a_failed_run_prints_what_was_said_before_its_error() {
-    let whole = scene(cut()).print(STREAM).run();
-    let stream = whole.stream();
-    assert_eq!(whole.code, Some(25), "{whole}");
-    forms(&stream, &[("I look.", BEFORE_A_CALL), ("Half an answe", LAST)]);
+fn a_failed_run_prints_its_text_before_the_error() {
+    let complete = scene(cut_answers()).print(STREAM).run();
+    let stream = complete.stream();
+    assert_eq!(complete.code, Some(25), "{complete}");
+    check_forms(&stream, &[("I look.", BEFORE_A_CALL), ("Half an answe", LAST)]);
     assert_eq!(
         (&stream.last()["type"], &stream.last()["result"]),
         (&json!("error"), &json!("I look.Half an answe"))
     );
     schema::check_two(&stream.events);
 
-    let partial = scene(cut()).print(PARTIAL).run().stream();
+    let partial = scene(cut_answers()).print(PARTIAL).run().stream();
     assert_eq!(segments(&partial), "I look.Half an answe");
     assert_eq!(partial.forms().last(), Some(&("Half an answe", false, false)));
 
     for format in ["text", "json"] {
-        let output = scene(cut()).print(TWO).args(["--output-format", format]).run();
+        let output = scene(cut_answers()).print(TWO).args(["--output-format", format]).run();
         assert_eq!((output.code, output.stdout.as_str()), (Some(25), ""), "{output}");
     }
 }
 
-/// What was interrupted and what continues it are one segment, as their text is one answer.
+/// An interrupted answer and its continuation are one segment, because their text is one answer.
 #[test]
-fn an_answer_that_was_continued_is_one_segment() {
+fn a_continued_answer_is_one_segment() {
     let answers = || vec![Answer::new().text("Half an ").text("ans").cut(), answer_text("wer.")];
     let stream = scene(answers()).print(STREAM).run().succeeded().stream();
-    forms(&stream, &[("Half an answer.", LAST)]);
+    check_forms(&stream, &[("Half an answer.", LAST)]);
     assert_eq!(stream.last()["ibeam"]["continuations"], 1);
     schema::check_two(&stream.events);
     let partial = scene(answers()).print(PARTIAL).run().succeeded().stream();
@@ -189,7 +191,7 @@ fn an_answer_that_was_continued_is_one_segment() {
 }
 
 #[test]
-fn a_signal_loses_nothing_that_was_said() {
+fn a_signal_loses_no_text() {
     let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall()]);
     let running = scene.print(PARTIAL).start();
     running.wait_for_stdout("\"ans\"");
@@ -200,12 +202,12 @@ fn a_signal_loses_nothing_that_was_said() {
 }
 
 #[test]
-fn a_session_goes_on_under_either_contract() {
+fn a_session_is_resumed_under_either_contract() {
     let scene = scene(vec![answer_text("one"), answer_text("two"), answer_text("three")]);
     let first = scene.print(STREAM).run().succeeded().stream();
     let id = format!("--resume={}", first.session_id());
     let second = scene.print(PARTIAL).args([&id]).run().succeeded().stream();
-    forms(&second, &[("two", DELTA), ("two", LAST)]);
+    check_forms(&second, &[("two", DELTA), ("two", LAST)]);
     let third = scene.print([&id]).run().succeeded().stream();
     assert_eq!((third.deltas(), third.session_id()), (vec!["three"], first.session_id()));
     let sent = scene.server.requests()[2].transcript();
@@ -245,25 +247,25 @@ fn an_unknown_contract_is_a_usage_error_that_names_both() {
     assert!(empty.stdout.contains("contract: 1\n"), "{empty}");
 }
 
-fn file(scene: &Scene, output: &ProgramOutput) -> String {
+fn write_stream(scene: &Scene, output: &ProgramOutput) -> String {
     let path = scene.workspace.outside().join("stream.ndjson");
     fs::write(&path, &output.stdout).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
 #[test]
-fn check_knows_the_contract_of_a_stream() {
+fn check_detects_the_contract_of_a_stream() {
     for args in [&STREAM[..], &PARTIAL] {
-        let scene = scene(story());
+        let scene = scene(scripted_answers());
         let output = scene.print(args).run().succeeded();
-        let path = file(&scene, &output);
+        let path = write_stream(&scene, &output);
         for given in [&[][..], &["--contract", "1"], &TWO] {
             let checked = scene.ibeam_without_model(["check", &path]).args(given).run().succeeded();
             assert!(checked.stdout.contains("keeps contract 2 ("), "{checked}");
         }
-        let lost: String =
+        let incomplete: String =
             output.stdout.split_inclusive('\n').filter(|line| !line.contains("It is 42.\"}]}")).collect();
-        fs::write(&path, lost).unwrap();
+        fs::write(&path, incomplete).unwrap();
         let checked = scene.ibeam_without_model(["check", "--json", &path]).run();
         assert_eq!((checked.code, &checked.json()["contract"]), (Some(65), &json!("2")), "{checked}");
     }
@@ -271,7 +273,7 @@ fn check_knows_the_contract_of_a_stream() {
 
 #[test]
 fn a_session_is_replayed_under_either_contract() {
-    let scene = scene([story(), cut()].concat());
+    let scene = scene([scripted_answers(), cut_answers()].concat());
     let first = scene.print(STREAM).run().succeeded().stdout;
     let second = scene.print(STREAM).args(["--continue"]).run().stdout;
     let replay = |args: &[&str]| {
@@ -283,34 +285,38 @@ fn a_session_is_replayed_under_either_contract() {
     let (one, partial) = (replay(&["--output-format", "stream-json"]), replay(&PARTIAL));
     assert!(one.contains("\"contract\":\"1\"") && !one.contains("\"contract\":\"2\""));
 
-    // Each of the three as a stream in a file gives each of the three.
+    // A file with any of the three streams is replayed as any of the three.
     let path = scene.workspace.outside().join("stream.ndjson");
     let two = format!("{first}{second}");
     for source in [&one, &two, &partial] {
         fs::write(&path, source).unwrap();
-        let cast = |args: &[&str]| {
+        let replay_file = |args: &[&str]| {
             let output = scene
                 .ibeam_without_model(["replay", path.to_str().unwrap(), "--lang", "en"])
                 .args(args)
                 .run();
             output.succeeded().stdout
         };
-        assert_eq!(cast(&["--output-format", "stream-json"]), *source, "without a contract: as it is");
-        assert_eq!(cast(&STREAM), two);
+        assert_eq!(replay_file(&["--output-format", "stream-json"]), *source, "without a contract: as it is");
+        assert_eq!(replay_file(&STREAM), two);
         let deltas = |stream: &str| stream.matches("\"type\":\"assistant\"").count();
         let (to_one, to_partial) =
-            (cast(&["--output-format", "stream-json", "--contract", "1"]), cast(&PARTIAL));
+            (replay_file(&["--output-format", "stream-json", "--contract", "1"]), replay_file(&PARTIAL));
         if source == &two {
-            // The cuts between its deltas are gone.
+            // Segments do not store the boundaries of deltas.
             assert_eq!((deltas(&to_one), deltas(&to_partial)), (5, 10), "{to_one}");
         } else {
             assert_eq!((&to_one, &to_partial), (&one, &partial));
         }
         for format in ["text", "json"] {
-            assert_eq!(cast(&["--output-format", format]), replay(&["--output-format", format]), "{format}");
+            assert_eq!(
+                replay_file(&["--output-format", format]),
+                replay(&["--output-format", format]),
+                "{format}"
+            );
         }
-        assert_eq!(cast(&TWO), "It is 42.\n");
-        let page = cast(&["--output-format", "html"]);
+        assert_eq!(replay_file(&TWO), "It is 42.\n");
+        let page = replay_file(&["--output-format", "html"]);
         assert_eq!(
             (page.matches("It is 42.").count(), page.matches("Half an ans").count()),
             (1, 1),
@@ -320,7 +326,7 @@ fn a_session_is_replayed_under_either_contract() {
 }
 
 #[test]
-fn a_killed_run_is_cast_with_all_that_was_said() {
+fn a_killed_run_is_replayed_with_all_its_text() {
     let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall(), answer_text("More.")]);
     let running = scene.print(["--output-format", "stream-json"]).start();
     running.wait_for_stdout("\"ans\"");
@@ -330,15 +336,15 @@ fn a_killed_run_is_cast_with_all_that_was_said() {
     let path = scene.workspace.outside().join("stream.ndjson");
     fs::write(&path, format!("{}{}", killed.stdout, next.stdout)).unwrap();
     for source in ["-1", path.to_str().unwrap()] {
-        let cast = |args: &[&str]| {
+        let replay = |args: &[&str]| {
             scene.ibeam_without_model(["replay", source]).args(STREAM).args(args).run().succeeded().stdout
         };
-        let whole = cast(&[]);
-        let lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(lines[2]["message"]["content"][0]["text"], "Half an ans", "{whole}");
-        assert_eq!(lines[3]["subtype"], "init", "{whole}");
-        let first = cast(&["--run", "1"]);
+        let replayed = replay(&[]);
+        let lines: Vec<Value> = replayed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[2]["message"]["content"][0]["text"], "Half an ans", "{replayed}");
+        assert_eq!(lines[3]["subtype"], "init", "{replayed}");
+        let first = replay(&["--run", "1"]);
         assert_eq!(first.lines().count(), 3, "{first}");
-        assert!(whole.starts_with(&first));
+        assert!(replayed.starts_with(&first));
     }
 }

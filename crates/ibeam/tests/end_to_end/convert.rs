@@ -1,12 +1,11 @@
-//! `ibeam convert`: what becomes of a stream, what is told of it, and its exit codes. What maps to what is held in
-//! `ibeam-dialects`.
+//! `ibeam convert`: its output, its loss report and its exit codes. The tests of `ibeam-dialects` cover the mappings.
 
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call};
 
-/// The four that are not ours, and how the last line of each begins for a run that ended well.
+/// The other four dialects, and the start of the last line of each for a successful run.
 const OTHER_DIALECTS: [(&str, &str); 4] = [
     ("claude", r#"{"type":"result","#),
     ("codex", r#"{"type":"turn.completed","#),
@@ -20,7 +19,7 @@ const MESSAGE: &str =
 const END: &str =
     r#"{"type":"turn.completed","usage":{"input_tokens":3,"cached_input_tokens":1,"output_tokens":2}}"#;
 
-/// Converts what is on stdin.
+/// Converts `stdin`.
 fn convert(args: &[&str], stdin: &str) -> ProgramOutput {
     let scene = Scene::new([]);
     scene
@@ -29,12 +28,12 @@ fn convert(args: &[&str], stdin: &str) -> ProgramOutput {
         .run()
 }
 
-/// A stream of Codex that loses nothing on the way to ours but the id of its message.
-fn codex() -> String {
+/// A Codex stream whose conversion to the contract loses only the id of its message.
+fn codex_stream() -> String {
     format!("{THREAD}\n{MESSAGE}\n{END}\n")
 }
 
-/// A real run of ours that writes, reads, runs a command, fails at one call, and answers.
+/// A real run that writes, reads, runs a command, has one failing call, and answers.
 #[track_caller]
 fn recorded_run() -> ProgramOutput {
     let scene = Scene::new([
@@ -56,40 +55,40 @@ fn recorded_run() -> ProgramOutput {
     scene.print(["--force", "--output-format", "stream-json"]).run().succeeded()
 }
 
-/// The answer, and which calls ended how.
+/// Returns the answer, and each call with the arms of its result.
 #[track_caller]
 fn outline(stream: &str) -> (String, Vec<(String, Vec<String>)>) {
     let mut calls = Vec::new();
-    let mut message = String::new();
+    let mut answer = String::new();
     for line in stream.lines() {
         let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         if event["type"] == "assistant" {
-            message.push_str(event["message"]["content"][0]["text"].as_str().unwrap());
+            answer.push_str(event["message"]["content"][0]["text"].as_str().unwrap());
         }
         if event["subtype"] == "completed" {
             let (tool, body) = event["tool_call"].as_object().unwrap().iter().next().unwrap();
             calls.push((tool.clone(), body["result"].as_object().unwrap().keys().cloned().collect()));
         }
     }
-    (message, calls)
+    (answer, calls)
 }
 
-/// Returns the calls as a dialect tells them. Codex reads by commands, so its reads come back as commands.
+/// Returns the calls as a dialect represents them. Codex reads files by commands, so reads become commands.
 fn calls_in_dialect(dialect: &str, calls: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
-    let reported = |(tool, arms): &(String, Vec<String>)| match (dialect, tool.as_str()) {
+    let represent = |(tool, arms): &(String, Vec<String>)| match (dialect, tool.as_str()) {
         ("codex", "readToolCall") => {
             let arm = if arms == &["success"] { "success" } else { "failure" };
             ("shellToolCall".to_owned(), vec![arm.to_owned()])
         }
         _ => (tool.clone(), arms.clone()),
     };
-    calls.iter().map(reported).collect()
+    calls.iter().map(represent).collect()
 }
 
 #[test]
-fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
+fn a_run_is_converted_to_each_dialect_and_back() {
     let output = recorded_run();
-    let (message, calls) = outline(&output.stdout);
+    let (answer, calls) = outline(&output.stdout);
     let called: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(
         called,
@@ -100,8 +99,8 @@ fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
         let converted = convert(&["--from", "cursor", "--to", dialect], &output.stdout).succeeded();
         assert!(converted.stdout.lines().last().unwrap().starts_with(end), "{converted}");
         let back = convert(&["--from", dialect], &converted.stdout).succeeded();
-        assert_eq!(outline(&back.stdout), (message.clone(), calls_in_dialect(dialect, &calls)), "{dialect}");
-        // What a run of ours promises and `init` no longer says is not asked of it, but the contract is.
+        assert_eq!(outline(&back.stdout), (answer.clone(), calls_in_dialect(dialect, &calls)), "{dialect}");
+        // `init` no longer identifies ibeam, so the check requires the contract and not the additions of ibeam.
         let checked = Scene::new([])
             .ibeam_without_model(["check"])
             .stdin(Stdin::Piped(back.stdout.into_bytes()))
@@ -119,7 +118,7 @@ fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
     let output = recorded_run();
     let same = convert(&["--from", "cursor", "--fail-on", "loss"], &output.stdout).succeeded();
     assert_eq!((same.stdout, same.stderr.as_str()), (output.stdout, ""));
-    // Blank lines, other line ends and keys that nobody knows too.
+    // Blank lines, other line ends and unknown keys are preserved too.
     let odd = format!("{THREAD}\r\n\n{{\"type\":\"new\",\"n\":1.50}}\n{MESSAGE}");
     let same = convert(&["--from", "codex", "--to", "codex", "--fail-on", "loss"], &odd).succeeded();
     assert_eq!((same.stdout, same.stderr.as_str()), (odd, ""));
@@ -128,7 +127,7 @@ fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
 #[test]
 fn a_file_stdin_and_a_dash_are_the_same() {
     let scene = Scene::new([]);
-    std::fs::write(scene.workspace.path().join("codex.ndjson"), codex()).unwrap();
+    std::fs::write(scene.workspace.path().join("codex.ndjson"), codex_stream()).unwrap();
     let from_file =
         scene.ibeam_without_model(["convert", "--from", "codex", "codex.ndjson"]).run().succeeded();
     assert_eq!(from_file.stdout.lines().count(), 4, "{from_file}");
@@ -137,16 +136,16 @@ fn a_file_stdin_and_a_dash_are_the_same() {
         &["--from", "codex", "-"],
         &["--to", "cursor", "--from", "codex", "-"],
     ] {
-        assert_eq!(convert(args, &codex()).succeeded().stdout, from_file.stdout);
+        assert_eq!(convert(args, &codex_stream()).succeeded().stdout, from_file.stdout);
     }
-    let nothing = convert(&["--from", "codex"], "").succeeded();
-    assert_eq!((nothing.stdout.as_str(), nothing.stderr.as_str()), ("", ""));
+    let empty = convert(&["--from", "codex"], "").succeeded();
+    assert_eq!((empty.stdout.as_str(), empty.stderr.as_str()), ("", ""));
 }
 
 #[test]
-fn what_is_lost_is_told_to_people_and_written_for_programs() {
+fn losses_are_printed_and_written_to_a_report() {
     let scene = Scene::new([]);
-    let source = Stdin::Piped(codex().into_bytes());
+    let source = Stdin::Piped(codex_stream().into_bytes());
     let output = scene
         .ibeam_without_model(["convert", "--from", "codex", "--losses", "losses.json", "--lang", "en"])
         .stdin(source)
@@ -166,7 +165,7 @@ fn what_is_lost_is_told_to_people_and_written_for_programs() {
             "losses": [{ "key": "item/agent_message.id", "how": "dropped", "count": 1, "first_line": 2 }],
         })
     );
-    // Nothing lost is written too: a file that is not there says nothing.
+    // A lossless conversion writes a report too.
     let output = scene
         .ibeam_without_model(["convert", "--from", "codex", "--losses", "losses.json"])
         .stdin(Stdin::Piped(format!("{THREAD}\n{END}\n").into_bytes()))
@@ -178,37 +177,37 @@ fn what_is_lost_is_told_to_people_and_written_for_programs() {
 }
 
 #[test]
-fn a_loss_is_exit_3_only_where_that_is_asked_for() {
-    let lossy = convert(&["--from", "codex", "--fail-on", "loss"], &codex());
+fn a_loss_is_exit_3_only_with_fail_on() {
+    let lossy = convert(&["--from", "codex", "--fail-on", "loss"], &codex_stream());
     assert_eq!((lossy.code, lossy.stdout.lines().count()), (Some(3), 4), "{lossy}");
     let clean = format!("{THREAD}\n{END}\n");
     convert(&["--from", "codex", "--fail-on", "loss"], &clean).succeeded();
 }
 
 #[test]
-fn what_is_no_such_stream_is_exit_65_with_its_line() {
-    let wrong = format!("{THREAD}\n\nnothing\n{MESSAGE}\n");
-    let output = convert(&["--from", "codex"], &wrong);
+fn an_invalid_stream_is_exit_65_with_its_line() {
+    let invalid = format!("{THREAD}\n\nnothing\n{MESSAGE}\n");
+    let output = convert(&["--from", "codex"], &invalid);
     assert_eq!(output.code, Some(65), "{output}");
     assert!(
         output.stderr.starts_with("error: `-` is not a valid stream (line 3: column 2: not JSON: "),
         "{output}"
     );
-    assert_eq!(output.stdout.lines().count(), 1, "what came before it stands: {output}");
-    let output = convert(&["--from", "gemini"], &codex());
+    assert_eq!(output.stdout.lines().count(), 1, "the earlier lines are converted: {output}");
+    let output = convert(&["--from", "gemini"], &codex_stream());
     assert_eq!((output.code, output.stdout.as_str()), (Some(65), ""), "{output}");
     assert!(output.stderr.contains("(line 1: not an event of gemini, nor is any after it)"), "{output}");
 }
 
 #[test]
-fn a_line_becomes_lines_before_the_next_one_comes() {
+fn each_line_is_converted_before_the_next_one_arrives() {
     let scene = Scene::new([]);
     let running = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(Stdin::SilentPipe).start();
-    for (line, becomes) in [(THREAD, r#""subtype":"init""#), (MESSAGE, r#""text":"Hello.""#)] {
+    for (line, expected) in [(THREAD, r#""subtype":"init""#), (MESSAGE, r#""text":"Hello.""#)] {
         running.type_text(&format!("{line}\n"));
-        running.wait_for_stdout(becomes);
+        running.wait_for_stdout(expected);
     }
-    // Its stdin is open still; a line that is none ends it at once.
+    // Stdin is still open; an invalid line ends the command at once.
     running.type_text("nothing\n");
     let output = running.finish();
     assert_eq!((output.code, output.stdout.lines().count()), (Some(65), 3), "{output}");
@@ -217,14 +216,14 @@ fn a_line_becomes_lines_before_the_next_one_comes() {
 #[test]
 fn an_unknown_dialect_is_a_usage_error_that_names_the_known_ones() {
     for args in [["--from", "aider"].as_slice(), &["--from", "codex", "--to", "aider"]] {
-        let output = convert(args, &codex());
+        let output = convert(args, &codex_stream());
         assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
         assert!(
             output.stderr.contains("`aider` is none of cursor, claude, codex, gemini, opencode"),
             "{output}"
         );
     }
-    assert_eq!(convert(&[], &codex()).code, Some(2), "whose stream it is has to be said");
+    assert_eq!(convert(&[], &codex_stream()).code, Some(2), "`--from` is required");
 }
 
 #[test]
@@ -237,16 +236,16 @@ fn a_file_that_cannot_be_read_is_exit_66() {
 }
 
 #[test]
-fn a_report_that_cannot_be_made_is_exit_73_and_nothing_is_converted() {
-    let output = convert(&["--from", "codex", "--losses", "none/losses.json"], &codex());
+fn a_report_that_cannot_be_created_is_exit_73_and_nothing_is_converted() {
+    let output = convert(&["--from", "codex", "--losses", "none/losses.json"], &codex_stream());
     assert_eq!((output.code, output.stdout.as_str()), (Some(73), ""), "{output}");
     assert!(output.stderr.starts_with("error: cannot create `none/losses.json`"), "{output}");
 }
 
 #[test]
-fn a_reader_that_goes_away_is_exit_74() {
+fn a_closed_stdout_is_exit_74() {
     let scene = Scene::new([]);
-    let stdin = Stdin::Piped(codex().into_bytes());
+    let stdin = Stdin::Piped(codex_stream().into_bytes());
     let output = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(stdin).stdout_gone().run();
     assert_eq!(output.code, Some(74), "{output}");
     assert_eq!(output.stderr_lines("dropped").len(), 0, "{output}");

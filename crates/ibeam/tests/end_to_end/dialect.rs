@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// How the Python SDK starts Claude Code.
+/// Arguments with which the Python SDK starts Claude Code.
 pub(crate) const SDK: [&str; 6] =
     ["--output-format=stream-json", "--verbose", "--system-prompt", "", "--input-format", "stream-json"];
 
@@ -57,14 +57,14 @@ fn claude_prints_in_its_three_formats() {
         output
     };
     assert_eq!(output(&[]).stdout, "Done.\n");
-    let whole = output(&["--output-format", "json"]).json();
-    assert_eq!((&whole["type"], &whole["result"]), (&json!("result"), &json!("Done.")), "{whole}");
+    let result = output(&["--output-format", "json"]).json();
+    assert_eq!((&result["type"], &result["result"]), (&json!("result"), &json!("Done.")), "{result}");
     let lines = events(&output(&["--output-format", "stream-json", "--verbose"]));
     assert_eq!(kinds(&lines), ["system", "assistant", "user", "assistant", "result"]);
 }
 
 #[test]
-fn without_leave_claude_writes_and_runs_nothing() {
+fn without_permission_claude_writes_and_runs_nothing() {
     let write = answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
     let scene = Scene::new([write, answer_shell("echo ran > b.txt"), answer_text("I may not.")]);
     let output = claude(&scene, &["-p", "do it"]).run().succeeded();
@@ -89,16 +89,16 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
         (&answers[1]["response"]["request_id"], &answers[1]["response"]["subtype"]),
         (&json!("r2"), &json!("error"))
     );
-    let ends: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
-    assert_eq!([&ends[0]["result"], &ends[1]["result"]], ["One.", "Two."]);
-    assert_eq!(ends[0]["session_id"], ends[1]["session_id"]);
+    let results: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
+    assert_eq!([&results[0]["result"], &results[1]["result"]], ["One.", "Two."]);
+    assert_eq!(results[0]["session_id"], results[1]["session_id"]);
     let second = scene.server.requests().remove(1).transcript();
     assert!(second.iter().any(|message| message.contains("first")), "{second:?}");
     scene.server.assert_played();
 }
 
 #[test]
-fn codex_runs_in_a_git_repository_or_where_a_flag_says_so() {
+fn codex_runs_in_a_git_repository_or_with_a_flag() {
     let run = |directory: &str, flags: &[&str]| {
         let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         std::fs::create_dir_all(scene.workspace.path().join(directory).join("below")).unwrap();
@@ -123,53 +123,53 @@ fn codex_runs_in_a_git_repository_or_where_a_flag_says_so() {
     }
 }
 
-/// What stands at `pointer` of each line that has it.
-fn all<'a>(lines: &'a [Value], pointer: &str) -> Vec<&'a str> {
+/// Returns the strings at `pointer` of the lines that have one.
+fn strings_at<'a>(lines: &'a [Value], pointer: &str) -> Vec<&'a str> {
     lines.iter().filter_map(|line| line.pointer(pointer)?.as_str()).collect()
 }
 
 #[test]
-fn ids_are_those_of_one_line_and_one_message() {
+fn ids_of_lines_and_messages_are_unique() {
     let scene = Scene::new([answer_text("Same."), answer_text("Same."), answer_text("Same.")]);
     let stdin = prompt("do") + &prompt("do");
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
     let mut lines = events(&output);
-    // Another process that goes on with the session.
+    // Another process resumes the session.
     let session = lines[0]["session_id"].as_str().unwrap().to_owned();
     let args = ["-p", "--output-format", "stream-json", "--verbose", "--resume", &session, "do"];
     lines.extend(events(&claude(&scene, &args).run().succeeded()));
     for (pointer, count) in [("/uuid", 9), ("/message/id", 3)] {
-        let ids = all(&lines, pointer);
+        let ids = strings_at(&lines, pointer);
         let unique: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!((ids.len(), unique.len()), (count, count), "{pointer}: {ids:?}");
     }
-    assert!(all(&lines, "/message/id").iter().all(|id| id.starts_with("msg_")), "{lines:?}");
+    assert!(strings_at(&lines, "/message/id").iter().all(|id| id.starts_with("msg_")), "{lines:?}");
 }
 
 #[test]
-fn the_end_repeats_the_input_of_what_was_refused() {
+fn the_result_lists_the_inputs_of_refused_calls() {
     let input = json!({ "path": "a.txt", "fileText": "a" });
     let scene = Scene::new([answer_call("toolu_1", "write", &input), answer_text("I may not.")]);
     let args = ["-p", "--output-format", "stream-json", "--verbose", "write a.txt"];
     let lines = events(&claude(&scene, &args).run().succeeded());
-    let reported = json!([{
+    let denials = json!([{
         "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": { "file_path": "a.txt", "content": "a" },
     }]);
-    assert_eq!(lines.last().unwrap()["permission_denials"], reported);
+    assert_eq!(lines.last().unwrap()["permission_denials"], denials);
 }
 
 #[test]
-fn the_version_is_the_same_wherever_it_is_said() {
+fn the_version_flag_prints_the_version_of_the_stream() {
     let scene = Scene::new([answer_text("Hello.")]);
-    let message = claude(&scene, &["--version"]).run().succeeded().stdout;
+    let printed = claude(&scene, &["--version"]).run().succeeded().stdout;
     let args = ["-p", "--output-format", "stream-json", "--verbose", "hi"];
     let lines = events(&claude(&scene, &args).run().succeeded());
     let version = lines[0]["claude_code_version"].as_str().unwrap();
-    assert!(message.starts_with(&format!("{version} ")), "{version} and {message}");
+    assert!(printed.starts_with(&format!("{version} ")), "{version} and {printed}");
 }
 
 #[test]
-fn an_interrupt_ends_the_run_and_a_signal_the_program() {
+fn an_interrupt_ends_the_run_and_a_signal_ends_the_program() {
     let scene = Scene::new([answer_shell("sleep 60"), answer_text("Here again.")]);
     let program = claude(&scene, &[&SDK[..], &["--permission-mode=bypassPermissions"]].concat());
     let running = program.stdin(Stdin::SilentPipe).start();
@@ -186,26 +186,26 @@ fn an_interrupt_ends_the_run_and_a_signal_the_program() {
 }
 
 #[test]
-fn an_interrupt_right_behind_a_prompt_ends_its_run() {
+fn an_interrupt_right_after_a_prompt_ends_its_run() {
     let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let interrupt = request("r1", &json!({ "subtype": "interrupt" }));
     let stdin = [prompt("never mind"), interrupt, prompt("go on")].concat();
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
     let lines = events(&output);
-    let ends: Vec<&Value> =
+    let results: Vec<&Value> =
         lines.iter().filter(|line| line["type"] == "result").map(|line| &line["is_error"]).collect();
-    assert_eq!(ends, [true, false], "{output}");
+    assert_eq!(results, [true, false], "{output}");
 }
 
 #[test]
-fn a_host_that_refuses_may_end_the_run_too() {
+fn a_host_that_denies_a_call_can_end_the_run() {
     let scene = Scene::new([answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }))]);
     let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
     let running = program.stdin(Stdin::SilentPipe).start();
     running.type_text(&prompt("write"));
     running.wait_for_stdout("\"request_id\":\"ask-t1\"");
-    let no = json!({ "behavior": "deny", "message": "Stop.", "interrupt": true });
-    let response = json!({ "subtype": "success", "request_id": "ask-t1", "response": no });
+    let denial = json!({ "behavior": "deny", "message": "Stop.", "interrupt": true });
+    let response = json!({ "subtype": "success", "request_id": "ask-t1", "response": denial });
     running.type_text(&format!("{}\n", json!({ "type": "control_response", "response": response })));
     running.wait_for_stdout("\"is_error\":true");
     running.signal(Signal::Term);
@@ -214,7 +214,7 @@ fn a_host_that_refuses_may_end_the_run_too() {
 }
 
 #[test]
-fn what_is_no_file_of_settings_holds_nobody_up() {
+fn a_settings_path_that_is_not_a_regular_file_does_not_block() {
     let scene = Scene::new([]);
     let fifo = scene.workspace.outside().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -232,7 +232,7 @@ fn what_is_no_file_of_settings_holds_nobody_up() {
 }
 
 #[test]
-fn instructions_that_come_too_late_are_refused() {
+fn instructions_that_arrive_too_late_are_refused() {
     let scene = Scene::new([answer_text("One.")]);
     let late =
         |id: &str, extra: &str| request(id, &json!({ "subtype": "initialize", "systemPrompt": extra }));
@@ -240,20 +240,20 @@ fn instructions_that_come_too_late_are_refused() {
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
     let answers: Vec<Value> =
         events(&output).into_iter().filter(|line| line["type"] == "control_response").collect();
-    let reported: Vec<&Value> = answers.iter().map(|line| &line["response"]["subtype"]).collect();
-    assert_eq!(reported, ["success", "error", "success"], "{output}");
+    let outcomes: Vec<&Value> = answers.iter().map(|line| &line["response"]["subtype"]).collect();
+    assert_eq!(outcomes, ["success", "error", "success"], "{output}");
     assert!(scene.server.requests()[0].body.to_string().contains("Speak Latin."));
 }
 
 #[test]
-fn a_line_that_is_no_text_is_a_usage_error() {
+fn a_line_that_is_not_utf_8_is_a_usage_error() {
     let scene = Scene::new([]);
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(b"\xff\xfe\n".to_vec())).run();
     assert_eq!(output.code, Some(2), "{output}");
 }
 
 #[test]
-fn a_line_without_an_end_is_not_read_for_ever() {
+fn a_line_that_is_too_long_is_a_usage_error() {
     let scene = Scene::new([]);
     let endless = vec![b' '; (64 << 20) + 1];
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(endless)).run();
@@ -262,7 +262,7 @@ fn a_line_without_an_end_is_not_read_for_ever() {
 }
 
 #[test]
-fn the_host_is_asked_where_it_wants_to_be() {
+fn the_host_approves_calls_if_it_requests_so() {
     let write = |id: &str, name: &str| answer_call(id, "write", &json!({ "path": name, "fileText": "x" }));
     let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), answer_text("Done.")]);
     let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
@@ -278,16 +278,16 @@ fn the_host_is_asked_where_it_wants_to_be() {
     running.wait_for_stdout("\"type\":\"result\"");
     running.signal(Signal::Term);
     let output = running.finish();
-    let asked = events(&output).into_iter().find(|line| line["type"] == "control_request").unwrap();
+    let question = events(&output).into_iter().find(|line| line["type"] == "control_request").unwrap();
     assert_eq!(
-        (&asked["request"]["subtype"], &asked["request"]["tool_name"]),
+        (&question["request"]["subtype"], &question["request"]["tool_name"]),
         (&json!("can_use_tool"), &json!("Write"))
     );
     assert_eq!((scene.workspace.read("yes.txt").is_some(), scene.workspace.read("no.txt")), (true, None));
 }
 
 #[test]
-fn a_question_that_nobody_needs_any_more_is_taken_back() {
+fn an_obsolete_question_is_cancelled() {
     let scene = Scene::new([
         answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })),
         answer_text("Here."),
@@ -307,7 +307,7 @@ fn a_question_that_nobody_needs_any_more_is_taken_back() {
 }
 
 #[test]
-fn a_host_that_goes_away_gives_no_leave() {
+fn a_host_that_disconnects_approves_nothing() {
     let scene = Scene::new([
         answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })),
         answer_text("I may not."),
@@ -319,7 +319,7 @@ fn a_host_that_goes_away_gives_no_leave() {
 }
 
 #[test]
-fn what_is_no_message_ends_in_an_error_result() {
+fn an_invalid_message_ends_in_an_error_result() {
     let scene = Scene::new([]);
     let hooks =
         json!({ "subtype": "initialize", "hooks": { "SubagentStop": [{ "hookCallbackIds": ["h"] }] } });
@@ -332,7 +332,7 @@ fn what_is_no_message_ends_in_an_error_result() {
 }
 
 #[test]
-fn a_session_that_is_to_begin_is_a_new_one() {
+fn a_given_session_id_must_be_new() {
     let scene = Scene::new([answer_text("One.")]);
     let args = ["-p", "--session-id", "c6b62c6f-7ead-4fd6-9922-e952131177ff", "hi"];
     claude(&scene, &args).run().succeeded();
@@ -346,24 +346,24 @@ fn a_session_that_is_to_begin_is_a_new_one() {
 }
 
 #[test]
-fn no_message_is_no_run() {
+fn empty_stdin_starts_no_run() {
     let scene = Scene::new([]);
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(Vec::new())).run().succeeded();
     assert_eq!(output.stdout, "");
 }
 
 #[test]
-fn codex_takes_its_prompt_and_its_key_and_goes_on() {
+fn codex_reads_its_prompt_and_its_key_and_resumes() {
     let scene = Scene::new([answer_shell("echo ran"), answer_text("Done.")]);
     let args = ["--sandbox", "workspace-write", "--model", "gpt-5"];
     let output = codex(&scene, &args).stdin(Stdin::Piped(b"do it".to_vec())).run().succeeded();
     let lines = events(&output);
     let id = lines[0]["thread_id"].as_str().unwrap().to_owned();
     assert_eq!(kinds(&lines).last(), Some(&"turn.completed"));
-    let ended = lines
+    let command = lines
         .iter()
         .find(|line| line["item"]["type"] == "command_execution" && line["type"] == "item.completed");
-    assert_eq!(ended.unwrap()["item"]["exit_code"], 0, "{lines:?}");
+    assert_eq!(command.unwrap()["item"]["exit_code"], 0, "{lines:?}");
     assert_eq!(scene.server.requests()[0].header("authorization"), Some("Bearer key-of-codex"));
     let scene = scene.with_answers([answer_text("And on.")]);
     let output = codex(&scene, &["--model", "gpt-5", "resume", &id])
@@ -371,12 +371,12 @@ fn codex_takes_its_prompt_and_its_key_and_goes_on() {
         .run()
         .succeeded();
     assert_eq!(events(&output)[0]["thread_id"], id.as_str());
-    let remembered = scene.server.requests()[0].transcript();
-    assert!(remembered.iter().any(|message| message.contains("do it")), "{remembered:?}");
+    let transcript = scene.server.requests()[0].transcript();
+    assert!(transcript.iter().any(|message| message.contains("do it")), "{transcript:?}");
 }
 
 #[test]
-fn a_failure_is_told_in_the_dialect_before_a_run_too() {
+fn a_failure_before_a_run_is_reported_in_the_dialect() {
     let refused = || (0..4).map(|_| Answer::error(401, "authentication_error", "no such key"));
     let scene = Scene::new(refused());
     let output = codex(&scene, &["--model", "gpt-5", "do it"]).run();
@@ -405,7 +405,7 @@ fn a_failure_is_told_in_the_dialect_before_a_run_too() {
 }
 
 #[test]
-fn other_dialects_are_output_alone() {
+fn other_dialects_change_only_the_output() {
     for (dialect, first) in [("gemini", "init"), ("opencode", "step_start")] {
         let scene = Scene::new([answer_text("Hello.")]);
         let program = scene
@@ -418,13 +418,13 @@ fn other_dialects_are_output_alone() {
         let numbers: Vec<u64> = lines.iter().filter_map(|line| line["timestamp"].as_u64()).collect();
         assert!(numbers.is_sorted() && !numbers.contains(&0), "{output}");
         assert_eq!(dialect == "opencode", numbers.len() == lines.len(), "{output}");
-        let times = all(&lines, "/timestamp");
+        let times = strings_at(&lines, "/timestamp");
         assert!(times.is_sorted() && !times.iter().any(|time| time.starts_with("1970")), "{output}");
     }
 }
 
 #[test]
-fn the_variable_says_what_the_first_argument_says() {
+fn the_variable_selects_a_dialect_like_the_first_argument() {
     let scene = Scene::new([answer_text("Hello.")]);
     let program = scene
         .ibeam_without_model(["-p", "--output-format", "stream-json", "hi"])
@@ -435,7 +435,7 @@ fn the_variable_says_what_the_first_argument_says() {
 }
 
 #[test]
-fn a_dialect_that_is_none_or_stands_elsewhere_is_a_usage_error() {
+fn an_unknown_or_misplaced_dialect_is_a_usage_error() {
     let scene = Scene::new([]);
     for args in [&["--dialect", "latin", "-p", "x"][..], &["-p", "--dialect", "claude", "x"], &["--dialect"]]
     {
@@ -445,7 +445,7 @@ fn a_dialect_that_is_none_or_stands_elsewhere_is_a_usage_error() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn an_ignored_option_is_reported() {
     let scene = Scene::new([answer_text("Hello.")]);
     let output = claude(&scene, &["-p", "--effort", "high", "hi"]).run().succeeded();
     let warned = output.stderr_lines("warning: ");
@@ -453,7 +453,7 @@ fn what_is_left_out_is_told() {
 }
 
 #[test]
-fn the_flags_behind_the_dialects_are_ours_too() {
+fn flags_of_the_dialects_exist_as_own_flags_too() {
     let write = answer_call("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
     let scene = Scene::new([write, answer_text("Done.")]);
     let flags = ["--approval", "strict", "--without", "delete", "--append-system-prompt", "Speak Latin."];

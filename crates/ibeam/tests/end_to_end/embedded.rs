@@ -1,4 +1,4 @@
-//! One run with the real embedded model, where its file is set up; and what a build without its engine says.
+//! A run with the real embedded model if it is installed, and errors of a build without its engine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const README: &str = "# Tide tables\n\nA small program that prints the tides of 
 const ENGINE: bool = cfg!(feature = "embedded");
 const MISSING: &str = "this program was built without the embedded model";
 
-/// Where the model is on this machine.
+/// Returns the path of the installed model.
 fn model_file() -> Option<PathBuf> {
     let own = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
@@ -46,12 +46,15 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
     );
     let summary = workspace.read("summary.txt").unwrap_or_default();
     assert!(!summary.trim().is_empty(), "{output}");
-    assert_eq!(workspace.read("README.md").as_deref(), Some(README), "what was not asked for is not touched");
+    assert_eq!(workspace.read("README.md").as_deref(), Some(README), "other files are not changed");
     let outline = stream.outline();
-    let at = |word: &str| {
-        outline.iter().position(|event| event == word).unwrap_or_else(|| panic!("no {word}; {output}"))
+    let position = |expected: &str| {
+        outline
+            .iter()
+            .position(|event| event == expected)
+            .unwrap_or_else(|| panic!("no {expected}; {output}"))
     };
-    assert!(at("completed read") < at("started write"), "{outline:?}");
+    assert!(position("completed read") < position("started write"), "{outline:?}");
     assert!(
         output.stderr_lines("warning: ").iter().any(|line| line.contains("Qwen2.5-Coder 1.5B")),
         "{output}"
@@ -59,7 +62,7 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
 }
 
 #[test]
-fn about_and_models_and_doctor_tell_whether_the_engine_is_in_this_build() {
+fn about_models_and_doctor_report_whether_this_build_has_the_engine() {
     let scene = Scene::new([]);
     let about = scene.ibeam_without_model(["about", "--format", "json"]).run().succeeded().json();
     assert_eq!(about["embeddedEngine"], ENGINE);
@@ -71,7 +74,7 @@ fn about_and_models_and_doctor_tell_whether_the_engine_is_in_this_build() {
 }
 
 #[test]
-fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stands_in() {
+fn a_key_of_an_unsupported_service_is_reported_with_the_embedded_model() {
     if !ENGINE {
         eprintln!("SKIP: this build lacks the embedded model's engine (the feature `embedded`)");
         return;
@@ -89,9 +92,9 @@ fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stand
         let [installed, missing] =
             [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];
         for output in [installed, missing] {
-            let reported =
+            let is_reported =
                 output.stderr.contains(&format!("`{variable}` is set")) && output.stderr.contains(service);
-            assert!(reported && output.stderr.contains("ibeam login openrouter"), "{output}");
+            assert!(is_reported && output.stderr.contains("ibeam login openrouter"), "{output}");
             assert!(!output.stderr.contains("unused-1") && !output.stdout.contains("unused-1"), "{output}");
         }
         let status = run(&["status"]).env("IBEAM_LOCAL_MODEL", &file).run().succeeded();
@@ -102,7 +105,7 @@ fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stand
 }
 
 #[test]
-fn without_the_engine_a_model_that_lies_there_is_not_taken_for_one_that_runs() {
+fn without_the_engine_an_installed_model_is_not_used() {
     if ENGINE {
         eprintln!("SKIP: this build has the embedded model's engine (the feature `embedded`)");
         return;
@@ -111,14 +114,14 @@ fn without_the_engine_a_model_that_lies_there_is_not_taken_for_one_that_runs() {
     let file = scene.workspace.home().join("model.gguf");
     std::fs::write(&file, "GGUF").unwrap();
     for arguments in [["setup"].as_slice(), &["--setup", "-p", "x"], &["-p", "x", "--model", "embedded"]] {
-        for (locale, words) in [("en_GB.UTF-8", MISSING), ("fr_FR.UTF-8", "sans le modèle intégré")] {
+        for (locale, message) in [("en_GB.UTF-8", MISSING), ("fr_FR.UTF-8", "sans le modèle intégré")] {
             let output = scene
                 .ibeam_without_model(arguments.iter().copied())
                 .env("IBEAM_LOCAL_MODEL", &file)
                 .env("LC_ALL", locale)
                 .run();
             assert_eq!(output.code, Some(21), "{output}");
-            assert!(output.stderr.contains(words) && output.stderr.contains("ibeam login"), "{output}");
+            assert!(output.stderr.contains(message) && output.stderr.contains("ibeam login"), "{output}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs that tell their end whatever becomes of disks, threads and signals.
+//! Runs that report their end despite hanging disks, panicking threads and repeated signals.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,25 +10,26 @@ use serde_json::{Value, json};
 use crate::faults::{build_program, check_failure, is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
-/// Far more than any bound of an end.
-const HANGS_SECONDS: &str = "60";
-/// The most that an end may take, on a machine that does much else.
-const LONGEST: Duration = Duration::from_secs(20);
+/// Far longer than a run may take to end.
+const HANG_SECONDS: &str = "60";
+/// The longest time that a run may take to end, on a busy machine.
+const MAX_DURATION: Duration = Duration::from_secs(20);
 
-/// The library that lets calls hang or fail.
-fn failing(scene: &Scene) -> Option<PathBuf> {
+/// Builds the library that lets system calls hang or fail.
+fn failing_library(scene: &Scene) -> Option<PathBuf> {
     build_program(scene, "failing.c", &["-shared", "-fPIC"])
 }
 
-/// A run whose first command makes the file `now`; the model then says something.
+/// A scene in which the first command creates the file `now`; the model then answers.
 fn scene() -> Scene {
     let command = answer_call("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
     Scene::new([command, answer_text("Done.").pause(Duration::from_secs(1)).text(" Bye.")])
 }
 
-/// The run without a sandbox, with the library, and with these variables; `now` in one stands for the file.
+/// Returns a run without a sandbox, with the library and these variables. The value `now` is replaced by the path of
+/// the file.
 fn with_faults(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Option<Ibeam> {
-    let library = failing(scene)?;
+    let library = failing_library(scene)?;
     let run = scene.print(["--force", "--sandbox", "disabled"]).args(args).env("LD_PRELOAD", library);
     let now = scene.workspace.path().join("now");
     Some(variables.iter().fold(run, |run, (name, value)| match *value {
@@ -37,11 +38,11 @@ fn with_faults(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Opti
     }))
 }
 
-/// Holds that the last line on stdout tells the failure, and stderr too, and every call is finished.
+/// Asserts that stdout and stderr end with the failure, and that every call is completed.
 #[track_caller]
 fn check_end(output: &ProgramOutput, code: &str, exit: i32) {
     check_failure(output, exit);
-    assert!(output.elapsed < LONGEST, "{output}");
+    assert!(output.elapsed < MAX_DURATION, "{output}");
     let last: Value = serde_json::from_str(output.stdout.lines().last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!(code)), "{output}");
     assert_eq!(last["exit_code"], exit, "{output}");
@@ -54,7 +55,7 @@ fn check_end(output: &ProgramOutput, code: &str, exit: i32) {
 fn a_disk_that_hangs_during_a_run_does_not_hold_up_its_last_line() {
     for call in ["fdatasync", "write"] {
         let scene = scene();
-        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS), ("SLOW_WHEN", "now")];
+        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANG_SECONDS), ("SLOW_WHEN", "now")];
         // The answer ends in a second, so the end of the run would wait for the disk.
         let Some(run) = with_faults(&scene, &["--timeout", "3"], &faults) else { return };
         let output = run.run();
@@ -67,7 +68,7 @@ fn a_disk_that_hangs_during_a_run_does_not_hold_up_its_last_line() {
 #[test]
 fn a_signal_ends_a_run_whose_disk_hangs() {
     let scene = scene();
-    let faults = [("SLOW_CALL", "write"), ("SLOW_SECONDS", HANGS_SECONDS), ("SLOW_WHEN", "now")];
+    let faults = [("SLOW_CALL", "write"), ("SLOW_SECONDS", HANG_SECONDS), ("SLOW_WHEN", "now")];
     let Some(run) = with_faults(&scene, &[], &faults) else { return };
     let running = run.start();
     running.wait_for_stdout("started");
@@ -76,16 +77,16 @@ fn a_signal_ends_a_run_whose_disk_hangs() {
     check_end(&running.finish(), "signal", 143);
 }
 
-/// Before a run has begun there is nothing but its failure to tell.
+/// Before a run starts, its failure is the only output.
 #[test]
 fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
     for call in ["fdatasync", "rename", "flock", "readdir64"] {
         let scene = Scene::new([answer_text("never")]);
-        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS)];
+        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANG_SECONDS)];
         let Some(run) = with_faults(&scene, &["--timeout", "1"], &faults) else { return };
         let output = run.run();
         if output.stdout.is_empty() {
-            // So early that nothing is known of the run.
+            // The run failed before the output format was known.
             check_failure(&output, 33);
         } else {
             check_end(&output, "timeout", 33);
@@ -94,14 +95,14 @@ fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
     }
 }
 
-/// A home directory on a server that does not answer: nothing is known of the configuration.
+/// The home directory is on an unresponsive server, so the configuration is unknown.
 #[test]
 fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_the_end() {
     for (args, signal, code, exit) in
         [(&["--timeout", "1"][..], None, "timeout", 33), (&[], Some(Signal::Term), "signal", 143)]
     {
         let scene = Scene::new([answer_text("never")]);
-        let faults = [("SLOW_CALL", "realpath"), ("SLOW_SECONDS", HANGS_SECONDS)];
+        let faults = [("SLOW_CALL", "realpath"), ("SLOW_SECONDS", HANG_SECONDS)];
         let Some(run) = with_faults(&scene, args, &faults) else { return };
         let running = run.start();
         if let Some(signal) = signal {
@@ -113,7 +114,7 @@ fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_th
     }
 }
 
-/// A run that takes its time for the disk is no failure.
+/// A slow disk is not a failure.
 #[test]
 fn a_disk_that_is_slow_is_waited_for() {
     let scene = Scene::new([answer_text("Done.")]);
@@ -125,7 +126,7 @@ fn a_disk_that_is_slow_is_waited_for() {
 }
 
 #[test]
-fn a_panic_of_any_thread_is_told_in_the_stream() {
+fn a_panic_of_any_thread_is_reported_in_the_stream() {
     for thread in ["ibeam", "pump", "watchdog"] {
         let command = answer_call("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
         let scene = Scene::new([command, answer_text("Done.").stall()]);
@@ -143,7 +144,7 @@ fn a_panic_of_any_thread_is_told_in_the_stream() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_any_more_is_an_io_failure() {
+fn a_journal_that_can_no_longer_be_written_is_an_io_failure() {
     let scene = scene();
     let Some(run) = with_faults(&scene, &[], &[("FAILING_WRITES", "now")]) else { return };
     let output = run.run();
@@ -151,7 +152,7 @@ fn a_journal_that_cannot_be_written_any_more_is_an_io_failure() {
     assert!(output.stderr.contains("events.jsonl"), "{output}");
 }
 
-/// Whoever sends two signals means one thing, and wants to know how it ended.
+/// Two signals are one request to stop; the end is still reported.
 #[test]
 fn two_signals_in_a_row_leave_a_last_line() {
     for (pause_us, signals) in [
@@ -162,8 +163,8 @@ fn two_signals_in_a_row_leave_a_last_line() {
     ] {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-        let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
+        let ignore_signals = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+        let scene = scene.with_answers([answer_shell(&ignore_signals), answer_text("never")]);
         let running = scene.print(["--force"]).start();
         lifeline.wait_until_held();
         running.signal(signals[0]);
@@ -178,9 +179,9 @@ fn two_signals_in_a_row_leave_a_last_line() {
     }
 }
 
-/// What was finished by force is on record, so the session goes on as after any other end.
+/// The journal records calls that were ended by force, so the session can be resumed like any other.
 #[test]
-fn a_run_that_was_ended_by_force_is_gone_on_with() {
+fn a_run_that_was_ended_by_force_can_be_resumed() {
     let scene = scene();
     let Some(run) = with_faults(&scene, &[], &[("PANIC_IN", "ibeam"), ("PANIC_WHEN", "now")]) else { return };
     let output = run.run();
@@ -193,14 +194,14 @@ fn a_run_that_was_ended_by_force_is_gone_on_with() {
     assert!(transcript.contains("call shell") && transcript.contains("interrupted"), "{transcript}");
 }
 
-/// From too few processes for anything to enough for everything: what is lacking is said, or less is done at a time.
+/// The limits range from insufficient to ample. A run reports the exhausted resource, or works with less parallelism.
 #[test]
-fn a_user_without_processes_to_spare_is_told_or_served() {
+fn a_low_process_limit_is_reported_or_sufficient() {
     let user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
     if !is_root() || !launcher_works(&user) || !launcher_works(&["prlimit", "--nproc=100"]) {
-        return skip("only root can be a user of its own, whose processes are counted");
+        return skip("only root can become a user with a separate process count");
     }
-    let mut ended_well = 0;
+    let mut successes = 0;
     for processes in (3..24).chain([60]) {
         let search = answer_call("g", "grep", &json!({ "pattern": "needle" }));
         let scene = Scene::new([search, answer_shell("echo hello"), answer_text("ok")]);
@@ -210,7 +211,7 @@ fn a_user_without_processes_to_spare_is_told_or_served() {
         let run = scene.print(["--force"]).through(["prlimit", &limit]).through(user);
         let output = run.run();
         match output.code {
-            Some(0) => ended_well += 1,
+            Some(0) => successes += 1,
             Some(71 | 40) => check_failure(&output, output.code.unwrap()),
             _ => panic!("with {processes} processes: {output}"),
         }
@@ -219,5 +220,5 @@ fn a_user_without_processes_to_spare_is_told_or_served() {
             assert!(end == "result" || end == "error", "with {processes} processes: {output}");
         }
     }
-    assert!(ended_well > 0, "60 processes are enough");
+    assert!(successes > 0, "60 processes are enough");
 }

@@ -1,4 +1,4 @@
-//! Runs that keep no session: nothing is stored, and the stream says so.
+//! Ephemeral runs: no session is stored, and the stream contains a mark.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
-/// Every file below the data directory of the workspace's home.
+/// Returns every file below the data directory of the workspace's home.
 fn stored(scene: &Scene) -> Vec<String> {
     fn below(directory: &Path, found: &mut Vec<String>) {
         for entry in std::fs::read_dir(directory).into_iter().flatten() {
@@ -48,17 +48,17 @@ fn an_ephemeral_run_stores_nothing() {
 }
 
 #[test]
-fn a_run_that_keeps_its_session_does_not_say_it_is_ephemeral() {
-    let scene = Scene::new([answer_text("kept")]);
+fn a_run_with_a_stored_session_is_not_marked_as_ephemeral() {
+    let scene = Scene::new([answer_text("stored")]);
     let stream = scene.print([""; 0]).run().succeeded().stream();
     assert!(stream.init()["ibeam"].get("ephemeral").is_none(), "{}", stream.init());
     assert!(scene.workspace.journal(stream.session_id()).exists());
 }
 
-/// `/proc` takes no new entries, whoever asks: tests run as root.
+/// Tests run as root, and `/proc` rejects new entries even from root.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_ephemeral_run_needs_no_home_that_can_be_written() {
+fn an_ephemeral_run_needs_no_writable_home() {
     let read_only = |flags: &[&str]| {
         let scene = Scene::new([answer_text("fine")]);
         let mut run = scene.print(flags).env("HOME", "/proc");
@@ -69,7 +69,7 @@ fn an_ephemeral_run_needs_no_home_that_can_be_written() {
     };
     let refused = read_only(&[]);
     assert_eq!(refused.code, Some(73), "{refused}");
-    assert!(refused.stderr.contains("--ephemeral"), "the way out is named: {refused}");
+    assert!(refused.stderr.contains("--ephemeral"), "the hint names the flag: {refused}");
     assert_eq!(read_only(&["--ephemeral"]).succeeded().stream().deltas(), ["fine"]);
 }
 
@@ -84,24 +84,24 @@ fn a_failed_ephemeral_run_is_not_resumable() {
 }
 
 #[test]
-fn an_ephemeral_run_reads_the_session_it_resumes_and_leaves_it() {
+fn an_ephemeral_run_reads_the_session_it_resumes_without_a_change() {
     for flags in [&["--continue"][..], &["--continue", "--fork"]] {
         let scene = Scene::new([answer_text("one")]);
         let first = scene.ibeam(["-p", "begin"]).run().succeeded().stream();
-        let kept = journal(&scene, first.session_id());
+        let events = journal(&scene, first.session_id());
         let before = stored(&scene);
         let scene = scene.with_answers([answer_text("two")]);
         let stream = scene.ibeam(["-p", "more", "--ephemeral"]).args(flags).run().succeeded().stream();
         assert_eq!(stream.session_id() == first.session_id(), flags.len() == 1, "{flags:?}");
         let sent = scene.server.requests()[0].transcript();
         assert_eq!(sent, ["user: begin", "assistant: one", "user: more"], "{flags:?}");
-        assert_eq!(journal(&scene, first.session_id()), kept, "{flags:?}");
+        assert_eq!(journal(&scene, first.session_id()), events, "{flags:?}");
         assert_eq!(stored(&scene), before, "{flags:?}");
     }
 }
 
 #[test]
-fn an_id_that_was_given_is_used_and_not_stored() {
+fn a_given_id_is_used_and_not_stored() {
     const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
     let scene = Scene::new([answer_text("one"), answer_text("two")]);
     for _ in 0..2 {
@@ -109,22 +109,26 @@ fn an_id_that_was_given_is_used_and_not_stored() {
         assert_eq!(output.stream().session_id(), UUID);
         assert_eq!(stored(&scene), Vec::<String>::new());
     }
-    assert_eq!(scene.server.requests()[1].transcript(), ["user: do it"], "nothing was kept of the first");
+    assert_eq!(
+        scene.server.requests()[1].transcript(),
+        ["user: do it"],
+        "nothing of the first run is stored"
+    );
 }
 
 #[test]
-fn create_chat_refuses_to_keep_no_session() {
+fn create_chat_rejects_the_ephemeral_flag() {
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["create-chat", "--ephemeral"]).run();
     assert_eq!(output.code, Some(2), "{output}");
     assert_eq!(stored(&scene), Vec::<String>::new());
 }
 
-/// A managed file may rule that every run is kept.
+/// A managed file may require that every run is stored.
 #[test]
 fn a_project_cannot_make_runs_ephemeral() {
     let workspace = Workspace::new().file(".ibeam/config.toml", "[session]\nephemeral = true\n");
-    let scene = Scene::new([answer_text("kept")]).with_workspace(workspace);
+    let scene = Scene::new([answer_text("stored")]).with_workspace(workspace);
     let output = scene.print([""; 0]).run().succeeded();
     assert!(scene.workspace.journal(output.stream().session_id()).exists(), "{output}");
     assert!(output.stderr.contains("session.ephemeral"), "{output}");

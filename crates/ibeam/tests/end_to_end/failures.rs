@@ -1,4 +1,4 @@
-//! Every exit code that there is, and what a failed run says and does not say.
+//! Every exit code, and the output of failed runs.
 
 use std::os::unix::fs::symlink;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::scene::{BINARY, Scene, answer_call, answer_shell, answer_text, model_name};
 
-/// One attempt.
-const ONCE: &str = "[retry]\nattempts = 1\n";
+/// A configuration without retries.
+const NO_RETRIES: &str = "[retry]\nattempts = 1\n";
 
-/// Runs the scene in every format and holds each run to what a failure is.
+/// Runs the scene in every format and asserts the failure of each run.
 #[track_caller]
 fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
     for format in ["stream-json", "json", "text"] {
@@ -41,24 +41,25 @@ fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
         assert_eq!(
             output.stdout.lines().last(),
             output.stderr.lines().last(),
-            "one error, told alike; {output}"
+            "both streams have the same error; {output}"
         );
     }
 }
 
-/// stderr ends with one `error:` line and hints; stdout tells of no success.
+/// Asserts that stderr ends with one `error:` line and hints, and that stdout reports no success.
 #[track_caller]
 fn check_error_report(output: &ProgramOutput, exit: i32) {
     assert_eq!(output.code, Some(exit), "{output}");
     assert!(!output.stdout.contains(r#""subtype":"success""#), "{output}");
     assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
-    let reported: Vec<&str> = output.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
-    assert!(reported[1..].iter().all(|line| line.starts_with("hint: ")), "{output}");
-    assert!(reported[0].len() > "error: ".len() && !reported[0].ends_with('.'), "{output}");
+    let error_lines: Vec<&str> =
+        output.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
+    assert!(error_lines[1..].iter().all(|line| line.starts_with("hint: ")), "{output}");
+    assert!(error_lines[0].len() > "error: ".len() && !error_lines[0].ends_with('.'), "{output}");
     assert!(!output.stderr.chars().any(|c| c.is_control() && c != '\n'), "{output}");
 }
 
-/// The last line of stderr is the error as an object.
+/// Asserts that the last line of stderr is the error as an object.
 #[track_caller]
 fn check_object(output: &ProgramOutput, exit: i32, code: &str) {
     assert_eq!(output.code, Some(exit), "{output}");
@@ -78,19 +79,20 @@ fn check_object(output: &ProgramOutput, exit: i32, code: &str) {
     );
 }
 
-/// The same failure on both wires.
+/// Asserts the same failure on both wires.
 #[track_caller]
 fn check_answer(exit: i32, code: &str, answers: impl Fn() -> Vec<Answer>) {
     for wire in crate::scene::WIRES {
         check(exit, code, || {
-            let scene = Scene::with_wire(wire, answers()).with_workspace(Workspace::new().user_config(ONCE));
+            let scene =
+                Scene::with_wire(wire, answers()).with_workspace(Workspace::new().user_config(NO_RETRIES));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
     }
 }
 
-/// A failure that needs no answer of a model.
+/// Asserts a failure of a command line that needs no answer of a model.
 #[track_caller]
 fn check_args(exit: i32, code: &str, args: &[&str]) {
     check(exit, code, || {
@@ -114,7 +116,7 @@ fn f156_a_blank_prompt_is_a_usage_error() {
 }
 
 #[test]
-fn f163_what_the_command_line_cannot_mean_is_a_usage_error() {
+fn f163_an_invalid_command_line_is_a_usage_error() {
     for args in [
         &["-p", "x", "--no-such-flag"][..],
         &["-p", "x", "--max-turns", "many"],
@@ -135,18 +137,18 @@ fn f163_what_the_command_line_cannot_mean_is_a_usage_error() {
 }
 
 #[test]
-fn f163_a_format_that_is_none_is_a_usage_error() {
+fn f163_an_unknown_format_is_a_usage_error() {
     let scene = Scene::new([]);
     check_error_report(&scene.print(["--output-format", "xml"]).run(), 2);
 }
 
 #[test]
-fn fail_on_turns_a_good_end_into_a_failure() {
-    let run = |answers: Vec<Answer>, what: &str| {
-        let what = what.to_owned();
+fn fail_on_turns_a_success_into_a_failure() {
+    let run = |answers: Vec<Answer>, condition: &str| {
+        let condition = condition.to_owned();
         check(3, "denied", move || {
             let scene = Scene::new(answers.clone());
-            let ibeam = scene.print(["--fail-on", &what, "--ask", "Shell(make:*)"]);
+            let ibeam = scene.print(["--fail-on", &condition, "--ask", "Shell(make:*)"]);
             (scene, ibeam)
         });
     };
@@ -157,7 +159,7 @@ fn fail_on_turns_a_good_end_into_a_failure() {
 }
 
 #[test]
-fn fail_on_leaves_other_good_ends_alone() {
+fn fail_on_does_not_change_other_successes() {
     let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("done")]);
     scene.print(["--fail-on", "denied,tool-error,empty"]).run().succeeded();
 }
@@ -181,14 +183,14 @@ fn a_refused_key_is_an_auth_failure() {
 }
 
 #[test]
-fn a_model_that_the_provider_does_not_know_is_a_model_failure() {
+fn a_model_that_the_provider_rejects_is_a_model_failure() {
     check_answer(21, "model", || {
         vec![Answer::error(404, "not_found_error", "model: claude-sonnet-4-20250514")]
     });
 }
 
 #[test]
-fn f165_a_model_that_nobody_knows_is_a_model_failure() {
+fn f165_an_unknown_model_is_a_model_failure() {
     for name in ["no-such-model", "nobody/no-such-model", "embedded"] {
         check(21, "model", || {
             let scene = Scene::new([]);
@@ -199,12 +201,12 @@ fn f165_a_model_that_nobody_knows_is_a_model_failure() {
 }
 
 #[test]
-fn without_any_model_the_way_to_one_is_told() {
+fn without_any_model_the_error_names_how_to_get_one() {
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["-p", "x"]).run();
     check_error_report(&output, 21);
-    let way = if cfg!(feature = "embedded") { "ibeam setup" } else { "feature `embedded`" };
-    assert!(output.stderr.contains(way) && output.stderr.contains("ibeam login"), "{output}");
+    let hint = if cfg!(feature = "embedded") { "ibeam setup" } else { "feature `embedded`" };
+    assert!(output.stderr.contains(hint) && output.stderr.contains("ibeam login"), "{output}");
 }
 
 #[test]
@@ -229,12 +231,12 @@ fn a_conversation_that_is_too_long_is_a_context_failure() {
 }
 
 #[test]
-fn a_limited_rate_is_told_with_what_the_provider_said() {
+fn a_rate_limit_is_reported_with_the_details_of_the_provider() {
     check_answer(24, "rate_limited", || {
         vec![Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]
     });
     let scene = Scene::new([Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]);
-    let scene = scene.with_workspace(Workspace::new().user_config(ONCE));
+    let scene = scene.with_workspace(Workspace::new().user_config(NO_RETRIES));
     let output = scene.print::<&str>([]).run();
     let stream = output.stream();
     let last = stream.last();
@@ -245,9 +247,9 @@ fn a_limited_rate_is_told_with_what_the_provider_said() {
     assert!(output.stderr.contains("slow down"), "{output}");
 }
 
-/// What a shorter conversation would do, the results of the turn at hand are shortened for.
+/// The results of the current turn are shortened until the provider accepts the conversation.
 #[test]
-fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
+fn results_that_exceed_the_context_are_shortened_within_the_turn() {
     let long: String = (0..2000).map(|number| format!("line {number} of a long file\n")).collect();
     for wire in crate::scene::WIRES {
         let refused = || Answer::error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8");
@@ -269,7 +271,7 @@ fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
 }
 
 #[test]
-fn a_failure_that_passes_is_retried_before_the_first_text() {
+fn a_temporary_failure_is_retried_before_the_first_text() {
     let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";
     for wire in crate::scene::WIRES {
         let answers = [
@@ -319,7 +321,7 @@ fn the_output_limit_cutting_every_answer_ends_a_run() {
 }
 
 #[test]
-fn an_answer_that_the_output_limit_cut_is_gone_on_with() {
+fn an_answer_that_the_output_limit_cut_is_continued() {
     let scene = Scene::new([answer_text("one ").stop(StopReason::MaxTokens), answer_text("two")]);
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(output.stream().last()["result"], "one two");
@@ -349,17 +351,17 @@ fn a_run_that_takes_too_long_is_ended() {
     }
 }
 
-/// A run whose session the next one can go on with.
-fn recorded() -> (Scene, String) {
+/// Returns a scene with a completed run and an answer for the next one, and the id of the session.
+fn recorded_session() -> (Scene, String) {
     let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
     (scene.with_answers([answer_text("second")]), id)
 }
 
 #[test]
-fn f150_a_damaged_session_is_told_with_its_line() {
+fn f150_a_damaged_session_is_reported_with_its_line() {
     let damaged = || {
-        let (scene, id) = recorded();
+        let (scene, id) = recorded_session();
         let path = scene.workspace.journal(&id);
         let mut bytes = std::fs::read(&path).unwrap();
         let second = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 40;
@@ -376,39 +378,39 @@ fn f150_a_damaged_session_is_told_with_its_line() {
 }
 
 #[test]
-fn f169_an_id_that_is_none_is_told() {
+fn f169_an_invalid_id_is_reported() {
     check_args(66, "noinput", &["-p", "x", "--resume=no-uuid"]);
     check_args(66, "noinput", &["-p", "x", "--resume=../../etc"]);
     check_args(66, "noinput", &["-p", "x", "--resume=-3"]);
 }
 
 #[test]
-fn f171_a_session_to_continue_that_is_not_there_is_told() {
+fn f171_a_missing_session_to_continue_is_reported() {
     check_args(66, "noinput", &["-p", "x", "--continue"]);
     check_args(66, "noinput", &["-p", "x", "--resume"]);
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_told() {
+fn a_missing_directory_is_reported() {
     check_args(66, "noinput", &["-p", "x", "--workspace", "missing"]);
     check_args(66, "noinput", &["-p", "x", "--add-dir", "missing"]);
 }
 
-/// A file stands where the directory of sessions would be made.
+/// A file occupies the path of the session directory.
 #[test]
-fn a_session_that_cannot_be_made_is_told() {
+fn a_session_that_cannot_be_created_is_reported() {
     check(73, "cantcreat", || {
         let scene = Scene::new([]);
         let share = scene.workspace.home().join(".local");
         std::fs::create_dir_all(&share).unwrap();
-        std::fs::write(share.join("share"), "in the way").unwrap();
+        std::fs::write(share.join("share"), "occupied").unwrap();
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)
     });
 }
 
 #[test]
-fn f126_a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
+fn f126_a_closed_stdout_ends_the_run_and_keeps_the_session() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("never read")]);
         let output = scene.print(["--output-format", format]).stdout_gone().run();
@@ -444,8 +446,8 @@ fn f146_a_session_that_another_process_holds_is_busy() {
 }
 
 #[test]
-fn f167_a_wrong_configuration_is_told_with_its_place() {
-    for (config, place) in [
+fn f167_an_invalid_configuration_is_reported_with_its_position() {
+    for (config, position) in [
         ("model = \n", "config.toml:1"),
         ("[retry]\nattempts = \"many\"\n", "config.toml:2"),
         ("[permissions]\nallow = [\"Shell(\"]\n", "config.toml:2"),
@@ -453,14 +455,14 @@ fn f167_a_wrong_configuration_is_told_with_its_place() {
     ] {
         let scene = || {
             let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
-            let name = if place.starts_with("providers") { "mine/x" } else { model_name(Wire::Anthropic) };
+            let name = if position.starts_with("providers") { "mine/x" } else { model_name(Wire::Anthropic) };
             let ibeam = scene.ibeam_without_model(["-p", "x", "--model", name]).env("ANTHROPIC_API_KEY", "k");
             (scene, ibeam)
         };
         check(78, "config", scene);
         let (_scene, ibeam) = scene();
         let output = ibeam.run();
-        assert!(output.stderr.contains(place), "{output}");
+        assert!(output.stderr.contains(position), "{output}");
     }
 }
 
@@ -479,9 +481,9 @@ fn a_key_file_that_others_may_read_is_refused() {
     });
 }
 
-/// The language of the configuration counts for failures too.
+/// The language of the configuration applies to failures too.
 #[test]
-fn a_failure_is_told_in_the_language_that_was_chosen() {
+fn a_failure_is_reported_in_the_configured_language() {
     let english = "hint: `ibeam --help` lists";
     let by_file = Workspace::new().user_config("lang = \"fr\"\n");
     for (workspace, variable) in [(by_file, ("LANG", "C")), (Workspace::new(), ("IBEAM_LANG", "ja"))] {
@@ -492,9 +494,9 @@ fn a_failure_is_told_in_the_language_that_was_chosen() {
     }
 }
 
-/// Remote words come to the terminal without control characters and in bounds.
+/// Text of a server is printed without control characters and in bounded length.
 #[test]
-fn what_a_server_says_cannot_speak_to_the_terminal() {
+fn server_messages_cannot_control_the_terminal() {
     let scene =
         Scene::new([Answer::error(400, "invalid_request_error", "bad \u{1b}[31m\r\nerror: forged\u{7}")]);
     let output = scene.print::<&str>([]).run();
@@ -506,7 +508,7 @@ fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
     let message = format!("the key {} is not valid", crate::scene::KEY);
     let refused = Answer::error(401, "authentication_error", &message);
     let scene = Scene::new([refused.clone(), refused]);
-    let scene = scene.with_workspace(Workspace::new().user_config(ONCE));
+    let scene = scene.with_workspace(Workspace::new().user_config(NO_RETRIES));
     let output = scene.print::<&str>([]).run();
     check_error_report(&output, 20);
     assert!(
@@ -516,7 +518,7 @@ fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
 }
 
 #[test]
-fn a_slow_but_living_answer_is_no_stall() {
+fn a_slow_answer_is_not_a_stall() {
     let config = "[timeouts]\nidle = \"900ms\"\n";
     let slow = Duration::from_millis(400);
     let answer = answer_text("a").pause(slow).text("b").pause(slow).text("c").pause(slow).text("d");

@@ -1,15 +1,15 @@
-//! What the model may do when nobody can be asked.
+//! Permissions of runs that cannot ask a person.
 
-#[path = "permissions/caches.rs"]
-mod caches;
-#[path = "permissions/command.rs"]
-mod command;
 #[path = "permissions/cursor.rs"]
 mod cursor;
 #[path = "permissions/managed.rs"]
 mod managed;
+#[path = "permissions/policy_command.rs"]
+mod policy_command;
 #[path = "permissions/project.rs"]
 mod project;
+#[path = "permissions/sandbox.rs"]
+mod sandbox;
 
 use std::fs;
 
@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, answer_call, answer_shell, answer_text};
 
-/// Only rules decide: what none covers is put to a person.
+/// Only rules decide; calls that no rule covers need approval.
 const RULES_ONLY: &str = "approval = \"allowlist\"\n";
 
-/// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
+/// Runs one command; returns the arm of its result, the payload of the arm, and the output of the run.
 #[track_caller]
 fn run(command: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
     let scene = Scene::new([answer_shell(command), answer_text("done")]);
     let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
     let output = scene.print(flags).run().succeeded();
     let (arm, payload) = only_result(&output);
-    // The model is told what the stream tells.
-    let reported = scene.server.requests()[1].transcript().join("\n");
+    // The model receives the same reason as the stream.
+    let transcript = scene.server.requests()[1].transcript().join("\n");
     if let Some(reason) = payload["reason"].as_str() {
-        assert!(reported.contains(reason), "{reported}");
+        assert!(transcript.contains(reason), "{transcript}");
     }
     (arm, payload, output)
 }
@@ -67,12 +67,12 @@ fn check_rejected(command: &str, flags: &[&str]) -> String {
 }
 
 #[test]
-fn a_command_is_rejected_with_the_way_out() {
+fn a_rejected_command_names_the_flags_that_allow_it() {
     let reason = check_rejected("make all", &[]);
     assert!(reason.contains("--force") && reason.contains("Shell(make"), "{reason}");
 }
 
-/// The default when printing: held by the sandbox, a command needs no rule.
+/// The default of print mode: a command in the sandbox needs no rule.
 #[test]
 fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
     let scene = Scene::new([answer_shell("echo hello; echo x > made"), answer_text("done")]);
@@ -84,13 +84,13 @@ fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
     assert_eq!(only_result(&output).0, "rejected", "{output}");
 }
 
-/// `--force` lifts what would be asked, and the sandbox holds all the same.
+/// `--force` skips approvals, but keeps the sandbox.
 #[test]
-fn force_lifts_no_sandbox() {
+fn force_keeps_the_sandbox() {
     for (sandbox, made) in [("enabled", false), ("disabled", true)] {
         let scene = Scene::new([answer_shell("sh script"), answer_text("done")]);
         let outside = scene.workspace.outside().join("made");
-        // No rule sees what a script does.
+        // Rules do not cover what a script does.
         fs::write(scene.workspace.path().join("script"), format!("echo x > '{}'", outside.display()))
             .unwrap();
         scene.print(["--force", "--sandbox", sandbox]).run().succeeded();
@@ -107,7 +107,7 @@ fn a_token_allows_the_commands_it_covers() {
 }
 
 #[test]
-fn tokens_of_the_configuration_count() {
+fn tokens_in_the_configuration_apply() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
     let config = format!("{RULES_ONLY}{config}");
     let scene = Scene::new([answer_shell("echo hello"), answer_text("done")])
@@ -133,24 +133,24 @@ fn deny_beats_force_and_allow() {
 }
 
 #[test]
-fn ask_beats_allow_and_force_lifts_it() {
-    let asked = ["--allow", "Shell(echo)", "--ask", "Shell(echo)"];
-    check_rejected("echo hello", &asked);
-    check_allowed("echo hello", &[&asked[..], &["--force"]].concat(), "hello\n");
+fn ask_beats_allow_and_force_beats_ask() {
+    let flags = ["--allow", "Shell(echo)", "--ask", "Shell(echo)"];
+    check_rejected("echo hello", &flags);
+    check_allowed("echo hello", &[&flags[..], &["--force"]].concat(), "hello\n");
     check_rejected("echo hello", &["--force", "--ask", "Shell(echo)", "--deny", "Shell(echo)"]);
 }
 
 #[test]
-fn ask_rules_of_files_count() {
+fn ask_rules_in_files_apply() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\nask = [\"Shell(echo)\"]\n";
     let scene = Scene::new([answer_shell("echo hello"), answer_text("done")])
         .with_workspace(Workspace::new().user_config(config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "rejected");
 }
 
-/// Nothing is done before every rule is understood.
+/// A run starts only if every rule is valid.
 #[test]
-fn a_token_that_is_none_stops_the_run() {
+fn an_invalid_token_stops_the_run() {
     for token in
         ["Shel(touch)", "Shell(touch", "Shell()", "touch", "", "Shell(a b)", "Mcp(x)", "WebFetch(a/b)"]
     {
@@ -174,14 +174,14 @@ fn a_token_that_is_none_stops_the_run() {
 }
 
 #[test]
-fn white_space_in_a_token_does_not_count() {
+fn white_space_in_a_token_is_ignored() {
     for token in [" Shell( touch ) ", "\tShell(touch)", "Shell (touch)", "Shell( touch : * )"] {
         check_rejected("touch made", &["--force", "--deny", token]);
     }
 }
 
 #[test]
-fn the_mode_is_told() {
+fn the_permission_mode_is_in_init() {
     for (flags, mode) in [
         (&[][..], "default"),
         (&["--force"], "force"),
@@ -205,7 +205,7 @@ fn plan_and_ask_change_nothing() {
     }
 }
 
-/// Every way out of the workspace that a file tool could take.
+/// Covers every kind of path that leads out of the workspace.
 #[test]
 fn nothing_outside_the_workspace_is_written() {
     let outside = |scene: &Scene| scene.workspace.outside().join("made.txt");
@@ -225,7 +225,7 @@ fn nothing_outside_the_workspace_is_written() {
 }
 
 #[test]
-fn a_directory_that_was_added_may_be_written() {
+fn an_added_directory_is_writable() {
     let scene = Scene::new([]);
     let extra = scene.workspace.outside().join("extra");
     fs::create_dir(&extra).unwrap();
@@ -237,30 +237,8 @@ fn a_directory_that_was_added_may_be_written() {
     assert_eq!(fs::read_to_string(extra.join("made.txt")).unwrap(), "x");
 }
 
-/// Dials a socket of the host from a command; returns whether a connection arrived there.
-#[track_caller]
-fn is_socket_reached(configure: impl FnOnce(&str) -> (String, Vec<String>)) -> bool {
-    let dial = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('daemon')\"";
-    let scene = Scene::new([answer_shell(dial), answer_text("done")]);
-    let listener = std::os::unix::net::UnixListener::bind(scene.workspace.path().join("daemon")).unwrap();
-    let (config, flags) = configure(&scene.workspace.path().join("daemon").display().to_string());
-    let directory = scene.workspace.home().join(".config/ibeam");
-    fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("config.toml"), config).unwrap();
-    scene.print(flags.iter().map(String::as_str)).run().succeeded();
-    listener.set_nonblocking(true).unwrap();
-    listener.accept().is_ok()
-}
-
 #[test]
-fn a_socket_of_the_host_is_reached_only_where_it_was_granted() {
-    assert!(!is_socket_reached(|_| (String::new(), vec!["--force".to_owned()])));
-    assert!(is_socket_reached(|path| (String::new(), vec!["--allow-socket".to_owned(), path.to_owned()])));
-    assert!(is_socket_reached(|path| (format!("[sandbox]\nsockets = [\"{path}\"]\n"), Vec::new())));
-}
-
-#[test]
-fn the_stored_keys_are_kept_from_the_model() {
+fn the_model_cannot_read_stored_keys() {
     let scene = Scene::new([]);
     let login = scene.ibeam_without_model(["login", "openai", "--api-key", KEY]).run().succeeded();
     assert!(!login.stdout.contains(KEY), "{login}");
@@ -273,7 +251,7 @@ fn the_stored_keys_are_kept_from_the_model() {
 }
 
 #[test]
-fn no_command_sees_a_key() {
+fn commands_do_not_receive_keys() {
     let (arm, payload, output) = run("env", &["--force"]);
     assert_eq!(arm, "success", "{output}");
     assert!(payload["stdout"].as_str().unwrap().contains("HOME="), "{payload}");
@@ -281,7 +259,7 @@ fn no_command_sees_a_key() {
 }
 
 #[test]
-fn the_number_of_refused_calls_is_told_once() {
+fn the_number_of_refused_calls_is_reported_once() {
     let answer = answer_shell("make").call("t2", "shell", &json!({ "command": "make install" }));
     let scene =
         Scene::new([answer, answer_text("done")]).with_workspace(Workspace::new().user_config(RULES_ONLY));
@@ -294,94 +272,17 @@ fn the_number_of_refused_calls_is_told_once() {
     assert_eq!(output.stderr.lines().count(), 1 + reasons.len(), "{output}");
 }
 
-/// What helps differs: a flag for what no rule covers, nothing for a mode or a rule of one's own.
+/// The hint depends on the cause: a flag if no rule covers the call, none for a mode or a deny rule.
 #[test]
-fn people_are_told_why_a_call_was_refused_and_what_helps() {
-    let reported = |flags: &[&str]| {
+fn a_refused_call_is_reported_with_its_reason_and_a_hint() {
+    let stderr = |flags: &[&str]| {
         let scene = Scene::new([answer_shell("rm -r build"), answer_text("done")]);
         scene.print(flags).run().succeeded().stderr
     };
-    let denied = reported(&["--deny", "Shell(rm)"]);
+    let denied = stderr(&["--deny", "Shell(rm)"]);
     assert!(denied.contains("denied by the rule `Shell(rm)`") && !denied.contains("--force"), "{denied}");
-    let planned = reported(&["--mode", "plan"]);
+    let planned = stderr(&["--mode", "plan"]);
     assert!(planned.contains("`--mode plan` changes no") && !planned.contains("--force"), "{planned}");
-    let uncovered = reported(&["--approval", "strict"]);
+    let uncovered = stderr(&["--approval", "strict"]);
     assert!(uncovered.contains("`--allow 'Shell(rm)'`"), "{uncovered}");
-}
-
-#[track_caller]
-fn git(directory: &std::path::Path, script: &str) -> String {
-    let output = std::process::Command::new("bash")
-        .args(["-ec", script])
-        .current_dir(directory)
-        .envs([
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
-            ("GIT_AUTHOR_NAME", "A"),
-            ("GIT_AUTHOR_EMAIL", "a@example.com"),
-        ])
-        .envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// A nested repository whose configuration runs something, and a gitlink to it: the person's next `git status` in the
-/// root would visit it.
-#[test]
-fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
-    let attack = "mkdir sub && cd sub && git init -q . && echo 1 > f && git add f && \
-        git -c user.name=a -c user.email=a@example.com commit -qm x && H=$(git rev-parse HEAD) && \
-        printf '[core]\\n\\tfsmonitor=\"touch ../ran; false\"\\n' >> .git/config && cd .. && \
-        git update-index --add --cacheinfo 160000,$H,sub && touch planted";
-    let scene = Scene::new([answer_shell("bash x.sh"), answer_text("done")]);
-    let scene = scene.with_workspace(Workspace::new().file("x.sh", attack));
-    let root = scene.workspace.path();
-    git(root, "git init -q .");
-    let output = scene.print(["--sandbox", "enabled"]).run().succeeded();
-    let (arm, payload) = only_result(&output);
-    assert_eq!(arm, "permissionDenied", "{output}");
-    assert!(payload["error"].as_str().unwrap().contains("sub/.git/config"), "{output}");
-    assert!(root.join("planted").exists(), "{output}");
-    git(root, "git status && git -C sub status && git diff");
-    assert!(!root.join("ran").exists() && !root.join("sub/ran").exists());
-}
-
-/// What commands may write outside of the workspace is in `init`, before anything runs.
-#[test]
-fn init_lists_the_repository_of_a_linked_work_tree() {
-    let scene = Scene::new([answer_text("done")]);
-    let root = scene.workspace.path();
-    let main = scene.workspace.home().join("main");
-    git(
-        root,
-        &format!(
-            "git init -q '{0}'; cd '{0}'; git commit -q --allow-empty -m one; git worktree add -q '{1}/tree'",
-            main.display(),
-            root.display()
-        ),
-    );
-    let tree = root.join("tree");
-    let output =
-        scene.print(["--sandbox", "enabled", "--workspace", tree.to_str().unwrap()]).run().succeeded();
-    let writable = json!([main.join(".git").canonicalize().unwrap()]);
-    assert_eq!(output.stream().init()["ibeam"]["sandbox"]["writable"], writable, "{output}");
-    let output = scene.with_answers([answer_text("done")]).print(["--sandbox", "enabled"]).run().succeeded();
-    assert_eq!(output.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{output}");
-}
-
-#[test]
-fn people_learn_why_git_fails_where_its_objects_are_hidden() {
-    let scene = Scene::new([answer_shell("git log --format=%s"), answer_text("done")]);
-    let root = scene.workspace.path().to_owned();
-    fs::write(root.join("a.pem"), "key").unwrap();
-    for arguments in ["init -q", "add a.pem", "-c user.name=a -c user.email=a@b commit -qm first"] {
-        let output = std::process::Command::new("git").args(arguments.split(' ')).current_dir(&root).status();
-        assert!(output.unwrap().success(), "{arguments}");
-    }
-    let output = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
-    let warnings = output.stderr_lines("warning: ");
-    let is_recorded = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
-    assert_eq!(warnings.iter().filter(|line| is_recorded(line)).count(), 1, "{output}");
-    assert_ne!(only_result(&output).1["stdout"], json!("first\n"), "{output}");
 }

@@ -1,11 +1,11 @@
-//! What a repository can do before anybody trusts it, and what trust is remembered by.
+//! Restrictions of untrusted repositories, and how trust is stored.
 
 #[path = "trust/approval.rs"]
 mod approval;
 #[path = "trust/environment.rs"]
 mod environment;
-#[path = "trust/text.rs"]
-mod text;
+#[path = "trust/instructions.rs"]
+mod instructions;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::mcp::table;
 use crate::scene::{Scene, answer_text};
 
-/// A workspace whose project has a hook that leaves a trace.
-fn hooked(trace: &str) -> Workspace {
+/// Returns a workspace with a project hook that creates the file `trace`.
+fn workspace_with_hook(trace: &str) -> Workspace {
     Workspace::new().file(".ibeam/hooks.json", hook(trace))
 }
 
@@ -25,13 +25,13 @@ fn hook(trace: &str) -> String {
     format!(r#"{{"version": 1, "hooks": {{"sessionStart": [{{"command": "touch {trace}"}}]}}}}"#)
 }
 
-fn put(scene: &Scene, path: &str, text: &str) {
+fn write_file(scene: &Scene, path: &str, text: &str) {
     let path = scene.workspace.path().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// One run with these flags; what it says.
+/// Starts one run with these flags.
 #[track_caller]
 fn run(scene: Scene, flags: &[&str]) -> (Scene, ProgramOutput) {
     let scene = scene.with_answers([answer_text("done")]);
@@ -39,145 +39,145 @@ fn run(scene: Scene, flags: &[&str]) -> (Scene, ProgramOutput) {
     (scene, output)
 }
 
-/// Whether the hook has run since the last look.
-fn left(scene: &Scene, trace: &str) -> bool {
+/// Whether the hook ran since the last call. Removes the file of the hook.
+fn hook_ran(scene: &Scene, trace: &str) -> bool {
     fs::remove_file(scene.workspace.path().join(trace)).is_ok()
 }
 
-fn store(workspace: &Workspace) -> std::path::PathBuf {
+fn trust_file(workspace: &Workspace) -> std::path::PathBuf {
     workspace.home().join(".config/ibeam/trust.json")
 }
 
 #[test]
 fn trust_is_remembered_until_the_content_changes() {
-    let scene = Scene::new([]).with_workspace(hooked("ran"));
+    let scene = Scene::new([]).with_workspace(workspace_with_hook("ran"));
     let (scene, output) = run(scene, &[]);
-    assert!(!left(&scene, "ran") && output.stderr.contains("--trust"), "{output}");
+    assert!(!hook_ran(&scene, "ran") && output.stderr.contains("--trust"), "{output}");
     let (scene, output) = run(scene, &["--trust"]);
-    assert!(left(&scene, "ran") && output.stderr.is_empty(), "{output}");
-    assert_eq!(fs::metadata(store(&scene.workspace)).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(hook_ran(&scene, "ran") && output.stderr.is_empty(), "{output}");
+    assert_eq!(fs::metadata(trust_file(&scene.workspace)).unwrap().permissions().mode() & 0o777, 0o600);
     let (scene, output) = run(scene, &[]);
-    assert!(left(&scene, "ran") && output.stderr.is_empty(), "{output}");
+    assert!(hook_ran(&scene, "ran") && output.stderr.is_empty(), "{output}");
 
-    put(&scene, ".ibeam/hooks.json", &hook("other"));
+    write_file(&scene, ".ibeam/hooks.json", &hook("other"));
     let (scene, output) = run(scene, &[]);
-    assert!(!left(&scene, "other"), "{output}");
+    assert!(!hook_ran(&scene, "other"), "{output}");
     let [warning] = output.stderr_lines("warning: ")[..] else { panic!("{output}") };
     assert!(warning.contains(".ibeam/hooks.json") && warning.contains("has changed"), "{output}");
-    put(&scene, ".ibeam/hooks.json", &hook("ran"));
+    write_file(&scene, ".ibeam/hooks.json", &hook("ran"));
     let (scene, output) = run(scene, &[]);
-    assert!(left(&scene, "ran"), "the content counts, not when it was written: {output}");
-    put(&scene, ".ibeam/hooks.json", &hook("other"));
+    assert!(hook_ran(&scene, "ran"), "trust depends on the content, not on the time: {output}");
+    write_file(&scene, ".ibeam/hooks.json", &hook("other"));
     let (scene, _) = run(scene, &["--trust"]);
-    assert!(left(&scene, "other"));
+    assert!(hook_ran(&scene, "other"));
     let (scene, output) = run(scene, &[]);
-    assert!(left(&scene, "other") && output.stderr.is_empty(), "{output}");
+    assert!(hook_ran(&scene, "other") && output.stderr.is_empty(), "{output}");
 }
 
-/// Each way in which a trusted workspace can become another one is told with the file.
+/// Every change that revokes trust is reported with the name of the file.
 #[test]
-fn a_policy_file_that_comes_or_goes_takes_the_trust_away() {
+fn adding_or_removing_a_policy_file_revokes_trust() {
     for (path, text) in [
         (".cursor/mcp.json", "{\"mcpServers\": {}}"),
         (".cursor/cli.json", "{}"),
         (".cursor/hooks.json", "{\"hooks\": {}}"),
         (".ibeam/config.toml", "verbose = false\n"),
     ] {
-        let (scene, _) = run(Scene::new([]).with_workspace(hooked("ran")), &["--trust"]);
-        assert!(left(&scene, "ran"));
-        put(&scene, path, text);
+        let (scene, _) = run(Scene::new([]).with_workspace(workspace_with_hook("ran")), &["--trust"]);
+        assert!(hook_ran(&scene, "ran"));
+        write_file(&scene, path, text);
         let (scene, output) = run(scene, &[]);
-        assert!(!left(&scene, "ran"), "{path}: {output}");
+        assert!(!hook_ran(&scene, "ran"), "{path}: {output}");
         let [warning] = output.stderr_lines("warning: ")[..] else { panic!("{output}") };
         assert!(warning.contains(path), "{output}");
         let (scene, _) = run(scene, &["--trust"]);
-        assert!(left(&scene, "ran"));
+        assert!(hook_ran(&scene, "ran"));
         fs::remove_file(scene.workspace.path().join(path)).unwrap();
         let (scene, output) = run(scene, &[]);
-        assert!(!left(&scene, "ran") && output.stderr.contains(path), "{path}: {output}");
+        assert!(!hook_ran(&scene, "ran") && output.stderr.contains(path), "{path}: {output}");
     }
 }
 
 #[test]
 fn force_trusts_for_one_run_only() {
-    let (scene, _) = run(Scene::new([]).with_workspace(hooked("ran")), &["--force"]);
-    assert!(left(&scene, "ran") && !store(&scene.workspace).exists());
+    let (scene, _) = run(Scene::new([]).with_workspace(workspace_with_hook("ran")), &["--force"]);
+    assert!(hook_ran(&scene, "ran") && !trust_file(&scene.workspace).exists());
     let (scene, output) = run(scene, &[]);
-    assert!(!left(&scene, "ran"), "{output}");
+    assert!(!hook_ran(&scene, "ran"), "{output}");
 }
 
-/// The same content elsewhere is another workspace, a link to it is the same one.
+/// Identical content at another path is another workspace; a link to a trusted path is the same workspace.
 #[test]
-fn trust_is_of_the_real_path() {
-    let (scene, _) = run(Scene::new([]).with_workspace(hooked("ran")), &["--trust"]);
-    assert!(left(&scene, "ran"));
+fn trust_is_bound_to_the_real_path() {
+    let (scene, _) = run(Scene::new([]).with_workspace(workspace_with_hook("ran")), &["--trust"]);
+    assert!(hook_ran(&scene, "ran"));
     let link = scene.workspace.outside().join("link");
     std::os::unix::fs::symlink(scene.workspace.path(), &link).unwrap();
     let (scene, _) = run(scene, &["--workspace", link.to_str().unwrap()]);
-    assert!(left(&scene, "ran"));
+    assert!(hook_ran(&scene, "ran"));
     let config = scene.workspace.home().join(".config");
-    let other = Scene::new([answer_text("done")]).with_workspace(hooked("ran"));
+    let other = Scene::new([answer_text("done")]).with_workspace(workspace_with_hook("ran"));
     let output = other.print::<&str>([]).env("XDG_CONFIG_HOME", config).run().succeeded();
-    assert!(!left(&other, "ran"), "{output}");
+    assert!(!hook_ran(&other, "ran"), "{output}");
 }
 
 #[test]
-fn a_damaged_store_trusts_nothing_and_says_so() {
-    let (scene, _) = run(Scene::new([]).with_workspace(hooked("ran")), &["--trust"]);
-    assert!(left(&scene, "ran"));
-    let path = store(&scene.workspace);
-    let whole = fs::read_to_string(&path).unwrap();
-    for damaged in ["", "{", &whole[..whole.len() / 2], "{\"version\": 9}"] {
+fn a_damaged_store_trusts_nothing_and_is_reported() {
+    let (scene, _) = run(Scene::new([]).with_workspace(workspace_with_hook("ran")), &["--trust"]);
+    assert!(hook_ran(&scene, "ran"));
+    let path = trust_file(&scene.workspace);
+    let valid = fs::read_to_string(&path).unwrap();
+    for damaged in ["", "{", &valid[..valid.len() / 2], "{\"version\": 9}"] {
         fs::write(&path, damaged).unwrap();
         for flags in [&[][..], &["--trust"]] {
-            let scene = Scene::new([answer_text("done")]).with_workspace(hooked("ran"));
+            let scene = Scene::new([answer_text("done")]).with_workspace(workspace_with_hook("ran"));
             let config = path.parent().unwrap().parent().unwrap();
             let output = scene.print(flags).env("XDG_CONFIG_HOME", config).run().succeeded();
-            assert_eq!(left(&scene, "ran"), !flags.is_empty(), "{output}");
+            assert_eq!(hook_ran(&scene, "ran"), !flags.is_empty(), "{output}");
             assert!(output.stderr.contains("trust.json"), "{output}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "it is left for people to look at");
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "the damaged file is preserved");
         }
     }
-    fs::write(&path, whole).unwrap();
+    fs::write(&path, valid).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let (scene, output) = run(scene, &[]);
-    assert!(!left(&scene, "ran") && output.stderr.contains("666"), "{output}");
+    assert!(!hook_ran(&scene, "ran") && output.stderr.contains("666"), "{output}");
 }
 
-/// Where nothing can be written, a flag still counts for its run.
+/// If trust cannot be stored, the flag still applies to its run.
 #[test]
-fn trust_that_cannot_be_remembered_counts_for_this_run() {
-    let scene = Scene::new([answer_text("done")]).with_workspace(hooked("ran"));
+fn trust_that_cannot_be_stored_applies_to_this_run() {
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace_with_hook("ran"));
     let file = scene.workspace.outside().join("file");
     fs::write(&file, "").unwrap();
     let output = scene.print(["--trust"]).env("XDG_CONFIG_HOME", &file).run().succeeded();
-    assert!(left(&scene, "ran"), "{output}");
+    assert!(hook_ran(&scene, "ran"), "{output}");
     let [warning] = output.stderr_lines("warning: ")[..] else { panic!("{output}") };
     assert!(warning.contains("trust.json") && warning.contains("this run only"), "{output}");
 }
 
-// ---- what needs a project's file and cannot have it
+// ---- settings of an untrusted project
 
 #[test]
-fn nothing_of_a_project_changes_model_or_address_before_it_is_trusted() {
+fn an_untrusted_project_changes_neither_model_nor_address() {
     let config = "model = \"openrouter/evil\"\n[models.aliases]\nauto = \"openrouter/evil\"\n\
                   [providers.anthropic]\nbase_url = \"http://127.0.0.1:9\"\nheaders = { X = \"y\" }\n\
                   [limits]\nmax_turns = 100000\nprocesses = 100000\n";
     let scene =
         Scene::new([answer_text("hi")]).with_workspace(Workspace::new().file(".ibeam/config.toml", config));
-    let explained =
+    let settings =
         scene.ibeam_without_model(["config", "explain", "--format", "json"]).run().succeeded().json();
-    let origins: Vec<&Value> = explained.as_array().unwrap().iter().map(|row| &row["origin"]).collect();
-    let of_project =
+    let origins: Vec<&Value> = settings.as_array().unwrap().iter().map(|row| &row["origin"]).collect();
+    let is_from_project =
         |origin: &&Value| origin.as_str().is_some_and(|origin| origin.contains("/.ibeam/config.toml"));
-    assert!(!origins.into_iter().any(|origin| of_project(&origin)), "{explained}");
+    assert!(!origins.into_iter().any(|origin| is_from_project(&origin)), "{settings}");
     scene.print::<&str>([]).run().succeeded();
     assert_eq!(scene.server.requests().len(), 1);
     assert_eq!(scene.server.requests()[0].header("x"), None);
 }
 
 #[test]
-fn what_needs_an_untrusted_project_says_so() {
+fn a_setting_that_needs_trust_is_an_error() {
     let config = "[providers.corp]\nbase_url = \"http://127.0.0.1:9\"\n[models.aliases]\nfast = \"corp/x\"\n";
     for model in ["corp/x", "fast"] {
         let scene = Scene::new([]).with_workspace(Workspace::new().file(".ibeam/config.toml", config));
@@ -190,7 +190,7 @@ fn what_needs_an_untrusted_project_says_so() {
         );
         assert!(
             !scene.workspace.home().join(".local/share/ibeam/sessions").exists(),
-            "nothing began: {output}"
+            "no session was created: {output}"
         );
     }
     let scene = Scene::new([]).with_workspace(Workspace::new().file(".ibeam/config.toml", config));
@@ -211,10 +211,11 @@ fn a_server_that_an_untrusted_project_requires_is_exit_41() {
 // ---- the commands
 
 #[test]
-fn the_commands_say_what_is_trusted_and_forget_it() {
+fn the_trust_commands_show_list_and_forget() {
     let config = "model = \"openrouter/other\"\n[permissions]\ndeny = [\"Shell(rm)\"]\n";
     let cursor = r#"{"mcpServers": {"far": {"command": "far\u200b", "args": ["x"]}}}"#;
-    let workspace = hooked("ran").file(".ibeam/config.toml", config).file(".cursor/mcp.json", cursor);
+    let workspace =
+        workspace_with_hook("ran").file(".ibeam/config.toml", config).file(".cursor/mcp.json", cursor);
     let scene = Scene::new([]).with_workspace(workspace);
     let ibeam = |args: &[&str]| scene.ibeam_without_model(args).run();
     let shown = ibeam(&["trust", "show"]).succeeded().stdout;
@@ -228,11 +229,11 @@ fn the_commands_say_what_is_trusted_and_forget_it() {
         assert!(shown.contains(expect), "{expect}: {shown}");
     }
     assert!(ibeam(&["trust", "list"]).succeeded().stdout.starts_with("nothing is trusted"));
-    assert!(!store(&scene.workspace).exists(), "looking trusts nothing");
-    // Nothing is left to do, which is what was asked for; a directory that was named wrongly is an error.
+    assert!(!trust_file(&scene.workspace).exists(), "showing does not grant trust");
+    // To forget an untrusted workspace succeeds; a directory that does not exist is an error.
     let output = ibeam(&["trust", "forget"]).succeeded();
     assert!(output.stdout.starts_with("nothing to forget: `"), "{output}");
-    assert!(!store(&scene.workspace).exists(), "{output}");
+    assert!(!trust_file(&scene.workspace).exists(), "{output}");
     let output = ibeam(&["trust", "forget", "/nowhere"]);
     assert_eq!(output.code, Some(2), "{output}");
 

@@ -1,4 +1,4 @@
-//! A key goes to the service that it is for, encrypted, and nowhere else.
+//! An API key is sent only to its own service, and only encrypted.
 
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::faults::check_failure;
 use crate::scene::{KEY, Scene, answer_call, answer_text};
 
-/// Every request of a run, and whether the key is in one of its headers.
+/// Asserts that a run sent one request, and whether one of its headers contains the key.
 #[track_caller]
 fn check_key(scene: &Scene, output: &ProgramOutput, is_sent: bool) {
     let requests = scene.server.requests();
@@ -21,7 +21,7 @@ fn endpoint(scene: &Scene) -> String {
 }
 
 #[test]
-fn the_key_of_a_service_goes_to_no_other_server() {
+fn a_service_key_is_sent_to_no_other_server() {
     let header = format!("[providers.openai.headers]\nX-Gateway-Token = \"{KEY}\"\n");
     let model = "model = \"anthropic/claude-sonnet-4-20250514\"\n".to_owned();
     for (config, flags) in [
@@ -32,7 +32,7 @@ fn the_key_of_a_service_goes_to_no_other_server() {
         // The service is named, but not for this server.
         (model, &[]),
     ] {
-        let scene = Scene::with_wire(wire_of(&config, flags), [answer_text("hi")]);
+        let scene = Scene::with_wire(wire_for(&config, flags), [answer_text("hi")]);
         let scene = scene.with_workspace(Workspace::new().user_config(&config));
         let run = scene.ibeam_without_model(["-p", "x", "--endpoint", &endpoint(&scene)]).args(flags);
         let output = with_every_key(run).run().succeeded();
@@ -40,7 +40,7 @@ fn the_key_of_a_service_goes_to_no_other_server() {
     }
 }
 
-fn wire_of(config: &str, flags: &[&str]) -> ibeam_testkit::Wire {
+fn wire_for(config: &str, flags: &[&str]) -> ibeam_testkit::Wire {
     let is_claude = config.contains("claude") || flags.iter().any(|flag| flag.contains("claude"));
     if is_claude { ibeam_testkit::Wire::Anthropic } else { ibeam_testkit::Wire::OpenAi }
 }
@@ -52,7 +52,7 @@ fn with_every_key(run: Ibeam) -> Ibeam {
 }
 
 #[test]
-fn the_only_key_there_is_goes_to_no_other_server() {
+fn the_only_configured_key_is_sent_to_no_other_server() {
     for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GROQ_API_KEY"] {
         let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
         let run = scene.ibeam_without_model(["-p", "x", "--model", "foo", "--endpoint", &endpoint(&scene)]);
@@ -63,7 +63,7 @@ fn the_only_key_there_is_goes_to_no_other_server() {
 }
 
 #[test]
-fn a_key_goes_to_a_server_that_is_given_for_its_service() {
+fn a_key_is_sent_to_the_server_configured_for_its_service() {
     let configured = |scene: &Scene| format!("[providers.openai]\nbase_url = \"{}\"\n", endpoint(scene));
     for by_flag in [true, false] {
         let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
@@ -85,7 +85,7 @@ fn a_key_goes_to_a_server_that_is_given_for_its_service() {
 }
 
 #[test]
-fn an_address_or_a_key_without_a_model_is_an_error() {
+fn an_endpoint_or_a_key_without_a_model_is_an_error() {
     let scene = Scene::new([]);
     let url = endpoint(&scene);
     for flags in [
@@ -108,7 +108,7 @@ fn an_address_or_a_key_without_a_model_is_an_error() {
     assert!(listed.stdout.contains("\nscripted-1 - "), "{listed}");
 }
 
-/// A run whose every connection goes to the scripted server as its proxy, on the wire of OpenAI.
+/// Returns a run that uses the scripted server as the proxy for every connection.
 fn through_proxy(scene: &Scene, config_model: &str) -> Ibeam {
     let run = scene.ibeam_without_model(["-p", "x", "--model", config_model]);
     ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
@@ -116,7 +116,7 @@ fn through_proxy(scene: &Scene, config_model: &str) -> Ibeam {
         .fold(run, |run, name| run.env(name, scene.server.url()))
 }
 
-const QUICK: &str = "[retry]\nattempts = 1\n";
+const NO_RETRIES: &str = "[retry]\nattempts = 1\n";
 
 #[test]
 fn a_key_is_not_sent_unencrypted() {
@@ -143,7 +143,7 @@ fn a_key_is_not_sent_unencrypted() {
 }
 
 #[test]
-fn a_base_url_of_a_file_is_held_to_the_same() {
+fn a_base_url_in_a_file_must_be_encrypted_too() {
     let config = "[providers.mine]\nbase_url = \"http://box.example.com:8000/v1\"\nkey_variable = \"MINE\"\n";
     let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
     let scene = scene.with_workspace(Workspace::new().user_config(config));
@@ -153,19 +153,19 @@ fn a_base_url_of_a_file_is_held_to_the_same() {
     assert_eq!(scene.server.connections(), 0);
 }
 
-/// What names no scheme is asked by TLS: no request reaches a proxy that could read it.
+/// HTTPS is the default scheme, so no request reaches a proxy that could read it.
 #[test]
 fn a_base_url_without_a_scheme_is_encrypted() {
     for flags in [&[][..], &["--endpoint", "api.example.com/v1"]] {
         let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]);
-        let scene = scene.with_workspace(Workspace::new().user_config(QUICK));
+        let scene = scene.with_workspace(Workspace::new().user_config(NO_RETRIES));
         let run = through_proxy(&scene, "openai/foo").args(flags).env("OPENAI_API_KEY", KEY);
         let output = run.env("OPENAI_BASE_URL", "api.example.com/v1").run();
         assert!(matches!(output.code, Some(26 | 27)), "{output}");
         assert_eq!(scene.server.requests().len(), 0, "{output}");
-        assert!(scene.server.connections() > 0, "the proxy was asked for a tunnel: {output}");
+        assert!(scene.server.connections() > 0, "the proxy received a request for a tunnel: {output}");
     }
-    // This machine is asked without TLS.
+    // Requests to this machine use plain HTTP.
     let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let url = endpoint(&scene);
     let run = scene.ibeam_without_model(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
@@ -174,7 +174,7 @@ fn a_base_url_without_a_scheme_is_encrypted() {
 }
 
 #[test]
-fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
+fn a_user_setting_allows_unencrypted_keys_for_one_host() {
     let setting = |host: &str| format!("[network]\ninsecure_hosts = [\"{host}\"]\n");
     for (host, is_named) in [("api.example.com", true), ("api.example.com:80", true), ("example.com", false)]
     {
@@ -187,7 +187,7 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
             false => check_failure(&output, 78),
         }
     }
-    // A project may not say so, trusted or not.
+    // A project cannot set this, trusted or not.
     let workspace = Workspace::new().file(".ibeam/config.toml", setting("api.example.com"));
     let scene =
         Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("never")]).with_workspace(workspace);
@@ -196,17 +196,17 @@ fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
     check_failure(&output, 78);
 }
 
-/// A server that wants no key gets none, and may be asked in the clear.
+/// A server that needs no key receives none and may use plain HTTP.
 #[test]
-fn without_a_key_plain_http_is_no_error() {
+fn plain_http_without_a_key_is_allowed() {
     let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
     let run = through_proxy(&scene, "ollama/foo").env("OLLAMA_HOST", "10.0.0.5:8000");
     check_key(&scene, &run.env("OPENAI_API_KEY", KEY).run().succeeded(), false);
 }
 
-/// A project's file may name a server, and a person approve it; the key of a model is not part of that.
+/// A project may declare a server and a person may approve it. Neither gives the server the key of a model.
 #[test]
-fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
+fn a_model_key_is_not_expanded_for_a_project_server() {
     let Some(python) = crate::mcp::python() else { return };
     let server = include_str!("../mcp/server.py");
     let declared = |variable: &str| {
@@ -214,28 +214,28 @@ fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
         json!({ "mcpServers": { "test": { "command": python, "args": ["server.py"], "env": env } } })
             .to_string()
     };
-    let ask = || answer_call("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
+    let call_variable = || answer_call("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
     let run = |workspace: Workspace, flag: &str| {
-        let scene =
-            Scene::new([ask(), answer_text("done")]).with_workspace(workspace.file("server.py", server));
-        let output = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "theirs").run().succeeded();
+        let scene = Scene::new([call_variable(), answer_text("done")])
+            .with_workspace(workspace.file("server.py", server));
+        let output = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "other-key").run().succeeded();
         (output, scene)
     };
     for (variable, is_expanded) in
         [("ANTHROPIC_API_KEY", false), ("XAI_API_KEY", false), ("SAME", false), ("OTHER_API_KEY", true)]
     {
         for flag in ["--approve-mcps", "--trust", "--force"] {
-            let flags = Workspace::new().file(".cursor/mcp.json", declared(variable));
-            let (output, scene) = run(flags, flag);
+            let workspace = Workspace::new().file(".cursor/mcp.json", declared(variable));
+            let (output, scene) = run(workspace, flag);
             let status = output.stream().init()["mcp_servers"][0]["status"].clone();
             assert_eq!(status, if is_expanded { "connected" } else { "failed" }, "{variable}: {output}");
             let warned = output.stderr.contains(variable) && output.stderr.contains("the key of a model");
             assert_eq!(warned, !is_expanded, "{output}");
-            let seen: Vec<String> = scene.server.requests().iter().flat_map(|one| one.transcript()).collect();
-            assert!(!seen.iter().any(|text| text.contains(KEY)), "{seen:?}");
+            let sent: Vec<String> = scene.server.requests().iter().flat_map(|one| one.transcript()).collect();
+            assert!(!sent.iter().any(|text| text.contains(KEY)), "{sent:?}");
         }
     }
-    // The user's own file may.
+    // The user's own file may use the key.
     let workspace = Workspace::new();
     std::fs::create_dir_all(workspace.home().join(".cursor")).unwrap();
     std::fs::write(workspace.home().join(".cursor/mcp.json"), declared("ANTHROPIC_API_KEY")).unwrap();

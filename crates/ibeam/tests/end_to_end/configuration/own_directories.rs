@@ -1,4 +1,4 @@
-//! The directories of this program where the workspace is the home directory, or above it.
+//! The program's own directories if the workspace is the home directory or a parent of it.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::scene::{Scene, answer_shell, answer_text};
 
 const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;
 
-/// Runs a command where commands may write `root`, and then another run in the same home.
+/// Runs a command that may write to `root`, then starts another run in the same home.
 fn attack(scene: Scene, root: &Path, command: &str) -> (ProgramOutput, ProgramOutput, Scene) {
     let scene = scene.with_answers([answer_shell(command), answer_text("done")]);
     let workspace = root.to_str().unwrap().to_owned();
@@ -21,19 +21,19 @@ fn attack(scene: Scene, root: &Path, command: &str) -> (ProgramOutput, ProgramOu
 }
 
 #[test]
-fn commands_do_not_make_a_configuration_that_the_next_run_obeys() {
-    for above in [false, true] {
+fn commands_cannot_plant_a_configuration_for_the_next_run() {
+    for is_above in [false, true] {
         for directory in [".config/ibeam", ".cursor"] {
-            for way in [
+            for template in [
                 "mkdir -p D; printf '%s' \"$H\" > D/hooks.json",
                 "mkdir -p x/D; printf '%s' \"$H\" > x/D/hooks.json; mv ${P} old; mv x/${P} ${P}",
                 "mkdir -p x; printf '%s' \"$H\" > x/hooks.json; rm -rf D; ln -s \"$PWD/x\" D",
             ] {
                 let scene = Scene::new([]);
                 let home = scene.workspace.home().to_owned();
-                let root = if above { scene.workspace.outside().to_owned() } else { home.clone() };
+                let root = if is_above { scene.workspace.outside().to_owned() } else { home.clone() };
                 let parent = directory.split('/').next().unwrap();
-                let script = way.replace('D', directory).replace("${P}", parent);
+                let script = template.replace('D', directory).replace("${P}", parent);
                 let command = format!("cd '{}'; H='{HOOKS}'; {script}", home.display());
                 let (first, second, _scene) = attack(scene, &root, &command);
                 assert!(!home.join("hooked").exists(), "{command}: {first} {second}");
@@ -45,7 +45,7 @@ fn commands_do_not_make_a_configuration_that_the_next_run_obeys() {
 }
 
 #[test]
-fn commands_do_not_lead_what_is_written_elsewhere() {
+fn commands_cannot_redirect_own_files_with_links() {
     for directory in ["background", "quarantine", ""] {
         let scene = Scene::new([]);
         let home = scene.workspace.home().to_owned();
@@ -59,7 +59,7 @@ fn commands_do_not_lead_what_is_written_elsewhere() {
         let (first, second, scene) = attack(scene, &home, &command);
         first.succeeded();
         second.succeeded();
-        // What a protected name is moved away to.
+        // Protected files are moved to the quarantine directory.
         let scene = scene.with_answers([answer_shell("printf x > .envrc"), answer_text("done")]);
         let output = scene.print(["--force", "--workspace", home.to_str().unwrap()]).run();
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{output}");
@@ -67,7 +67,7 @@ fn commands_do_not_lead_what_is_written_elsewhere() {
 }
 
 #[test]
-fn links_that_were_left_are_not_followed() {
+fn planted_links_are_not_followed() {
     for name in ["background", "quarantine"] {
         let scene = Scene::new([answer_text("never")]);
         let (home, target) = (scene.workspace.home(), scene.workspace.outside().join("target"));
@@ -79,7 +79,7 @@ fn links_that_were_left_are_not_followed() {
         assert!(output.stderr.contains(name) && output.stderr.contains("XDG_CACHE_HOME"), "{output}");
         assert_eq!(scene.server.requests().len(), 0);
     }
-    // A configuration that leads into the workspace is the model's to write.
+    // The model could write to a configuration directory that is a link into the workspace.
     let workspace = Workspace::new().file("own/config.toml", "");
     let scene = Scene::new([answer_text("never")]).with_workspace(workspace);
     std::fs::create_dir_all(scene.workspace.home().join(".config")).unwrap();
@@ -87,15 +87,16 @@ fn links_that_were_left_are_not_followed() {
     check_failure(&scene.print::<&str>([]).run(), 73);
 }
 
-/// As programs arrange it that keep configuration files in one place.
+/// Dotfile managers create such links.
 #[test]
 fn linked_configuration_directories_work_where_commands_cannot_write_them() {
-    for (link, to) in [(".config", "kept"), (".config/ibeam", "kept/ibeam"), (".cache", "kept")] {
+    for (link, to) in [(".config", "dotfiles"), (".config/ibeam", "dotfiles/ibeam"), (".cache", "dotfiles")] {
         let scene = Scene::new([answer_shell("touch made"), answer_text("done")]);
-        let (home, kept) = (scene.workspace.home(), scene.workspace.outside().join("kept"));
-        std::fs::create_dir_all(kept.join("ibeam")).unwrap();
+        let (home, dotfiles) = (scene.workspace.home(), scene.workspace.outside().join("dotfiles"));
+        std::fs::create_dir_all(dotfiles.join("ibeam")).unwrap();
         std::fs::create_dir_all(home.join(link).parent().unwrap()).unwrap();
-        std::fs::write(kept.join("ibeam/config.toml"), "[permissions]\ndeny = [\"Shell(touch)\"]\n").unwrap();
+        std::fs::write(dotfiles.join("ibeam/config.toml"), "[permissions]\ndeny = [\"Shell(touch)\"]\n")
+            .unwrap();
         symlink(scene.workspace.outside().join(to), home.join(link)).unwrap();
         let output = scene.print(["--force"]).run().succeeded();
         assert_eq!(output.stdout.contains("rejected"), link != ".cache", "{output}");

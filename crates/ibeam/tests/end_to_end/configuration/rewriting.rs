@@ -1,4 +1,4 @@
-//! A configuration that another program is writing: its rules hold, or nothing runs.
+//! A configuration that another program is writing: its rules apply, or the run fails.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,8 @@ use crate::scene::{Scene, answer_shell, answer_text};
 const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
 const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
 
-/// Runs next to a program that empties `path` and writes `text` into it, over and over.
-fn run_next_to_a_writer(path: &str, text: &str) {
+/// Starts runs while a thread repeatedly truncates `path` and writes `text` to it.
+fn run_during_rewrites(path: &str, text: &str) {
     let workspace = Workspace::new();
     let path = workspace.home().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -40,7 +40,7 @@ fn run_next_to_a_writer(path: &str, text: &str) {
     });
 }
 
-/// As programs do that write in place.
+/// Writes in several steps, like a program that writes in place.
 fn rewrite(path: &Path, text: &str) {
     let (first, second) = text.split_at(text.len() / 2);
     std::fs::write(path, "").unwrap();
@@ -51,9 +51,9 @@ fn rewrite(path: &Path, text: &str) {
     std::thread::sleep(Duration::from_millis(1));
 }
 
-/// Truncated and written at once, over and over: nearly every run finds the whole file, and none runs without it.
+/// The file is repeatedly truncated and written in one step. Most runs read the complete file; none ignores it.
 #[test]
-fn rules_that_are_written_in_a_loop_are_found() {
+fn rules_that_are_rewritten_in_a_loop_are_found() {
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(RULES));
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
     let mut scene = scene;
@@ -71,9 +71,9 @@ fn rules_that_are_written_in_a_loop_are_found() {
             scene = std::mem::replace(&mut scene, Scene::new([]))
                 .with_answers([answer_shell("touch made"), answer_text("done")]);
             let output = scene.print(["--force"]).run();
-            let obeys = output.code == Some(0) && output.stdout.contains("rejected");
-            found += u32::from(obeys);
-            if (!obeys && output.code != Some(78)) || scene.workspace.read("made").is_some() {
+            let is_enforced = output.code == Some(0) && output.stdout.contains("rejected");
+            found += u32::from(is_enforced);
+            if (!is_enforced && output.code != Some(78)) || scene.workspace.read("made").is_some() {
                 wrong = Some(output);
                 break;
             }
@@ -81,38 +81,38 @@ fn rules_that_are_written_in_a_loop_are_found() {
         done.store(true, Ordering::Relaxed);
         assert!(wrong.is_none(), "it ran without its rule: {}", wrong.unwrap());
     });
-    assert!(found >= 3, "{found} of 4 runs found the file whole");
+    assert!(found >= 3, "{found} of 4 runs found the complete file");
 }
 
 #[test]
-fn rules_that_are_being_written_hold_or_nothing_runs() {
-    run_next_to_a_writer(".config/ibeam/config.toml", RULES);
+fn rules_that_are_being_written_apply_or_the_run_fails() {
+    run_during_rewrites(".config/ibeam/config.toml", RULES);
 }
 
 #[test]
-fn so_do_rules_in_the_form_of_the_original() {
-    run_next_to_a_writer(".cursor/cli-config.json", CURSOR_RULES);
+fn cursor_rules_that_are_being_written_apply_or_the_run_fails() {
+    run_during_rewrites(".cursor/cli-config.json", CURSOR_RULES);
 }
 
 #[test]
-fn a_file_that_has_lost_its_rules_is_a_warning_once() {
+fn a_file_that_lost_its_rules_is_reported_once() {
     for (path, rules) in [(".config/ibeam/config.toml", RULES), (".cursor/cli-config.json", CURSOR_RULES)] {
         let is_toml = rules == RULES;
-        for lost in [Some(if is_toml { "\n" } else { "{}" }), None] {
+        for replacement in [Some(if is_toml { "\n" } else { "{}" }), None] {
             let scene = Scene::new([answer_text("one")]);
             let file = scene.workspace.home().join(path);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, rules).unwrap();
             let first = scene.print::<&str>([]).run().succeeded();
             assert_eq!(first.stderr, "", "{first}");
-            match lost {
+            match replacement {
                 Some(text) => std::fs::write(&file, text).unwrap(),
                 None => std::fs::remove_file(&file).unwrap(),
             }
             let scene = scene.with_answers([answer_text("two")]);
             let second = scene.print::<&str>([]).run().succeeded();
-            // Somebody has written `{}`.
-            let is_warned = lost != Some("{}");
+            // An explicit `{}` is a deliberate change.
+            let is_warned = replacement != Some("{}");
             let warned = second.stderr.contains("held permission rules in the last run")
                 && second.stderr.contains(path);
             assert_eq!(warned, is_warned, "{second}");

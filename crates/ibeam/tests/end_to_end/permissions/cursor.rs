@@ -1,4 +1,4 @@
-//! The files of the original: what of them counts, and what of them stops a run.
+//! Permission files of the original program: settings that apply, and errors that stop a run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,28 +13,28 @@ use crate::scene::{Scene, answer_shell, answer_text};
 
 const PROJECT: &str = ".cursor/cli.json";
 
-/// Where the user's file may stand.
-fn of_user(scene: &Scene) -> PathBuf {
+/// Returns the path of the user's permission file.
+fn user_file(scene: &Scene) -> PathBuf {
     scene.workspace.home().join(".cursor/cli-config.json")
 }
 
-fn put(path: &Path, text: &str) {
+fn write_file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// A run of `echo a` with these files in the form of the original: its arm, and the run.
+/// Runs `echo a` with these files; returns the arm of the result and the output of the run.
 #[track_caller]
 fn run(user: Option<&Value>, project: Option<&Value>, flags: &[&str]) -> (String, ProgramOutput) {
     let scene = Scene::new([answer_shell("echo a"), answer_text("done")]);
     let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
     if let Some(user) = user {
-        put(&of_user(&scene), &user.to_string());
+        write_file(&user_file(&scene), &user.to_string());
     }
     if let Some(project) = project {
-        put(&scene.workspace.path().join(PROJECT), &project.to_string());
+        write_file(&scene.workspace.path().join(PROJECT), &project.to_string());
     }
-    let files = [of_user(&scene), scene.workspace.path().join(PROJECT)];
+    let files = [user_file(&scene), scene.workspace.path().join(PROJECT)];
     let before: Vec<_> = files.iter().map(|path| fs::read(path).ok()).collect();
     let output = scene.print(flags).run().succeeded();
     let after: Vec<_> = files.iter().map(|path| fs::read(path).ok()).collect();
@@ -61,7 +61,7 @@ fn the_users_file_allows_and_denies() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_only_narrows() {
+fn an_untrusted_project_can_only_restrict() {
     let (arm, output) = run(None, Some(&allow("Shell(*)")), &[]);
     assert_eq!(arm, "rejected", "{output}");
     assert!(output.stderr.contains("permissions.allow") && output.stderr.contains("--trust"), "{output}");
@@ -72,9 +72,9 @@ fn a_project_that_is_not_trusted_only_narrows() {
     assert_eq!(run(None, Some(&asks), &["--allow", "Shell(echo)"]).0, "rejected");
 }
 
-/// Where our own file allows something, it says all that is allowed; what narrows counts from both.
+/// An allow list in the ibeam configuration replaces the one of the original. Deny rules of both files apply.
 #[test]
-fn our_own_file_is_the_stronger() {
+fn the_ibeam_configuration_takes_precedence() {
     let config = "[permissions]\nallow = [\"Shell(ls)\"]\ndeny = [\"Shell(rm)\"]\n";
     let config = format!("{RULES_ONLY}{config}");
     let project_rules = json!({"permissions": {"allow": ["Shell(echo)"], "deny": ["Shell(true)"]}});
@@ -86,39 +86,40 @@ fn our_own_file_is_the_stronger() {
     ] {
         let scene = Scene::new([answer_shell(command), answer_text("done")]);
         let scene = scene.with_workspace(Workspace::new().user_config(&config));
-        put(&of_user(&scene), &project_rules.to_string());
+        write_file(&user_file(&scene), &project_rules.to_string());
         let output = scene.print(flags).run().succeeded();
         assert_eq!(only_result(&output).0, arm, "{command}: {output}");
     }
 }
 
 #[test]
-fn the_directory_of_the_users_file_can_be_chosen() {
+fn the_directory_of_the_users_file_can_be_configured() {
     let scene = Scene::new([answer_shell("echo a"), answer_text("done")]);
     let scene = scene.with_workspace(Workspace::new().user_config(RULES_ONLY));
-    let (home, chosen) = (scene.workspace.home().to_owned(), scene.workspace.outside().join("chosen"));
-    put(&of_user(&scene), &deny("Shell(echo)").to_string());
-    put(&home.join(".config/cursor/cli-config.json"), &allow("Shell(echo)").to_string());
-    // The one of XDG comes before the one at home, and an explicit directory is the only one.
+    let (home, configured) =
+        (scene.workspace.home().to_owned(), scene.workspace.outside().join("configured"));
+    write_file(&user_file(&scene), &deny("Shell(echo)").to_string());
+    write_file(&home.join(".config/cursor/cli-config.json"), &allow("Shell(echo)").to_string());
+    // The XDG directory precedes the one in the home directory. A configured directory replaces both.
     let xdg = scene.print::<&str>([]).run().succeeded();
     assert_eq!(only_result(&xdg).0, "success", "{xdg}");
     let scene = scene.with_answers([answer_shell("echo a"), answer_text("done")]);
-    let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
-    assert_eq!(only_result(&only).0, "rejected", "{only}");
-    let reason = only_result(&only).1["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("--allow"), "no rule should be there: {reason}");
+    let explicit = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &configured).run().succeeded();
+    assert_eq!(only_result(&explicit).0, "rejected", "{explicit}");
+    let reason = only_result(&explicit).1["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("--allow"), "no rule should apply: {reason}");
     let scene = scene.with_answers([answer_shell("echo a"), answer_text("done")]);
-    put(&chosen.join("cli-config.json"), &allow("Shell(echo)").to_string());
-    let only = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &chosen).run().succeeded();
-    assert_eq!(only_result(&only).0, "success", "{only}");
+    write_file(&configured.join("cli-config.json"), &allow("Shell(echo)").to_string());
+    let explicit = scene.print::<&str>([]).env("CURSOR_CONFIG_DIR", &configured).run().succeeded();
+    assert_eq!(only_result(&explicit).0, "success", "{explicit}");
 }
 
-/// What `config explain` says of a key with these files.
+/// Asserts the value that `config explain` shows for a key with these files.
 #[track_caller]
 fn check_setting(user: &Value, project: &Value, key: &str, expect: &str) {
     let scene = Scene::new([]);
-    put(&of_user(&scene), &user.to_string());
-    put(&scene.workspace.path().join(PROJECT), &project.to_string());
+    write_file(&user_file(&scene), &user.to_string());
+    write_file(&scene.workspace.path().join(PROJECT), &project.to_string());
     let output =
         scene.ibeam_without_model(["config", "explain", "--trust", "--format", "json"]).run().succeeded();
     let rows = output.json();
@@ -127,12 +128,12 @@ fn check_setting(user: &Value, project: &Value, key: &str, expect: &str) {
 }
 
 #[test]
-fn the_modes_of_the_original_are_modes_of_ours() {
+fn modes_of_the_original_map_to_own_modes() {
     let (none, mode) = (json!({}), |mode: &str| json!({"approvalMode": mode}));
     check_setting(&mode("allowlist"), &none, "approval", "\"allowlist\"");
     check_setting(&mode("unrestricted"), &none, "approval", "\"sandboxed\"");
     check_setting(&none, &mode("allowlist"), "approval", "\"allowlist\"");
-    // Trusted or not, a project says less, never more.
+    // Even a trusted project can only restrict.
     check_setting(&mode("allowlist"), &mode("unrestricted"), "approval", "\"allowlist\"");
     check_setting(&mode("allowlist"), &mode("some-day"), "approval", "\"allowlist\"");
     let sandbox = |mode: &str| json!({"sandbox": {"mode": mode, "networkAccess": "allowlist"}});
@@ -141,10 +142,10 @@ fn the_modes_of_the_original_are_modes_of_ours() {
     check_setting(&sandbox("enabled"), &sandbox("disabled"), "sandbox.mode", "\"enabled\"");
 }
 
-/// What could be meant in two ways, or cannot be read, is not taken for nothing.
+/// An ambiguous or invalid file is an error. It is never treated as empty.
 #[test]
-fn a_file_that_is_wrong_stops_the_run_with_its_place() {
-    for (text, place) in [
+fn an_invalid_file_stops_the_run_with_its_position() {
+    for (text, position) in [
         (r#"{"permissions":{"deny":["Shell(touch)"],"deny":[]}}"#, ":1:"),
         ("{\"permissions\":{},\n \"permissions\":{}}", ":1:1"),
         ("{\"permissions\": {\n  \"deny\": [\"Shell(ls)\",\n    \"Shel(touch)\"]}}", ":3:5"),
@@ -158,33 +159,33 @@ fn a_file_that_is_wrong_stops_the_run_with_its_place() {
         ("{\"permissions\":\n", ":2:"),
         ("{\"a\": \"\u{0}\"}", ":1:"),
     ] {
-        for of_user_too in [true, false] {
+        for is_user_file in [true, false] {
             let scene = Scene::new([]);
             let project = scene.workspace.path().join(PROJECT);
-            let path = if of_user_too { of_user(&scene) } else { project };
-            put(&path, text);
+            let path = if is_user_file { user_file(&scene) } else { project };
+            write_file(&path, text);
             let output = scene.print(["--force"]).run();
             check_failure(&output, 78);
-            assert!(output.stderr.contains(&format!("{}{place}", path.display())), "{text}: {output}");
+            assert!(output.stderr.contains(&format!("{}{position}", path.display())), "{text}: {output}");
             assert_eq!(scene.server.requests().len(), 0);
         }
     }
     let scene = Scene::new([]);
-    put(&of_user(&scene), "{\"approvalMode\": \"some-day\"}");
+    write_file(&user_file(&scene), "{\"approvalMode\": \"some-day\"}");
     check_failure(&scene.print(["--force"]).run(), 78);
 }
 
 #[test]
-fn a_file_that_may_not_be_read_stops_the_run() {
+fn an_unreadable_file_stops_the_run() {
     if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         eprintln!("SKIP: only root can be a user without the right to read");
         return;
     }
-    for of_user_too in [true, false] {
+    for is_user_file in [true, false] {
         let scene = Scene::new([]);
         let project = scene.workspace.path().join(PROJECT);
-        let path = if of_user_too { of_user(&scene) } else { project };
-        put(&path, &deny("Shell(touch)").to_string());
+        let path = if is_user_file { user_file(&scene) } else { project };
+        write_file(&path, &deny("Shell(touch)").to_string());
         make_accessible_to_all(&scene);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -194,12 +195,12 @@ fn a_file_that_may_not_be_read_stops_the_run() {
     }
 }
 
-/// A file whose change would widen the next run is not the model's to change.
+/// The model cannot change a file that could give the next run more permissions.
 #[test]
-fn the_users_file_is_out_of_reach_wherever_it_is() {
+fn the_users_file_is_protected_in_any_directory() {
     let scene = Scene::new([]);
     let path = scene.workspace.path().join("configuration/cli-config.json");
-    put(&path, "{}");
+    write_file(&path, "{}");
     let write = crate::scene::answer_call("t", "write", &json!({"path": path, "fileText": "{}"}));
     let scene = scene.with_answers([write, answer_text("done")]);
     let directory = path.parent().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The file of whoever administers the machine, put into place in a mount namespace.
+//! The managed configuration of an administrator, mounted in a mount namespace.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,17 +13,17 @@ use crate::scene::{Scene, answer_shell, answer_text};
 const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; mkdir -p /etc/ibeam; \
                      mount --bind \"$MANAGED\" /etc/ibeam; exec \"$@\"";
 
-/// Whether tests may rule over `/etc/ibeam`; says so where not.
-fn may_manage() -> bool {
-    let may = is_root() && launcher_works(&["unshare", "-m"]);
-    if !may {
+/// Whether tests can replace `/etc/ibeam`; if not, prints that the test is skipped.
+fn can_mount_managed_files() -> bool {
+    let is_possible = is_root() && launcher_works(&["unshare", "-m"]);
+    if !is_possible {
         eprintln!("SKIP: a managed file needs root and a mount namespace");
     }
-    may
+    is_possible
 }
 
-/// The binary where this is the managed file.
-fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
+/// Returns `ibeam` with `toml` as the managed file.
+fn with_managed_file(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
     let (etc, managed_dir) =
         (scene.workspace.outside().join("etc"), scene.workspace.outside().join("managed"));
     for directory in [&etc, &managed_dir] {
@@ -34,16 +34,16 @@ fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
     ibeam.env("ETC", etc).env("MANAGED", managed_dir).through(["unshare", "-m", "bash", "-c", MOUNT, "bash"])
 }
 
-/// A run of one command under a managed file.
+/// Runs one command with `toml` as the managed file.
 #[track_caller]
 fn run(toml: &str, command: &str, flags: &[&str]) -> ProgramOutput {
     let scene = Scene::new([answer_shell(command), answer_text("done")]);
-    managed(&scene, toml, scene.print(flags)).run()
+    with_managed_file(&scene, toml, scene.print(flags)).run()
 }
 
 #[test]
-fn its_rules_add_up_with_all_others() {
-    if !may_manage() {
+fn managed_rules_are_merged_with_all_others() {
+    if !can_mount_managed_files() {
         return;
     }
     let rules =
@@ -59,25 +59,25 @@ fn its_rules_add_up_with_all_others() {
 }
 
 #[test]
-fn its_values_beat_files_and_variables() {
-    if !may_manage() {
+fn managed_values_override_files_and_variables() {
+    if !can_mount_managed_files() {
         return;
     }
     let scene = Scene::new([answer_text("done")])
         .with_workspace(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
-    let ibeam = managed(&scene, "[limits]\nmax_turns = 7\n", scene.print::<&str>([]));
+    let ibeam = with_managed_file(&scene, "[limits]\nmax_turns = 7\n", scene.print::<&str>([]));
     let output = ibeam.env("IBEAM_MAX_TURNS", "60").run().succeeded();
     assert_eq!(output.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{output}");
 }
 
 #[test]
-fn a_flag_that_contradicts_it_is_a_usage_error_with_the_line() {
-    if !may_manage() {
+fn a_flag_that_contradicts_the_managed_file_is_a_usage_error() {
+    if !can_mount_managed_files() {
         return;
     }
     let toml = "approval = \"allowlist\"\n\n[limits]\nmax_turns = 7\n\n[sandbox]\nmode = \"enabled\"\n\n\
                 [providers.anthropic]\nbase_url = \"http://127.0.0.1:1\"\n";
-    for (flags, place) in [
+    for (flags, origin) in [
         (&["--max-turns", "8"][..], "/etc/ibeam/config.toml:4"),
         (&["--max-turns", "6"], "/etc/ibeam/config.toml:4"),
         (&["--sandbox", "disabled"], "/etc/ibeam/config.toml:7"),
@@ -85,28 +85,28 @@ fn a_flag_that_contradicts_it_is_a_usage_error_with_the_line() {
     ] {
         let output = run(toml, "true", flags);
         check_failure(&output, 2);
-        assert!(output.stderr.contains(place) && output.stderr.contains(flags[0]), "{output}");
+        assert!(output.stderr.contains(origin) && output.stderr.contains(flags[0]), "{output}");
     }
     let same = run("[limits]\nmax_turns = 7\n", "echo a", &["--max-turns", "7"]).succeeded();
     assert_eq!(same.stream().init()["ibeam"]["limits"]["max_turns"], 7);
 }
 
-/// The address it rules is the one that gets the key, whatever the environment says.
+/// The managed address receives the key, even if the environment sets another address.
 #[test]
-fn its_address_of_a_provider_beats_the_environment() {
-    if !may_manage() {
+fn a_managed_provider_address_overrides_the_environment() {
+    if !can_mount_managed_files() {
         return;
     }
     let (managed_dir, other) = (Scene::new([answer_text("managed")]), Scene::new([answer_text("other")]));
     let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", managed_dir.server.url());
-    let output = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
+    let output = with_managed_file(&other, &toml, other.print::<&str>([])).run().succeeded();
     assert_eq!(output.stream().last()["result"], "managed", "{output}");
     assert_eq!(other.server.requests().len(), 0);
 }
 
 #[test]
-fn one_that_somebody_else_could_write_is_refused() {
-    if !may_manage() {
+fn a_managed_file_that_others_can_write_is_refused() {
+    if !can_mount_managed_files() {
         return;
     }
     let prepare = [
@@ -122,7 +122,7 @@ fn one_that_somebody_else_could_write_is_refused() {
     for (script, expect) in prepare {
         let scene = Scene::new([]);
         let ibeam = scene.print(["--force"]).after(script);
-        let output = managed(&scene, "[permissions]\n", ibeam).run();
+        let output = with_managed_file(&scene, "[permissions]\n", ibeam).run();
         check_failure(&output, 78);
         assert!(
             output.stderr.contains("/etc/ibeam/config.toml") && output.stderr.contains(expect),
@@ -132,61 +132,63 @@ fn one_that_somebody_else_could_write_is_refused() {
     }
 }
 
-/// Becomes a user without rights.
-const ORDINARY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+/// A command prefix that switches to an unprivileged user.
+const ORDINARY_USER: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 #[test]
-fn an_ordinary_user_is_ruled_too() {
-    if !may_manage() || !launcher_works(&ORDINARY) {
+fn managed_rules_apply_to_ordinary_users() {
+    if !can_mount_managed_files() || !launcher_works(&ORDINARY_USER) {
         eprintln!("SKIP: only root can become an ordinary user");
         return;
     }
     let scene = Scene::new([answer_shell("printf a"), answer_text("done")]);
     make_accessible_to_all(&scene);
-    let ibeam = scene.print(["--force"]).through(ORDINARY);
-    let output = managed(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();
+    let ibeam = scene.print(["--force"]).through(ORDINARY_USER);
+    let output =
+        with_managed_file(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();
     assert_eq!(only_result(&output).0, "rejected", "{output}");
 }
 
-/// A policy that cannot be read is not taken for none.
+/// An unreadable policy is an error. It is never treated as empty.
 #[test]
-fn one_that_may_not_be_read_stops_the_run() {
-    if !may_manage() || !launcher_works(&ORDINARY) {
+fn an_unreadable_managed_file_stops_the_run() {
+    if !can_mount_managed_files() || !launcher_works(&ORDINARY_USER) {
         eprintln!("SKIP: only root can become a user without the right to read");
         return;
     }
     let scene = Scene::new([]);
-    let ibeam = scene.print::<&str>([]).through(ORDINARY).after("chmod 700 \"$MANAGED\"");
+    let ibeam = scene.print::<&str>([]).through(ORDINARY_USER).after("chmod 700 \"$MANAGED\"");
     make_accessible_to_all(&scene);
-    let output = managed(&scene, "", ibeam).run();
+    let output = with_managed_file(&scene, "", ibeam).run();
     check_failure(&output, 78);
     assert!(output.stderr.contains("/etc/ibeam/config.toml"), "{output}");
 }
 
 #[test]
-fn hooks_that_somebody_else_could_write_are_refused_too() {
-    if !may_manage() {
+fn managed_hooks_that_others_can_write_are_refused() {
+    if !can_mount_managed_files() {
         return;
     }
     let scene = Scene::new([]);
     let script = "echo '{}' > \"$MANAGED\"/hooks.json; chmod 666 \"$MANAGED\"/hooks.json";
-    let output = managed(&scene, "", scene.print::<&str>([]).after(script)).run();
+    let output = with_managed_file(&scene, "", scene.print::<&str>([]).after(script)).run();
     check_failure(&output, 78);
     assert!(output.stderr.contains("/etc/ibeam/hooks.json"), "{output}");
 }
 
-/// What it says of a server counts whole, and above the user's switch.
+/// The managed entry of a server replaces the user's entry completely.
 #[test]
-fn its_mcp_servers_stand_above_the_users() {
-    if !may_manage() {
+fn managed_mcp_servers_override_the_users() {
+    if !can_mount_managed_files() {
         return;
     }
     let user = "[mcp_servers.one]\ncommand = \"false\"\nenabled = true\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(user));
     let toml = "[mcp_servers.one]\ncommand = \"true\"\nenabled = false\n";
-    let output = managed(&scene, toml, scene.ibeam_without_model(["mcp", "list", "--format", "json"]))
-        .run()
-        .succeeded();
+    let output =
+        with_managed_file(&scene, toml, scene.ibeam_without_model(["mcp", "list", "--format", "json"]))
+            .run()
+            .succeeded();
     let server = &output.json()[0];
     assert_eq!(
         (server["status"].as_str(), server["source"].as_str()),

@@ -1,4 +1,4 @@
-//! What a project's file may do to those who work in it: narrow, until they trust it.
+//! The configuration of a project: until the project is trusted, it can only restrict permissions.
 
 use ibeam_testkit::Workspace;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{RULES_ONLY, only_result};
 use crate::scene::{Scene, answer_shell, answer_text};
 
-/// A project's file may narrow what is allowed, never widen it.
+/// The file of a project can restrict permissions, but not extend them.
 #[test]
 fn a_project_cannot_allow_itself_commands() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
@@ -28,8 +28,8 @@ fn a_project_can_deny_itself_commands() {
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
 
-/// The settings of `config explain` where this is the project's file: key and value to origin.
-fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)>, String) {
+/// Returns the keys and values that `config explain` shows with these files, and its text output.
+fn explain_config(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)>, String) {
     let workspace = Workspace::new().user_config(user).file(".ibeam/config.toml", project);
     let scene = Scene::new([]).with_workspace(workspace);
     let output =
@@ -37,28 +37,28 @@ fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)
     let rows = output.json().as_array().unwrap().clone();
     let key = |row: &Value| row["key"].as_str().unwrap().to_owned();
     let rows = rows.iter().map(|row| (key(row), row["value"].to_string())).collect();
-    let message = scene.ibeam_without_model(["config", "explain"]).args(flags).run().succeeded().stdout;
-    (rows, message)
+    let text = scene.ibeam_without_model(["config", "explain"]).args(flags).run().succeeded().stdout;
+    (rows, text)
 }
 
-/// One key in the user's and the project's file, and what is in force then, untrusted and trusted.
+/// Sets one key in the user's and the project's file; asserts its value without and with trust.
 #[track_caller]
 fn check(key: &str, user: Option<&str>, project: &str, untrusted: Option<&str>, trusted: Option<&str>) {
     let user = user.map_or_else(String::new, |value| format!("{key} = {value}\n"));
     let project = format!("{key} = {project}\n");
     for (flags, expect) in [(&[][..], untrusted), (&["--trust"][..], trusted)] {
-        let (rows, message) = explained(&user, &project, flags);
+        let (rows, text) = explain_config(&user, &project, flags);
         let value = rows.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str());
-        assert_eq!(value, expect, "{key} {flags:?}: {message}");
-        // What does not count is told.
-        let ignored = message.contains(&format!("`{key}` in"));
-        let counts = message.contains(".ibeam/config.toml:1");
-        assert!(ignored != counts, "{key} {flags:?}: {message}");
+        assert_eq!(value, expect, "{key} {flags:?}: {text}");
+        // An ignored value is reported.
+        let is_ignored = text.contains(&format!("`{key}` in"));
+        let is_applied = text.contains(".ibeam/config.toml:1");
+        assert!(is_ignored != is_applied, "{key} {flags:?}: {text}");
     }
 }
 
 #[test]
-fn what_could_widen_waits_for_trust() {
+fn settings_that_extend_permissions_need_trust() {
     let list = "[\"X\"]";
     check("sandbox.environment", None, list, None, Some(list));
     check("network.allow", None, list, None, Some(list));
@@ -67,13 +67,13 @@ fn what_could_widen_waits_for_trust() {
 }
 
 #[test]
-fn a_model_is_not_chosen_by_a_project_that_is_not_trusted() {
+fn an_untrusted_project_cannot_choose_the_model() {
     check("model", Some("\"a/b\""), "\"c/d\"", Some("\"a/b\""), Some("\"c/d\""));
     check("models.aliases.auto", None, "\"c/d\"", None, Some("\"c/d\""));
 }
 
 #[test]
-fn a_limit_may_be_lowered() {
+fn an_untrusted_project_can_only_lower_limits() {
     check("limits.max_turns", None, "100", Some("100"), Some("100"));
     check("limits.max_turns", None, "300", Some("200"), Some("300"));
     check("limits.max_turns", Some("50"), "60", Some("50"), Some("60"));
@@ -85,7 +85,7 @@ fn a_limit_may_be_lowered() {
 }
 
 #[test]
-fn a_word_may_be_the_narrow_one() {
+fn an_untrusted_project_can_only_choose_stricter_modes() {
     check("approval", None, "\"allowlist\"", Some("\"allowlist\""), Some("\"allowlist\""));
     check("approval", Some("\"allowlist\""), "\"sandboxed\"", Some("\"allowlist\""), Some("\"sandboxed\""));
     check("approval", Some("\"allowlist\""), "\"strict\"", Some("\"strict\""), Some("\"strict\""));
@@ -94,7 +94,7 @@ fn a_word_may_be_the_narrow_one() {
 }
 
 #[test]
-fn some_things_are_no_projects_to_say() {
+fn some_settings_cannot_be_extended_by_a_trusted_project() {
     check("sandbox.mode", Some("\"disabled\""), "\"enabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("sandbox.mode", Some("\"enabled\""), "\"disabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("network.resolve.name", None, "\"127.0.0.1\"", None, None);
@@ -103,15 +103,14 @@ fn some_things_are_no_projects_to_say() {
     check("sandbox.sockets", None, "[\"/run/docker.sock\"]", None, None);
 }
 
-/// The rule of the default stands in the file of the project; the flag of the user is stronger.
 #[test]
-fn a_flag_is_stronger_than_a_file() {
-    let (rows, message) = explained("", "sandbox.mode = \"enabled\"\n", &["--sandbox", "disabled"]);
-    assert!(rows.contains(&("sandbox.mode".to_owned(), "\"disabled\"".to_owned())), "{message}");
+fn a_flag_overrides_a_project_file() {
+    let (rows, text) = explain_config("", "sandbox.mode = \"enabled\"\n", &["--sandbox", "disabled"]);
+    assert!(rows.contains(&("sandbox.mode".to_owned(), "\"disabled\"".to_owned())), "{text}");
 }
 
 #[test]
-fn an_untrusted_project_may_ask_for_questions() {
+fn an_untrusted_project_can_require_approval() {
     let config = "[permissions]\nask = [\"Shell(echo)\"]\n";
     let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
     let scene = scene.with_workspace(Workspace::new().file(".ibeam/config.toml", config));

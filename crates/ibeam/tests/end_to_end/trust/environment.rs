@@ -1,4 +1,4 @@
-//! Nothing of a repository runs, or reaches the environment, before the first request or because of it.
+//! No file of a repository is executed or changes the environment of ibeam.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,8 @@ use ibeam_testkit::Workspace;
 use crate::mcp::table;
 use crate::scene::{Scene, answer_shell, answer_text};
 
-/// Programs of the names that anything of ours starts, each of which leaves a trace.
-fn planted(scene: &Scene) -> std::path::PathBuf {
+/// Creates programs with the names of all programs that ibeam starts; each writes to the returned trace file.
+fn plant_programs(scene: &Scene) -> std::path::PathBuf {
     let root = scene.workspace.path().canonicalize().unwrap();
     let trace = scene.workspace.outside().join("trace");
     for directory in [root.clone(), root.join("bin")] {
@@ -24,28 +24,29 @@ fn planted(scene: &Scene) -> std::path::PathBuf {
     trace
 }
 
-/// Every way to name a directory of the workspace in `PATH`.
-fn paths(scene: &Scene) -> Vec<String> {
+/// Returns values of `PATH` with every spelling of a workspace directory.
+fn search_paths(scene: &Scene) -> Vec<String> {
     let usual = std::env::var("PATH").unwrap_or_default();
     let root = scene.workspace.path().canonicalize().unwrap();
     let link = scene.workspace.outside().join("tools");
     drop(std::os::unix::fs::symlink(root.join("bin"), &link));
     let root = root.display();
-    let ways = [".".to_owned(), String::new(), "bin".to_owned(), format!("{root}"), format!("{root}/bin")];
-    let ways = ways.into_iter().chain([format!("{root}/src/../bin"), link.display().to_string()]);
-    ways.map(|way| format!("{way}:{usual}")).collect()
+    let spellings =
+        [".".to_owned(), String::new(), "bin".to_owned(), format!("{root}"), format!("{root}/bin")];
+    let spellings = spellings.into_iter().chain([format!("{root}/src/../bin"), link.display().to_string()]);
+    spellings.map(|spelling| format!("{spelling}:{usual}")).collect()
 }
 
 #[test]
-fn no_program_of_ours_is_found_in_the_workspace() {
+fn programs_are_not_looked_up_in_the_workspace() {
     let scene = Scene::new([]).with_workspace(Workspace::new().file("src/main.py", ""));
-    let trace = planted(&scene);
+    let trace = plant_programs(&scene);
     let hooks = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch /dev/null"}]}}"#;
-    let hooked = scene.workspace.home().join(".config/ibeam/hooks.json");
-    fs::create_dir_all(hooked.parent().unwrap()).unwrap();
-    fs::write(hooked, hooks).unwrap();
+    let hooks_file = scene.workspace.home().join(".config/ibeam/hooks.json");
+    fs::create_dir_all(hooks_file.parent().unwrap()).unwrap();
+    fs::write(hooks_file, hooks).unwrap();
     let mut scene = scene;
-    for path in paths(&scene) {
+    for path in search_paths(&scene) {
         scene = scene.with_answers([answer_text("done")]);
         let output = scene.print::<&str>([]).env("PATH", &path).run().succeeded();
         assert_eq!(output.stderr, "", "the hook has run: {output}");
@@ -55,10 +56,10 @@ fn no_program_of_ours_is_found_in_the_workspace() {
 }
 
 #[test]
-fn the_shell_itself_is_not_found_in_the_workspace() {
+fn the_shell_is_not_looked_up_in_the_workspace() {
     let mut scene = Scene::new([]);
-    let trace = planted(&scene);
-    for path in paths(&scene) {
+    let trace = plant_programs(&scene);
+    for path in search_paths(&scene) {
         scene = scene.with_answers([answer_shell("echo forty-two"), answer_text("done")]);
         let output = scene.print(["--allow", "Shell(echo)"]).env("PATH", &path).run().succeeded();
         assert!(output.stdout.contains("\"stdout\":\"forty-two\\n\""), "{output}");
@@ -67,7 +68,7 @@ fn the_shell_itself_is_not_found_in_the_workspace() {
 }
 
 #[test]
-fn a_server_is_not_found_in_the_workspace() {
+fn a_server_is_not_looked_up_in_the_workspace() {
     let config = "[mcp_servers.test]\ncommand = \"tool-of-a-test\"\n";
     let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new().user_config(config));
     let root = scene.workspace.path().canonicalize().unwrap();
@@ -80,9 +81,9 @@ fn a_server_is_not_found_in_the_workspace() {
     assert!(!trace.exists() && output.stderr.contains("no such program in PATH"), "{output}");
 }
 
-/// `.env`, settings of editors, and variables that tools of others would read.
+/// `.env` files, editor settings, and configuration that variables in them would select.
 #[test]
-fn files_of_the_repository_set_no_variable_of_ours() {
+fn repository_files_set_no_environment_variables() {
     let scene = Scene::new([answer_text("done")]);
     let root = scene.workspace.path().canonicalize().unwrap();
     let env = format!(
@@ -98,7 +99,7 @@ fn files_of_the_repository_set_no_variable_of_ours() {
         (".evil/cli-config.json", r#"{"permissions": {"allow": ["Shell(*)"]}}"#),
         (".evil/ibeam/config.toml", "[permissions]\nallow = [\"Shell(*)\"]\n"),
     ] {
-        super::put(&scene, path, text);
+        super::write_file(&scene, path, text);
     }
     let output = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
@@ -107,9 +108,9 @@ fn files_of_the_repository_set_no_variable_of_ours() {
     assert_eq!(output.stderr, "");
 }
 
-/// The state of git is read from its files: no configuration of it is obeyed, for git is not started.
+/// The git state is read from files. Git is not started, so its configuration has no effect.
 #[test]
-fn no_configuration_of_git_is_obeyed() {
+fn the_git_configuration_has_no_effect() {
     let scene = Scene::new([answer_text("done")]);
     let (root, trace) = (scene.workspace.path(), scene.workspace.outside().join("trace"));
     let git = |args: &[&str]| Command::new("git").args(args).current_dir(root).output();
@@ -137,9 +138,9 @@ fn no_configuration_of_git_is_obeyed() {
     assert!(system.contains("(branch trunk)"), "{system}");
 }
 
-/// A `.git` that leads elsewhere tells nothing of what is there.
+/// A `.git` file with another target discloses nothing of the target.
 #[test]
-fn a_planted_git_file_reads_nothing_elsewhere() {
+fn a_planted_git_file_discloses_no_other_directory() {
     let scene = Scene::new([]);
     let secret = scene.workspace.outside().join("secret");
     fs::create_dir(&secret).unwrap();
@@ -154,9 +155,9 @@ fn a_planted_git_file_reads_nothing_elsewhere() {
     }
 }
 
-/// A project may switch its own servers off, and none of the user's on.
+/// A project can disable its own servers, but cannot enable the user's.
 #[test]
-fn a_project_switches_no_server_of_the_user_on() {
+fn a_project_cannot_enable_a_server_of_the_user() {
     let Some(table) = table("test", &["starts=starts"]) else { return };
     let off = format!("{table}enabled = false\n");
     let cursor =
@@ -173,20 +174,20 @@ fn a_project_switches_no_server_of_the_user_on() {
     assert_eq!((scene.workspace.read("starts"), scene.workspace.read("other-started")), (None, None));
 }
 
-/// Where the workspace holds the home, no command leaves there what a later run would believe.
+/// If the workspace is the home directory, commands cannot leave configuration for a later run.
 #[test]
-fn no_command_plants_configuration_of_ours() {
+fn commands_cannot_plant_own_configuration() {
     for (path, text) in [
         (".config/ibeam/trust.json", "{\"version\": 1}"),
         (".config/ibeam/config.toml", "approval = \"sandboxed\""),
         (".config/ibeam/hooks.json", "{}"),
     ] {
-        for made in [false, true] {
+        for exists_before in [false, true] {
             let command =
                 format!("mkdir -p .config/ibeam; echo '{text}' > {path}; mv {path} {path}.new; true");
             let scene = Scene::new([answer_shell(&command), answer_text("done")]);
             let home = scene.workspace.path().canonicalize().unwrap();
-            if made {
+            if exists_before {
                 fs::create_dir_all(home.join(".config/ibeam")).unwrap();
             }
             let run =
@@ -196,7 +197,7 @@ fn no_command_plants_configuration_of_ours() {
             assert_eq!(
                 left.map(|entry| entry.file_name()).collect::<Vec<_>>(),
                 [""; 0],
-                "{path} {made}: {output}"
+                "{path} {exists_before}: {output}"
             );
         }
     }

@@ -190,7 +190,7 @@ fn f141_without_any_home_the_error_names_the_variable() {
 fn f141_commands_that_need_no_home_work_without_one() {
     for (args, expect) in crate::commands::OFFLINE {
         let scene = Scene::new([]);
-        crate::commands::lay_out(&scene);
+        crate::commands::write_sample(&scene);
         let Some(ibeam) = with_listed_home(&scene, scene.ibeam_without_model(*args), None, Path::new("/"))
         else {
             return skip(NO_MOUNTS);

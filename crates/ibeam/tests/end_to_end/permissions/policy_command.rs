@@ -1,4 +1,4 @@
-//! `ibeam policy`: the verdict before anything is asked for.
+//! `ibeam policy`: verdicts and active rules without a run.
 
 use ibeam_testkit::{ProgramOutput, Workspace};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn run(args: &[&str]) -> ProgramOutput {
     output
 }
 
-/// The exit code and the word of the verdict.
+/// Asserts the exit code and the verdict; returns the report.
 #[track_caller]
 fn check(args: &[&str], code: i32, verdict: &str) -> Value {
     let output = run(&[&["test", "--format", "json"], args].concat());
@@ -28,7 +28,7 @@ fn check(args: &[&str], code: i32, verdict: &str) -> Value {
 }
 
 #[test]
-fn a_command_is_allowed_denied_or_asked_for() {
+fn a_command_is_allowed_denied_or_needs_approval() {
     check(&["git status -s"], 0, "allow");
     check(&["git status && echo a"], 0, "allow");
     let denied = check(&["echo a; rm -rf x"], 3, "deny");
@@ -44,7 +44,7 @@ fn a_command_is_allowed_denied_or_asked_for() {
 }
 
 #[test]
-fn files_pages_and_tools_can_be_asked_about_too() {
+fn files_pages_and_tools_have_verdicts_too() {
     check(&["--read", "src/main.rs"], 0, "allow");
     check(&["--read", "./.env"], 3, "deny");
     check(&["--write", "new.txt"], 0, "allow");
@@ -57,7 +57,7 @@ fn files_pages_and_tools_can_be_asked_about_too() {
     check(&["--mcp", "files:read", "--approve-mcps"], 0, "allow");
 }
 
-/// A link is judged by where it leads.
+/// The verdict on a link depends on its target.
 #[test]
 fn a_path_is_resolved_as_a_tool_would() {
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(RULES).file(".env", "x"));
@@ -65,27 +65,27 @@ fn a_path_is_resolved_as_a_tool_would() {
     assert_eq!(scene.ibeam_without_model(["policy", "test", "--read", "innocent"]).run().code, Some(3));
 }
 
-/// Every rule that was asked is there with its place.
+/// The report has every evaluated rule and its origin.
 #[test]
-fn each_rule_is_told_with_its_place() {
-    let reported = check(&["git status && rm x"], 3, "deny");
-    let parts = reported["parts"].as_array().unwrap();
-    assert_eq!(parts.len(), 2, "{reported}");
+fn each_evaluated_rule_is_reported_with_its_origin() {
+    let report = check(&["git status && rm x"], 3, "deny");
+    let parts = report["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "{report}");
     let finding = |part: &Value, rule: &str| {
         let findings = part["findings"].as_array().unwrap();
         findings.iter().find(|finding| finding["rule"] == rule).cloned().unwrap_or_default()
     };
-    let denies = finding(&parts[1], "Shell(rm)");
-    assert_eq!((&denies["applies"], &denies["list"]), (&json!(true), &json!("deny")), "{reported}");
-    assert!(denies["origin"].as_str().unwrap().ends_with(".config/ibeam/config.toml:4"), "{reported}");
-    let passes = finding(&parts[0], "Shell(rm)");
-    assert_eq!(passes["applies"], json!(false), "{reported}");
-    let allows = finding(&parts[0], "Shell(git:status*)");
-    assert!(allows["applies"] == true && allows["origin"].as_str().unwrap().ends_with(":2"), "{reported}");
+    let deny = finding(&parts[1], "Shell(rm)");
+    assert_eq!((&deny["applies"], &deny["list"]), (&json!(true), &json!("deny")), "{report}");
+    assert!(deny["origin"].as_str().unwrap().ends_with(".config/ibeam/config.toml:4"), "{report}");
+    let inapplicable = finding(&parts[0], "Shell(rm)");
+    assert_eq!(inapplicable["applies"], json!(false), "{report}");
+    let allow = finding(&parts[0], "Shell(git:status*)");
+    assert!(allow["applies"] == true && allow["origin"].as_str().unwrap().ends_with(":2"), "{report}");
 }
 
 #[test]
-fn people_read_it_in_their_language() {
+fn the_text_report_is_translated() {
     let output = run(&["test", "git status && rm x"]);
     assert!(
         output.stdout.contains("\ngit status\n") || output.stdout.starts_with("git status\n"),
@@ -101,7 +101,7 @@ fn people_read_it_in_their_language() {
 }
 
 #[test]
-fn the_rules_in_force_are_listed_with_their_places() {
+fn the_active_rules_are_listed_with_their_origins() {
     let output = run(&["list", "--deny", " Shell( touch ) "]);
     let words: Vec<Vec<&str>> = output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     let tokens: Vec<(&str, &str)> = words.iter().take(6).map(|words| (words[0], words[1])).collect();
@@ -122,13 +122,13 @@ fn the_rules_in_force_are_listed_with_their_places() {
 }
 
 #[test]
-fn without_a_rule_the_list_says_so() {
+fn an_empty_list_of_rules_is_reported() {
     let output = Scene::new([]).ibeam_without_model(["policy", "list"]).run().succeeded();
     assert!(output.stdout.starts_with("no rule is set"), "{output}");
 }
 
 #[test]
-fn what_is_asked_must_be_one_thing() {
+fn exactly_one_action_must_be_given() {
     for args in [&["test"][..], &["test", "ls", "--read", "x"], &["test", "--mcp", "server"]] {
         let output = Scene::new([]).ibeam_without_model(["policy"]).args(args).run();
         assert_eq!((output.code, output.stderr_lines("error: ").len()), (Some(2), 1), "{args:?}: {output}");

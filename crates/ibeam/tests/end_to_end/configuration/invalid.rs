@@ -1,4 +1,4 @@
-//! A configuration that is wrong or cannot be read: the commands that look at it run and show the fault.
+//! Invalid and unreadable configuration: commands that inspect it run and report the error, runs fail.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,16 +8,16 @@ use ibeam_testkit::{Stdin, Workspace};
 use crate::faults::{is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{KEY, Scene};
 
-/// A value of the wrong kind in the third line, between two that are right.
-const WRONG: &str = "[limits]\nmax_tool_calls = 7\nmax_turns = \"many\"\nmax_tokens = 9\n";
+/// A configuration with a value of the wrong type in line 3, between two valid values.
+const INVALID: &str = "[limits]\nmax_tool_calls = 7\nmax_turns = \"many\"\nmax_tokens = 9\n";
 
-fn scene_of(config: &str) -> Scene {
+fn scene_with_config(config: &str) -> Scene {
     Scene::new([]).with_workspace(Workspace::new().user_config(config))
 }
 
 #[test]
-fn the_commands_that_show_the_configuration_show_its_fault() {
-    let scene = scene_of(WRONG);
+fn commands_that_show_the_configuration_report_its_error() {
+    let scene = scene_with_config(INVALID);
     for (args, expect) in [
         (&["doctor"][..], "\nok      bash: "),
         (&["status"], "Not logged in"),
@@ -45,30 +45,30 @@ fn the_commands_that_show_the_configuration_show_its_fault() {
     assert_eq!(value("limits.max_turns").unwrap()["origin"], "default");
 }
 
-/// One error line names one of them; the others are warnings.
+/// The first error is an error line; the others are warnings.
 #[test]
-fn every_fault_is_shown() {
-    for (config, faults) in [
+fn every_error_is_reported() {
+    for (config, errors) in [
         ("lang = \"xx\"\n", &["config.toml:1` is wrong: unknown language `xx`"][..]),
         ("= [\n", &["config.toml:1:"]),
         ("verbose = 1\nbackground = 2\n", &["config.toml:1:11`", "config.toml:2:14`"]),
     ] {
-        let scene = scene_of(config);
+        let scene = scene_with_config(config);
         let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
         std::fs::write(&path, "keys = \"no\"\n= [").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let output = scene.ibeam_without_model(["config", "explain"]).env("IBEAM_TIMEOUT", "soon").run();
         assert_eq!((output.code, output.stderr.matches("error: ").count()), (Some(78), 1), "{output}");
-        for fault in faults.iter().chain(&["`IBEAM_TIMEOUT` is wrong", "credentials.toml:2` is wrong"]) {
-            assert!(output.stdout.contains(fault) && output.stderr.contains(fault), "{fault}: {output}");
+        for error in errors.iter().chain(&["`IBEAM_TIMEOUT` is wrong", "credentials.toml:2` is wrong"]) {
+            assert!(output.stdout.contains(error) && output.stderr.contains(error), "{error}: {output}");
         }
     }
 }
 
 #[test]
 fn commands_that_need_no_configuration_run_and_warn() {
-    for config in [WRONG, "= ["] {
-        let scene = scene_of(config);
+    for config in [INVALID, "= ["] {
+        let scene = scene_with_config(config);
         for (args, expect) in [
             (&["about"][..], "contract: 1"),
             (&["ls"], ""),
@@ -90,10 +90,10 @@ fn commands_that_need_no_configuration_run_and_warn() {
     }
 }
 
-/// A rule could be missing, and a key could go to another server.
+/// Otherwise a rule could be missing, or a key could be sent to another server.
 #[test]
-fn a_run_and_what_asks_the_rules_or_a_provider_is_refused() {
-    let scene = scene_of(WRONG);
+fn runs_and_commands_that_use_rules_or_a_provider_fail() {
+    let scene = scene_with_config(INVALID);
     for args in [
         &["-p", "x"][..],
         &["models"],
@@ -108,26 +108,26 @@ fn a_run_and_what_asks_the_rules_or_a_provider_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_not_called_wrong() {
+fn an_unreadable_path_is_not_reported_as_invalid() {
     if !is_root() || !launcher_works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
         return skip("only root can be a user without the right to read");
     }
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let closed = |path: &std::path::Path| {
+    let restrict = |path: &std::path::Path| {
         std::fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
     };
-    let scene = scene_of("verbose = true\n");
+    let scene = scene_with_config("verbose = true\n");
     make_accessible_to_all(&scene);
-    closed(&scene.workspace.home().join(".config/ibeam/config.toml"));
+    restrict(&scene.workspace.home().join(".config/ibeam/config.toml"));
     let output = scene.ibeam_without_model(["doctor"]).through(user).run();
     assert_eq!(output.code, Some(78), "{output}");
     assert!(output.stderr.starts_with("error: cannot read the configuration `"), "{output}");
 
-    let scene = scene_of("");
+    let scene = scene_with_config("");
     make_accessible_to_all(&scene);
     let locked = scene.workspace.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
-    closed(&locked);
+    restrict(&locked);
     for args in [&["status"][..], &["-p", "x"]] {
         let output = scene.ibeam_without_model(args).args(["--workspace", "locked"]).through(user).run();
         assert_eq!(output.code, Some(66), "{output}");

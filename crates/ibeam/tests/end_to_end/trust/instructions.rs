@@ -1,4 +1,4 @@
-//! Instructions of a repository: part of the system prompt where it is trusted, content anywhere else.
+//! Instructions in a repository: part of the system prompt if it is trusted, otherwise quoted content.
 
 use ibeam_testkit::{ProgramOutput, Workspace};
 
@@ -20,21 +20,24 @@ fn prompt(output: &ProgramOutput) -> Vec<String> {
 }
 
 #[test]
-fn instructions_of_a_stranger_are_content_beside_the_prompt() {
+fn untrusted_instructions_are_content_before_the_prompt() {
     for wire in WIRES {
         let scene = Scene { wire, ..scene() };
         let output = scene.print::<&str>([]).run().succeeded();
         assert_eq!(prompt(&output), ["do it"], "the prompt is the user's alone");
         let requests = scene.server.requests();
-        let reported = requests[0].transcript();
-        let whole = reported.join("\n");
-        assert!(reported[0].starts_with("user: The repository in the workspace has instructions"), "{whole}");
+        let transcript = requests[0].transcript();
+        let text = transcript.join("\n");
         assert!(
-            whole.contains(SHOWN) && whole.contains("Use tabs.") && whole.contains("not words of the user"),
-            "{whole}"
+            transcript[0].starts_with("user: The repository in the workspace has instructions"),
+            "{text}"
         );
-        assert!(whole.contains("tests.mdc: how to test") && !whole.contains("Hidden text"), "{whole}");
-        assert!(reported.last().unwrap().ends_with("do it"), "{whole}");
+        assert!(
+            text.contains(SHOWN) && text.contains("Use tabs.") && text.contains("not words of the user"),
+            "{text}"
+        );
+        assert!(text.contains("tests.mdc: how to test") && !text.contains("Hidden text"), "{text}");
+        assert!(transcript.last().unwrap().ends_with("do it"), "{text}");
         let body = &requests[0].body;
         let system = if body["system"].is_null() {
             body["messages"][0].to_string()
@@ -58,23 +61,23 @@ fn instructions_of_a_trusted_project_are_in_the_system_prompt() {
     }
 }
 
-/// Going on with a session says it once, whatever was said before, and the record holds the user's words alone.
+/// A resumed session has the content once, and the journal contains only the user's text.
 #[test]
-fn content_is_told_once_however_long_the_session() {
+fn a_resumed_session_has_the_content_once() {
     let scene = scene();
     let first = scene.print::<&str>([]).run().succeeded();
     let journal = crate::scene::journal(&scene, first.stream().session_id());
     assert!(!serde_json::to_string(&journal).unwrap().contains("Always write tests"));
     let scene = scene.with_answers([answer_text("more")]);
     scene.print(["--continue"]).run().succeeded();
-    let reported = scene.server.requests()[0].transcript().join("\n");
-    assert_eq!(reported.matches("begin of repository content").count(), 1, "{reported}");
-    assert_eq!(reported.matches("do it").count(), 2, "{reported}");
-    assert!(reported.find("Always").unwrap() < reported.find("do it").unwrap(), "{reported}");
+    let transcript = scene.server.requests()[0].transcript().join("\n");
+    assert_eq!(transcript.matches("begin of repository content").count(), 1, "{transcript}");
+    assert_eq!(transcript.matches("do it").count(), 2, "{transcript}");
+    assert!(transcript.find("Always").unwrap() < transcript.find("do it").unwrap(), "{transcript}");
 }
 
 #[test]
-fn a_link_out_of_the_repository_is_no_instruction() {
+fn a_link_out_of_the_repository_is_not_an_instruction() {
     for target in ["../secret.md", ".env", "/proc/self/environ"] {
         let workspace =
             Workspace::new().file("../secret.md", "SECRET-CANARY").file(".env", "KEY=SECRET-CANARY");
