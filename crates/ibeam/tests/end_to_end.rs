@@ -32,8 +32,6 @@ mod convert;
 mod crash;
 #[path = "end_to_end/dialect.rs"]
 mod dialect;
-#[path = "end_to_end/economy.rs"]
-mod economy;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/ending.rs"]
