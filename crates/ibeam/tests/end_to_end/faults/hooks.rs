@@ -1,4 +1,4 @@
-//! Hooks that misbehave: the run goes on, or what they should have judged is refused, and nothing of them is left.
+//! Hooks that fail: the run continues or rejects the call, and no process of the hook is left.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::launcher_works;
 use crate::hooks::{hooked, result, write_hooks};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
-/// What a run may hold beyond what a small one of its kind holds.
-const MORE: u64 = 64 << 20;
+/// The bytes that a run may use more than a small run of its kind.
+const MEMORY_MARGIN: u64 = 64 << 20;
 
-/// One command with this hook before it, failing open and closed: its warning, and the reason of the refusal.
+/// Runs a command with a failing hook, open and closed. Checks the warning and the reason of the rejection.
 #[track_caller]
-fn check_misbehaving(hook: &Value, expect: &str) {
+fn check_failing_hook(hook: &Value, expected: &str) {
     for fail_closed in [false, true] {
         let mut hook = hook.clone();
         hook["failClosed"] = json!(fail_closed);
@@ -28,26 +28,29 @@ fn check_misbehaving(hook: &Value, expect: &str) {
         if fail_closed {
             assert_eq!(arm, "rejected", "{output}");
             let reason = payload["reason"].as_str().unwrap();
-            assert!(reason.contains("failClosed") && reason.contains(expect), "{reason}");
+            assert!(reason.contains("failClosed") && reason.contains(expected), "{reason}");
         } else {
             assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!("ran\n")), "{output}");
-            assert!(warnings[0].contains("beforeShellExecution") && warnings[0].contains(expect), "{output}");
+            assert!(
+                warnings[0].contains("beforeShellExecution") && warnings[0].contains(expected),
+                "{output}"
+            );
         }
         check_journaled(&scene, &output);
     }
 }
 
 #[test]
-fn f179_a_hook_that_hangs_is_ended_at_its_time() {
-    check_misbehaving(&json!({"command": "sleep 60", "timeout": 0.5}), "longer than 0.5 s");
-    check_misbehaving(
+fn f179_a_hook_that_hangs_is_killed_at_its_timeout() {
+    check_failing_hook(&json!({"command": "sleep 60", "timeout": 0.5}), "longer than 0.5 s");
+    check_failing_hook(
         &json!({"command": "trap '' TERM HUP; while :; do sleep 1; done", "timeout": 0.5}),
         "longer than",
     );
 }
 
 #[test]
-fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
+fn f179_hooks_without_a_timeout_have_the_configured_one() {
     let scene = Scene::new([answer_shell("echo ran"), answer_text("done")])
         .with_workspace(Workspace::new().user_config("[timeouts]\nhook = \"400ms\"\n"));
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": "sleep 60"}]}));
@@ -58,20 +61,20 @@ fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
 
 #[test]
 fn f179_a_hook_that_crashes_has_failed() {
-    check_misbehaving(&json!({"command": "kill -SEGV $$"}), "signal 11");
-    check_misbehaving(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");
-    check_misbehaving(&json!({"command": "/no/such/program"}), "exit code 127");
+    check_failing_hook(&json!({"command": "kill -SEGV $$"}), "signal 11");
+    check_failing_hook(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");
+    check_failing_hook(&json!({"command": "/no/such/program"}), "exit code 127");
 }
 
 #[test]
-fn f179_a_hook_that_says_what_is_no_answer_has_failed() {
-    for message in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
-        check_misbehaving(&json!({"command": format!("printf '%s' '{message}'")}), "");
+fn f179_a_hook_with_invalid_output_has_failed() {
+    for output in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
+        check_failing_hook(&json!({"command": format!("printf '%s' '{output}'")}), "");
     }
 }
 
 #[test]
-fn f179_exit_2_with_broken_json_refuses() {
+fn f179_exit_code_2_with_broken_json_rejects_the_call() {
     let hook = json!({"command": "printf '{\"permission\": \"al'; echo never >&2; exit 2"});
     let scene =
         hooked([answer_shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
@@ -81,8 +84,8 @@ fn f179_exit_2_with_broken_json_refuses() {
 
 #[test]
 fn f179_a_hook_that_floods_stdout_has_failed() {
-    check_misbehaving(&json!({"command": "head -c 100000000 /dev/zero"}), "100000000 bytes");
-    check_misbehaving(&json!({"command": "cat /dev/zero", "timeout": 1}), "longer than 1 s");
+    check_failing_hook(&json!({"command": "head -c 100000000 /dev/zero"}), "100000000 bytes");
+    check_failing_hook(&json!({"command": "cat /dev/zero", "timeout": 1}), "longer than 1 s");
 }
 
 #[test]
@@ -94,9 +97,9 @@ fn f179_a_hook_may_flood_stderr() {
     assert_eq!(result(&output).0, "rejected", "{output}");
 }
 
-/// What a flood leaves in memory.
+/// Output of a hook does not increase the memory of the run.
 #[test]
-fn f179_a_flood_is_not_held_in_memory() {
+fn f179_a_flood_is_not_buffered_in_memory() {
     let peak_with = |command: &str| {
         let gate = answer_shell("until test -e go; do sleep 0.02; done");
         let scene = hooked([gate, answer_text("done")], &json!({"sessionStart": [{"command": command}]}));
@@ -109,10 +112,10 @@ fn f179_a_flood_is_not_held_in_memory() {
     };
     let small = peak_with("true");
     let flood = peak_with("head -c 300000000 /dev/zero; head -c 300000000 /dev/zero >&2");
-    assert!(flood < small + MORE, "{flood} bytes against {small}");
+    assert!(flood < small + MEMORY_MARGIN, "{flood} bytes against {small}");
 }
 
-/// A hook that does not read what it is told, however much that is.
+/// A hook may ignore an input of any size.
 #[test]
 fn f179_a_hook_need_not_read_its_stdin() {
     let write = answer_call("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
@@ -123,7 +126,7 @@ fn f179_a_hook_need_not_read_its_stdin() {
     assert_eq!(output.stderr, "");
 }
 
-/// Runs with a controlling terminal, as from a person's shell; what is shown there is stdout.
+/// Runs with a controlling terminal, as in an interactive shell. Output on the terminal is in `stdout`.
 fn on_a_terminal(ibeam: Ibeam) -> ProgramOutput {
     ibeam.through(["setsid", "-c", "-w"]).terminal().run().succeeded()
 }
@@ -134,7 +137,7 @@ fn f179_a_hook_has_no_terminal() {
         return;
     }
     let try_terminal = "if (echo INTRUDER > /dev/tty) 2>/dev/null; then echo had; else echo none; fi";
-    // That there is one to be had is shown by a program that is no hook.
+    // Another program in the same setup has a terminal.
     let scene = Scene::new([]);
     let bash = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", try_terminal]);
     assert!(on_a_terminal(bash).stdout.contains("INTRUDER"));
@@ -149,56 +152,55 @@ fn f179_a_hook_has_no_terminal() {
     assert!(!output.stdout.contains("INTRUDER") && output.stdout.contains("\"stdout\":\"ran"), "{output}");
 }
 
-/// A hook that leaves a process behind, out of its group and its session, holding its pipes.
+/// The hook starts a process in another group and session, which holds the pipes of the hook.
 #[test]
-fn f179_a_hook_leaves_nothing_behind() {
+fn f179_processes_of_a_hook_end_with_it() {
     for rest in ["exit 0", "sleep 60"] {
         let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
-        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let daemon =
-            format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", lifeline.command());
+        let mut pipe = LivenessPipe::new(&scene.workspace, "line");
+        let daemon = format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", pipe.command());
         let daemon = daemon.replace("echo held >&3", "echo held >&3; echo > up");
         let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' HUP; {daemon}; {rest}");
         write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command, "timeout": 5}]}));
         let output = scene.print(["--force"]).run().succeeded();
         assert_eq!(result(&output).0, "success", "{output}");
-        lifeline.wait_until_held();
-        lifeline.wait_until_gone();
+        pipe.wait_until_held();
+        pipe.wait_until_gone();
     }
 }
 
 #[test]
-fn f179_a_stop_ends_the_hook_that_runs() {
+fn f179_a_signal_ends_the_running_hook() {
     for event in ["sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop"] {
         let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
-        let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-        let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", lifeline.command());
+        let mut pipe = LivenessPipe::new(&scene.workspace, "line");
+        let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", pipe.command());
         write_hooks(&scene.workspace, &json!({event: [{"command": command}]}));
         let running = scene.print(["--force"]).start();
-        lifeline.wait_until_held();
+        pipe.wait_until_held();
         running.signal(Signal::Term);
         let before = std::time::Instant::now();
         let output = running.finish();
         assert!(before.elapsed() < Duration::from_millis(3500), "{event}: {output}");
         assert_eq!(output.code, Some(143), "{event}: {output}");
         assert_eq!(output.stream().last()["code"], "signal", "{event}: {output}");
-        lifeline.wait_until_gone();
+        pipe.wait_until_gone();
     }
 }
 
 #[test]
-fn f179_a_killed_run_takes_its_hook_with_it() {
+fn f179_the_hook_of_a_killed_run_ends() {
     let scene = Scene::new([answer_shell("echo ran"), answer_text("done")]);
-    let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", lifeline.command());
+    let mut pipe = LivenessPipe::new(&scene.workspace, "line");
+    let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", pipe.command());
     write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command}]}));
     let running = scene.print(["--force"]).start();
-    lifeline.wait_until_held();
+    pipe.wait_until_held();
     running.kill_alone();
-    lifeline.wait_until_gone();
+    pipe.wait_until_gone();
 }
 
-/// Hooks that are told of the end do not keep a run that was asked to stop.
+/// Hooks for the end of a run do not delay a run that was stopped by a signal.
 #[test]
 fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     let hooks = json!({"stop": [{"command": "sleep 60"}], "sessionEnd": [{"command": "sleep 60"}]});
@@ -214,9 +216,9 @@ fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     check_journaled(&scene, &output);
 }
 
-/// The same failure at every call is one line, not a thousand.
+/// A failure that repeats at each call is printed once.
 #[test]
-fn f179_a_hook_that_always_fails_is_told_of_once() {
+fn f179_a_hook_that_always_fails_causes_one_warning() {
     let answer = answer_shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
     let scene = hooked([answer, answer_text("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
     let output = scene.print(["--force"]).run().succeeded();

@@ -23,7 +23,7 @@ mod standard_streams;
 
 /// Runs the program and checks that it succeeds, answers and journals what it printed.
 #[track_caller]
-fn run_successfully(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
+fn expect_success(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let output = ibeam.run().succeeded();
     assert!(!output.stream().deltas().is_empty(), "{output}");
     check_journaled(scene, &output);

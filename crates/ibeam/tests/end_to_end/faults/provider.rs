@@ -1,14 +1,13 @@
-//! Faults of the model's side: what a server, a proxy or a network does.
+//! Faults of the provider: server, proxy and network.
 //!
-//! Every test looks at the exit code, at what is told of a failure, and at the journal: nothing that was printed is
-//! missing there.
+//! Each test checks the exit code, the error message and that the journal contains everything that was printed.
 
 #[path = "provider/answers.rs"]
 mod answers;
 #[path = "provider/network.rs"]
 mod network;
-#[path = "provider/raw.rs"]
-mod raw;
+#[path = "provider/raw_server.rs"]
+mod raw_server;
 #[path = "provider/statuses.rs"]
 mod statuses;
 #[path = "provider/streams.rs"]
@@ -21,17 +20,17 @@ use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, WIRES, check_journaled, journal};
 
-/// The usual attempts, without the usual waits.
-const QUICK: &str = "[retry]\nfirst_pause = \"1ms\"\n";
+/// The default attempts with minimal pauses.
+const FAST_RETRIES: &str = "[retry]\nfirst_pause = \"1ms\"\n";
 
-/// A workspace with this configuration.
-fn configured(config: &str) -> Workspace {
+/// Returns a workspace with this user configuration.
+fn workspace_with_config(config: &str) -> Workspace {
     Workspace::new().user_config(config)
 }
 
-/// A run that fails so, in every format; gives the one in `stream-json`.
+/// Checks that a run fails with `exit` in each format; returns the output of `stream-json`.
 #[track_caller]
-fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
+fn expect_failure(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
     for format in ["json", "text"] {
         let (scene, ibeam) = run();
         let output = ibeam.args(["--output-format", format]).run();
@@ -50,12 +49,12 @@ fn fails(exit: i32, run: impl Fn() -> (Scene, Ibeam)) -> ProgramOutput {
     output
 }
 
-/// The same for answers on both wires; gives the run on the last.
+/// Checks that a run with these answers fails on both wires; returns the output of the last.
 #[track_caller]
-fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> ProgramOutput {
+fn expect_failure_on_both_wires(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> ProgramOutput {
     let run = |wire| {
-        fails(exit, || {
-            let scene = Scene::with_wire(wire, answers()).with_workspace(configured(config));
+        expect_failure(exit, || {
+            let scene = Scene::with_wire(wire, answers()).with_workspace(workspace_with_config(config));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         })
@@ -63,9 +62,9 @@ fn fails_on_both(exit: i32, config: &str, answers: impl Fn() -> Vec<Answer>) -> 
     WIRES.map(run).into_iter().next_back().unwrap()
 }
 
-/// A run that ends well all the same.
+/// Checks that a run succeeds and journals what it printed.
 #[track_caller]
-fn survives(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
+fn expect_success(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     let output = ibeam.run().succeeded();
     assert!(output.stderr_lines("error: ").is_empty() && !output.stderr.contains(KEY), "{output}");
     let stream = output.stream();
@@ -75,17 +74,20 @@ fn survives(scene: &Scene, ibeam: Ibeam) -> ProgramOutput {
     output
 }
 
-/// The same for answers on both wires; gives both runs with what they ran in.
+/// Checks that a run with these answers succeeds on both wires; returns both runs.
 #[track_caller]
-fn survives_on_both(config: &str, answers: impl Fn() -> Vec<Answer>) -> [(Scene, ProgramOutput); 2] {
+fn expect_success_on_both_wires(
+    config: &str,
+    answers: impl Fn() -> Vec<Answer>,
+) -> [(Scene, ProgramOutput); 2] {
     WIRES.map(|wire| {
-        let scene = Scene::with_wire(wire, answers()).with_workspace(configured(config));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene = Scene::with_wire(wire, answers()).with_workspace(workspace_with_config(config));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         (scene, output)
     })
 }
 
-/// One `error:` line, the exit code, no success, no key.
+/// Checks that there is one `error:` line, the exit code, no success and no key.
 #[track_caller]
 fn check_failure(output: &ProgramOutput, exit: i32) {
     assert_eq!(output.code, Some(exit), "{output}");
@@ -95,25 +97,25 @@ fn check_failure(output: &ProgramOutput, exit: i32) {
     assert!(!output.stderr.contains("panicked"), "{output}");
 }
 
-/// The journal ends with the end of the run.
+/// Checks that the journal ends with the end of the run.
 #[track_caller]
-fn check_ended(events: &[Value], how: &str, output: &ProgramOutput) {
+fn check_ended(events: &[Value], expected: &str, output: &ProgramOutput) {
     let outcome = &events.last().unwrap()["kind"]["run_finished"]["outcome"];
-    assert!(*outcome == how || outcome.get(how).is_some(), "{outcome}; {output}");
+    assert!(*outcome == expected || outcome.get(expected).is_some(), "{outcome}; {output}");
 }
 
-/// The only session there is.
+/// Returns the id of the only session.
 #[track_caller]
 fn only_session(scene: &Scene) -> String {
-    let nobody = scene.workspace.journal("nobody");
-    let sessions = nobody.parent().unwrap().parent().unwrap();
+    let journal = scene.workspace.journal("none");
+    let sessions = journal.parent().unwrap().parent().unwrap();
     let mut names = std::fs::read_dir(sessions).unwrap().map(|entry| entry.unwrap().file_name());
     let name = names.next().unwrap().into_string().unwrap();
     assert!(names.next().is_none(), "one session");
     name
 }
 
-/// How often the run asked again.
+/// Returns how often the run repeated a request.
 fn retries(output: &ProgramOutput) -> u64 {
     output.stream().last()["ibeam"]["retries"].as_u64().unwrap_or(0)
 }

@@ -1,19 +1,17 @@
-//! Faults of the tools: hostile commands, hostile files.
+//! Faults of the tools: hostile commands and hostile files.
 
 #[path = "tool/commands.rs"]
 mod commands;
 #[path = "tool/flood.rs"]
 mod flood;
-#[path = "tool/ground.rs"]
-mod ground;
-#[path = "tool/policy.rs"]
-mod policy;
+#[path = "tool/processes.rs"]
+mod processes;
 #[path = "tool/reading.rs"]
 mod reading;
 #[path = "tool/searching.rs"]
 mod searching;
-#[path = "tool/trees.rs"]
-mod trees;
+#[path = "tool/workspace.rs"]
+mod workspace;
 #[path = "tool/writing.rs"]
 mod writing;
 
@@ -25,52 +23,52 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// What the program and the model were told of one call.
+/// The output of a run and its one tool call.
 struct CallReport {
     scene: Scene,
     output: ProgramOutput,
-    /// What stands under the key of the completed event.
+    /// The value under the tool's key in the completed event.
     body: Value,
 }
 
 impl CallReport {
-    /// What stands under this arm of the result.
+    /// Returns the value under this key of the result, such as `success`.
     #[track_caller]
-    fn arm(&self, arm: &str) -> &Value {
-        let payload = &self.body["result"][arm];
-        assert!(!payload.is_null(), "no `{arm}` in {}", self.body);
+    fn result(&self, key: &str) -> &Value {
+        let payload = &self.body["result"][key];
+        assert!(!payload.is_null(), "no `{key}` in {}", self.body);
         payload
     }
 
-    /// The one line that says why the call failed; the model is told the same.
+    /// Returns the line with the reason of the failure and checks that the model received the same.
     #[track_caller]
     fn error(&self) -> String {
         let result = self.body["result"].as_object().unwrap();
-        let (arm, payload) = result.iter().next().unwrap();
-        assert_ne!(arm, "success", "{}", self.body);
-        let for_model = self.for_model();
-        let reported = for_model.lines().last().unwrap_or_default().to_owned();
+        let (key, payload) = result.iter().next().unwrap();
+        assert_ne!(key, "success", "{}", self.body);
+        let transcript = self.transcript();
+        let line = transcript.lines().last().unwrap_or_default().to_owned();
         if let Some(message) = payload["errorMessage"].as_str().or(payload["error"].as_str()) {
-            assert!(reported.contains(message), "{reported} is not {message}");
+            assert!(line.contains(message), "`{line}` does not contain `{message}`");
         }
-        reported
+        line
     }
 
-    /// The conversation as the model saw it after the call.
-    fn for_model(&self) -> String {
+    /// Returns the conversation in the request after the call.
+    fn transcript(&self) -> String {
         self.scene.server.requests()[1].transcript().join("\n")
     }
 }
 
-/// The model makes one call with every permission, then ends.
+/// Runs a model that makes one call with all permissions and ends.
 #[track_caller]
-fn call(workspace: Workspace, tool: &str, arguments: &Value) -> CallReport {
-    call_through(workspace, tool, arguments, |ibeam, _| ibeam)
+fn call_tool(workspace: Workspace, tool: &str, arguments: &Value) -> CallReport {
+    call_tool_through(workspace, tool, arguments, |ibeam, _| ibeam)
 }
 
-/// The same by way of `launch`.
+/// Like [`call_tool`], with a program that is changed by `launch`.
 #[track_caller]
-fn call_through(
+fn call_tool_through(
     workspace: Workspace,
     tool: &str,
     arguments: &Value,
@@ -83,16 +81,16 @@ fn call_through(
     CallReport { scene, output, body }
 }
 
-/// The same with a command.
+/// Like [`call_tool`], with a command for the shell.
 #[track_caller]
-fn command(line: &str) -> CallReport {
-    call(Workspace::new(), "shell", &json!({ "command": line }))
+fn call_shell(line: &str) -> CallReport {
+    call_tool(Workspace::new(), "shell", &json!({ "command": line }))
 }
 
-/// The most memory that a run with this one call holds, and what stands under the key of its completed event.
+/// Returns the peak memory in bytes of a run with one call, and the value under the tool's key in its completed event.
 #[track_caller]
-fn peak_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, Value) {
-    // The second call keeps the run alive until it has been looked at.
+fn peak_memory_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, Value) {
+    // The second call keeps the run alive until its memory has been read.
     let gate = answer_shell("until test -e go; do sleep 0.02; done");
     let scene = Scene::new([answer_call("toolu_1", tool, arguments), gate, answer_text("done")])
         .with_workspace(workspace);
@@ -105,31 +103,32 @@ fn peak_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, Value) 
     (peak, body)
 }
 
-/// What a run may hold beyond what a small one of its kind holds.
-const MORE: u64 = 64 << 20;
+/// The bytes that a run may use more than a small run of its kind.
+const MEMORY_MARGIN: u64 = 64 << 20;
 
-/// Runs as somebody whom the system forbids things, which root must first become.
+/// Makes the program run without privileges. Root becomes the user `nobody`.
 fn as_nobody(ibeam: Ibeam, workspace: &Workspace) -> Ibeam {
     if !rustix::process::geteuid().is_root() {
         return ibeam;
     }
-    let given = Command::new("chown").args(["-R", "-h", "65534:65534"]).arg(workspace.outside()).status();
-    assert!(given.unwrap().success());
+    let chown = Command::new("chown").args(["-R", "-h", "65534:65534"]).arg(workspace.outside()).status();
+    assert!(chown.unwrap().success());
     ibeam.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
 }
 
-/// Whether this test may mount file systems; says SKIP where not.
-fn may_mount() -> bool {
-    let may = Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|done| done.status.success());
-    if !may {
-        eprintln!("SKIP: mounts in a namespace of their own are not permitted here");
+/// Whether this test may mount file systems. Prints SKIP if not.
+fn can_mount() -> bool {
+    let can_mount =
+        Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|done| done.status.success());
+    if !can_mount {
+        eprintln!("SKIP: mounts in a new namespace are not permitted here");
     }
-    may
+    can_mount
 }
 
-/// Runs after these commands of a shell, in a mount namespace of its own. The working directory is entered again
-/// after them, and `$KEPT` holds it and the home.
+/// Makes the program run after this script in a new mount namespace. `$OUTSIDE` contains the workspace and the home
+/// directory.
 fn after_mounts(ibeam: Ibeam, workspace: &Workspace, script: &str) -> Ibeam {
     let script = format!("set -e; {script}; cd \"$PWD\"; exec \"$@\"");
-    ibeam.env("KEPT", workspace.outside()).through(["unshare", "-m", "bash", "-c", &script, "bash"])
+    ibeam.env("OUTSIDE", workspace.outside()).through(["unshare", "-m", "bash", "-c", &script, "bash"])
 }

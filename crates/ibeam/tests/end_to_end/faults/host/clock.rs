@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_testkit::{Answer, Ibeam, Workspace};
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::{build_preload_library, launcher_works, skip};
 use crate::scene::{Scene, answer_shell, answer_text, journal};
 
@@ -96,7 +96,7 @@ fn f139_the_start_of_the_monotonic_clock_does_not_matter() {
             return skip("no time namespaces");
         }
         let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
-        let output = run_successfully(&scene, scene.print(["--force"]).through(launcher));
+        let output = expect_success(&scene, scene.print(["--force"]).through(launcher));
         assert!(output.stream().last()["duration_ms"].as_u64().unwrap() < 15_000, "{output}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::{check_failure, journal_line};
 use crate::scene::{Scene, answer_call, answer_text};
 
@@ -20,7 +20,7 @@ fn f149_a_torn_last_line_is_saved_and_the_run_continues() {
         let path = scene.workspace.journal(&id);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
-        let output = run_successfully(&scene, scene.print([format!("--resume={id}")]));
+        let output = expect_success(&scene, scene.print([format!("--resume={id}")]));
         assert_eq!(output.stream().deltas(), ["second"]);
         let files = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let torn = files.filter(|path| path.to_string_lossy().contains(".torn")).map(std::fs::read);

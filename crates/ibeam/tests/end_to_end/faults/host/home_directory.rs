@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ibeam_testkit::{Ibeam, Workspace};
 use serde_json::json;
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
@@ -206,7 +206,7 @@ fn f141_with_the_xdg_variables_no_home_is_needed() {
     for home in ["", "/", "/nonexistent"] {
         let scene = Scene::new([answer_text("ok")]);
         let before = root_entries();
-        run_successfully(&scene, scene.print::<&str>([]).env("HOME", home));
+        expect_success(&scene, scene.print::<&str>([]).env("HOME", home));
         assert_eq!(root_entries(), before, "{home:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ibeam_testkit::Ibeam;
 use serde_json::json;
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::check_failure;
 use crate::scene::{BINARY, KEY, Scene, answer_call, answer_text, model_name};
 
@@ -56,7 +56,7 @@ fn f148_a_lock_file_without_a_held_lock_is_ignored() {
         let lock = scene.workspace.journal(&id).with_file_name("lock");
         std::fs::write(&lock, content).unwrap();
         let scene = scene.with_answers([answer_text("two")]);
-        run_successfully(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
+        expect_success(&scene, scene.ibeam(["-p", "more", "--resume", &id]));
     }
 }
 

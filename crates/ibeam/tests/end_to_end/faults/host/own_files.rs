@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ibeam_testkit::{Stdin, Workspace};
 use serde_json::json;
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
@@ -25,7 +25,7 @@ fn f142_a_run_needs_no_temporary_directory() {
         ]
     };
     let scene = Scene::new(answers());
-    let output = run_successfully(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
+    let output = expect_success(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
     if !is_root() || !launcher_works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which /tmp could be read-only");
@@ -38,7 +38,7 @@ fn f142_a_run_needs_no_temporary_directory() {
         "mount --bind '{top}' '{top}' && mount --rbind /tmp /tmp && mount -o remount,bind,ro /tmp && ! touch /tmp/x 2>/dev/null || exit 90"
     );
     let without_tmp = scene.print(["--force"]).after(&read_only);
-    let output = run_successfully(&scene, without_tmp.through(["unshare", "--mount"]));
+    let output = expect_success(&scene, without_tmp.through(["unshare", "--mount"]));
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
 }
 
@@ -65,7 +65,7 @@ fn f143_created_files_are_only_for_their_owner_with_any_umask() {
             answer_text(&"0123456789abcdef".repeat(8 * 1024)),
         ]);
         let set_umask = format!("umask {umask}");
-        run_successfully(&scene, scene.print(["--force"]).after(&set_umask));
+        expect_success(&scene, scene.print(["--force"]).after(&set_umask));
         scene.ibeam_without_model(["create-chat"]).after(&set_umask).run().succeeded();
         let key = Stdin::Piped(b"k-1\n".to_vec());
         scene.ibeam_without_model(["login", "anthropic"]).after(&set_umask).stdin(key).run().succeeded();

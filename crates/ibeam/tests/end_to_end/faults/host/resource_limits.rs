@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::{check_failure, skip};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
@@ -96,7 +96,7 @@ fn f138_a_run_needs_no_more_than_64_mb() {
         Err(reason) => return skip(&reason),
     };
     let scene = Scene::new([answer_shell("echo hello"), answer_text("done")]);
-    run_successfully(&scene, scene.print(["--force"]).after(&group.entry_command()));
+    expect_success(&scene, scene.print(["--force"]).after(&group.entry_command()));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn f138_a_run_that_was_killed_for_its_memory_can_be_resumed() {
     assert_eq!((output.code, output.signal), (None, Some(9)), "{output}");
     check_journaled(&scene, &output);
     let scene = scene.with_answers([answer_text("back")]);
-    let again = run_successfully(&scene, scene.ibeam(["-p", "again", "--continue"]));
+    let again = expect_success(&scene, scene.ibeam(["-p", "again", "--continue"]));
     assert_eq!(Some(again.stream().session_id()), session_id(&output).as_deref());
 }
 

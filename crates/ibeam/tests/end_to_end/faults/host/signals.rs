@@ -7,7 +7,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::Ibeam;
 use serde_json::Value;
 
-use super::run_successfully;
+use super::expect_success;
 use crate::faults::check_failure;
 use crate::scene::{BINARY, KEY, Scene, answer_shell, answer_text, check_journaled, journal, model_name};
 
@@ -72,7 +72,7 @@ fn f122_a_sent_sigpipe_changes_nothing() {
 #[test]
 fn f122_sigpipe_ends_commands_as_usual() {
     let scene = Scene::new([answer_shell("yes | head -1; echo ${PIPESTATUS[0]}"), answer_text("done")]);
-    let output = run_successfully(&scene, scene.print(["--force"]));
+    let output = expect_success(&scene, scene.print(["--force"]));
     let result = output.stream().completed()[0].1["result"]["success"].clone();
     assert_eq!(result["stdout"], "y\n141\n", "{result}");
 }

@@ -1,42 +1,47 @@
-//! What a service says by its status and its headers.
+//! Status codes and headers of a service.
 
 use std::time::Duration;
 
 use ibeam_testkit::Answer;
 use serde_json::json;
 
-use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
+use super::{
+    FAST_RETRIES, expect_failure, expect_failure_on_both_wires, expect_success, expect_success_on_both_wires,
+    retries, workspace_with_config,
+};
 use crate::scene::{KEY, Scene, WIRES, answer_text, model_name};
 
-/// More answers than any run may ask for.
+/// Returns more answers than any run may request.
 fn always(answer: &Answer) -> Vec<Answer> {
     vec![answer.clone(); 50]
 }
 
-fn refused_key() -> Answer {
+fn rejected_key() -> Answer {
     Answer::error(401, "authentication_error", "invalid x-api-key")
 }
 
 #[test]
-fn f002_a_key_that_is_refused_once_is_tried_once_more() {
-    for (_, output) in survives_on_both(QUICK, || vec![refused_key(), answer_text("ok")]) {
+fn f002_a_key_that_is_rejected_once_is_tried_once_more() {
+    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, || vec![rejected_key(), answer_text("ok")])
+    {
         assert_eq!(retries(&output), 1, "{output}");
     }
 }
 
 #[test]
-fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
-    fails_on_both(20, QUICK, || always(&refused_key()));
-    let scene = Scene::new(always(&refused_key())).with_workspace(configured(QUICK));
+fn f002_a_key_that_is_rejected_twice_is_an_error() {
+    expect_failure_on_both_wires(20, FAST_RETRIES, || always(&rejected_key()));
+    let scene = Scene::new(always(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
     scene.print::<&str>([]).run();
     assert_eq!(scene.server.requests().len(), 2);
 }
 
-/// The stored key is replaced while the run waits for its answer; the refusal of the old one changes nothing on disk.
+/// The stored key is replaced while the run waits. The rejection of the old key changes nothing on disk.
 #[test]
 fn f002_a_stored_key_is_read_again_and_never_overwritten() {
-    let slow_refusal = || refused_key().late(Duration::from_secs(2));
-    let scene = Scene::new([slow_refusal(), answer_text("ok")]).with_workspace(configured(QUICK));
+    let slow_rejection = || rejected_key().late(Duration::from_secs(2));
+    let scene =
+        Scene::new([slow_rejection(), answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
     let login = |key: &str| {
         scene.ibeam_without_model(["login", "anthropic", "--api-key", key]).run().succeeded();
         std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap()
@@ -49,13 +54,13 @@ fn f002_a_stored_key_is_read_again_and_never_overwritten() {
     let requests = scene.server.requests();
     let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key").unwrap()).collect();
     assert_eq!(keys, [KEY, "key-that-is-newer"], "{output}");
-    let kept = std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap();
-    assert_eq!(kept, stored, "the file is as `login` left it");
+    let file = std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap();
+    assert_eq!(file, stored, "the file is as `login` wrote it");
 }
 
 #[test]
-fn f002_a_refused_stored_key_stays_stored() {
-    let scene = Scene::new(always(&refused_key())).with_workspace(configured(QUICK));
+fn f002_a_rejected_stored_key_stays_stored() {
+    let scene = Scene::new(always(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
     scene.ibeam_without_model(["login", "anthropic", "--api-key", KEY]).run().succeeded();
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
     let stored = std::fs::read(&path).unwrap();
@@ -64,10 +69,10 @@ fn f002_a_refused_stored_key_stays_stored() {
     assert_eq!(std::fs::read(&path).unwrap(), stored);
 }
 
-/// Whatever a server makes of the key it was sent, none of it is told or kept.
+/// A server may repeat the key in its answer in any encoding. No part of the key is printed or stored.
 #[test]
-fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
-    // `base64` of the key alone, and of `user:key` and `ab:key` as a server would log them.
+fn a_key_that_a_server_repeats_in_any_form_is_neither_printed_nor_stored() {
+    // Base64 of the key, and of `user:key` and `ab:key` as a server would log them.
     let forms = [
         "a2V5LTAxMjM0NTY3ODlhYmNkZWY",
         "dXNlcjprZXktMDEyMzQ1Njc4OWFiY2RlZg",
@@ -76,8 +81,8 @@ fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
     for form in [KEY].into_iter().chain(forms) {
         let message = format!("the header `{form}==` is not valid");
         let answer = Answer::error(400, "invalid_request_error", &message).header("request-id", form);
-        let output = fails(22, || {
-            let scene = Scene::new([answer.clone()]).with_workspace(configured(QUICK));
+        let output = expect_failure(22, || {
+            let scene = Scene::new([answer.clone()]).with_workspace(workspace_with_config(FAST_RETRIES));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
@@ -89,11 +94,12 @@ fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
 }
 
 #[test]
-fn f004_an_unknown_model_is_named_and_not_asked_for_again() {
+fn f004_an_unknown_model_is_named_and_not_retried() {
     for wire in WIRES {
         let unknown = Answer::error(404, "not_found_error", "model: no such model");
-        let output = fails(21, || {
-            let scene = Scene::with_wire(wire, always(&unknown)).with_workspace(configured(QUICK));
+        let output = expect_failure(21, || {
+            let scene =
+                Scene::with_wire(wire, always(&unknown)).with_workspace(workspace_with_config(FAST_RETRIES));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
@@ -103,122 +109,127 @@ fn f004_an_unknown_model_is_named_and_not_asked_for_again() {
     }
 }
 
-/// What is too large stays too large, however often it is asked; shortening it is the loop's.
+/// A retry cannot help: the agent loop must shorten the request.
 #[test]
 fn f006_a_request_that_is_too_large_is_a_context_failure() {
     let too_large = Answer::error(413, "request_too_large", "Request exceeds the maximum size");
-    let output = fails_on_both(23, QUICK, || always(&too_large));
+    let output = expect_failure_on_both_wires(23, FAST_RETRIES, || always(&too_large));
     assert_eq!(output.stream().last()["http_status"], 413, "{output}");
 }
 
 #[test]
-fn f008_a_provider_that_names_a_pause_is_given_it() {
+fn f008_a_pause_that_the_provider_requests_is_kept() {
     let slow_down = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "2");
-    let scene = Scene::new([slow_down, answer_text("ok")]).with_workspace(configured(QUICK));
-    let output = survives(&scene, scene.print::<&str>([]));
+    let scene =
+        Scene::new([slow_down, answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
+    let output = expect_success(&scene, scene.print::<&str>([]));
     assert!(output.elapsed >= Duration::from_secs(2), "{output}");
     assert_eq!((retries(&output), output.stderr_lines("warning: ").len()), (1, 1), "{output}");
 }
 
 #[test]
-fn f010_without_a_named_pause_each_is_at_least_the_first() {
+fn f010_without_a_requested_pause_each_is_at_least_the_first() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nfirst_pause = \"100ms\"\n";
     let answers = || vec![limited.clone(), limited.clone(), limited.clone(), answer_text("ok")];
-    for (_, output) in survives_on_both(config, answers) {
+    for (_, output) in expect_success_on_both_wires(config, answers) {
         assert!(output.elapsed >= Duration::from_millis(300), "{output}");
         assert_eq!(retries(&output), 3, "{output}");
     }
 }
 
 #[test]
-fn f011_a_limit_that_never_ends_is_given_up_after_six_attempts() {
+fn f011_a_permanent_rate_limit_fails_after_six_attempts() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
-    let output = fails_on_both(24, QUICK, || always(&limited));
+    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || always(&limited));
     assert!(output.stderr.contains("slow down"), "{output}");
     assert_eq!(retries(&output), 5, "{output}");
 }
 
 #[test]
-fn f011_a_limit_that_never_ends_is_given_up_after_its_time() {
+fn f011_a_permanent_rate_limit_fails_after_the_configured_time() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nattempts = 1000\nfirst_pause = \"150ms\"\ngive_up_after = \"400ms\"\n";
-    let scene = Scene::new(always(&limited)).with_workspace(configured(config));
+    let scene = Scene::new(always(&limited)).with_workspace(workspace_with_config(config));
     let output = scene.print::<&str>([]).run();
     super::check_failure(&output, 24);
     assert!(scene.server.requests().len() <= 4, "{output}");
 }
 
-/// A wait that is plausible and longer than ours is told to whoever can wait.
+/// A requested pause that is longer than the limit is reported to the caller.
 #[test]
-fn f011_a_long_wait_is_told_instead_of_waited() {
+fn f011_a_long_pause_is_reported_instead_of_kept() {
     let limited = Answer::error(429, "rate_limit_error", "daily quota").header("retry-after", "7200");
-    let output = fails_on_both(24, QUICK, || always(&limited));
+    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || always(&limited));
     assert_eq!(output.stream().last()["retry_after_ms"], 7_200_000, "{output}");
     assert_eq!(retries(&output), 0, "{output}");
 }
 
 #[test]
-fn f012_a_pause_that_no_limit_asks_for_is_ignored() {
+fn f012_an_implausible_pause_is_ignored() {
     for value in ["Wed, 21 Oct 2099 07:28:00 GMT", "-5", "2\u{b2}", "soon", "1e9", "999999999", ""] {
         let limited = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", value);
-        let scene = Scene::new([limited, answer_text("ok")]).with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene =
+            Scene::new([limited, answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(retries(&output), 1, "{value}: {output}");
     }
 }
 
 #[test]
-fn f012_a_date_in_the_past_is_no_pause() {
+fn f012_a_date_in_the_past_causes_no_pause() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let limited = limited.header("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT");
-    survives_on_both(QUICK, || vec![limited.clone(), answer_text("ok")]);
+    expect_success_on_both_wires(FAST_RETRIES, || vec![limited.clone(), answer_text("ok")]);
 }
 
 #[test]
-fn f013_a_provider_that_fails_once_is_asked_again() {
+fn f013_a_provider_that_fails_once_is_retried() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    for (_, output) in survives_on_both(QUICK, || vec![broken.clone(), answer_text("ok")]) {
+    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, || vec![broken.clone(), answer_text("ok")])
+    {
         assert_eq!(retries(&output), 1, "{output}");
     }
 }
 
 #[test]
-fn f014_a_provider_that_always_fails_is_told_with_its_status_and_the_request() {
+fn f014_the_error_of_a_failing_provider_has_status_and_request_id() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    let output = fails_on_both(25, QUICK, || always(&broken));
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || always(&broken));
     let stream = output.stream();
     let last = stream.last();
-    // Six attempts; the id is that of the last.
+    // There are six attempts; the id belongs to the last.
     assert_eq!((&last["http_status"], &last["request_id"]), (&json!(500), &json!("req_0005")), "{output}");
     assert!(output.stderr.contains("internal server error"), "{output}");
 }
 
 #[test]
-fn f016_an_overloaded_provider_is_asked_again() {
+fn f016_an_overloaded_provider_is_retried() {
     let busy = Answer::error(529, "overloaded_error", "Overloaded");
-    for (_, output) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), answer_text("ok")]) {
+    for (_, output) in
+        expect_success_on_both_wires(FAST_RETRIES, || vec![busy.clone(), busy.clone(), answer_text("ok")])
+    {
         assert_eq!(retries(&output), 2, "{output}");
     }
 }
 
 #[test]
 fn f043_a_redirect_to_another_host_is_not_followed() {
-    let elsewhere = Scene::new([answer_text("never")]);
-    let to = format!("{}/v1/messages", elsewhere.server.url().replace("127.0.0.1", "localhost"));
-    let redirect = Answer::status(307, "").header("location", &to);
-    let output = fails_on_both(26, QUICK, || always(&redirect));
+    let other_scene = Scene::new([answer_text("never")]);
+    let target = format!("{}/v1/messages", other_scene.server.url().replace("127.0.0.1", "localhost"));
+    let redirect = Answer::status(307, "").header("location", &target);
+    let output = expect_failure_on_both_wires(26, FAST_RETRIES, || always(&redirect));
     assert!(output.stderr.contains("http://localhost"), "{output}");
     assert_eq!(retries(&output), 0, "{output}");
-    assert!(elsewhere.server.requests().is_empty(), "the key stayed");
+    assert!(other_scene.server.requests().is_empty(), "the key is not sent to another host");
 }
 
 #[test]
-fn f062_a_provider_whose_clock_is_ten_years_off_is_believed_all_the_same() {
+fn f062_a_provider_whose_clock_is_ten_years_off_is_still_used() {
     for date in ["Sat, 21 Nov 2036 04:00:00 GMT", "Mon, 21 Nov 2016 04:00:00 GMT", "yesterday"] {
         let limited = Answer::error(429, "rate_limit_error", "slow").header("date", date);
         let dated = |answer: Answer| answer.header("date", date);
-        survives_on_both(QUICK, || {
+        expect_success_on_both_wires(FAST_RETRIES, || {
             vec![limited.clone().header("retry-after", date), dated(answer_text("ok"))]
         });
     }

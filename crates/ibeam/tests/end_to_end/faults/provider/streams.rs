@@ -1,4 +1,4 @@
-//! What happens to an answer on its way: cuts, stalls, floods, wrong bytes.
+//! Answers that are damaged in transit: cuts, stalls, floods, wrong bytes.
 
 use std::time::Duration;
 
@@ -6,28 +6,31 @@ use ibeam_protocol::StopReason;
 use ibeam_testkit::{Answer, ProgramOutput, Wire};
 use serde_json::{Value, json};
 
-use super::raw::{
-    Act, RawServer, block, call_answer, chunk, end, event, open_head, response, start, text_answer,
+use super::raw_server::{
+    RawServer, Reply, block, call_answer, chunk, end, event, open_head, response, start, text_answer,
     text_delta,
 };
-use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
+use super::{
+    FAST_RETRIES, expect_failure, expect_failure_on_both_wires, expect_success, expect_success_on_both_wires,
+    retries, workspace_with_config,
+};
 use crate::scene::{Scene, answer_call, answer_text, journal};
 
-/// Short waits and few attempts.
-const IMPATIENT: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[timeouts]\nidle = \"700ms\"\n\
+/// Short timeouts and two attempts.
+const SHORT_TIMEOUTS: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[timeouts]\nidle = \"700ms\"\n\
                          first_byte = \"700ms\"\ncontent_idle = \"1500ms\"\n";
 
-/// An answer of these bytes, whatever the wire would have.
+/// Returns an answer of these bytes.
 fn bytes(body: impl Into<String>) -> Answer {
     Answer::status(200, body)
 }
 
-/// A whole answer on the OpenAI wire.
+/// Returns a complete answer on the OpenAI wire.
 fn openai_text(text: &str) -> String {
     chunk(&json!({ "content": text }), None) + &chunk(&json!({}), Some("stop")) + "data: [DONE]\n\n"
 }
 
-/// The answer of either wire, in bytes.
+/// Returns the text of a complete answer on this wire.
 fn text_on(wire: Wire, text: &str) -> String {
     match wire {
         Wire::Anthropic => text_answer(text),
@@ -35,32 +38,32 @@ fn text_on(wire: Wire, text: &str) -> String {
     }
 }
 
-/// A server that goes on for ever in this way.
-fn fails_against(exit: i32, config: &str, act: &Act) -> ProgramOutput {
-    fails(exit, || {
-        let scene = Scene::new([]).with_workspace(configured(config));
-        let server = RawServer::start(vec![act.clone(); 8]);
+/// Checks that a run fails if the server always replies so.
+fn expect_failure_against(exit: i32, config: &str, reply: &Reply) -> ProgramOutput {
+    expect_failure(exit, || {
+        let scene = Scene::new([]).with_workspace(workspace_with_config(config));
+        let server = RawServer::start(vec![reply.clone(); 8]);
         let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url());
         (scene, ibeam)
     })
 }
 
 #[test]
-fn f024_a_server_that_never_answers_is_given_up() {
-    let output = fails_on_both(28, IMPATIENT, || vec![Answer::silence(); 4]);
+fn f024_a_server_that_never_answers_is_a_failure() {
+    let output = expect_failure_on_both_wires(28, SHORT_TIMEOUTS, || vec![Answer::silence(); 4]);
     assert_eq!(retries(&output), 1, "{output}");
 }
 
 #[test]
-fn f024_a_server_that_answers_the_second_time_is_heard() {
+fn f024_a_server_that_answers_the_second_request_is_used() {
     let config = "[timeouts]\nfirst_byte = \"3s\"\n";
-    survives_on_both(config, || vec![Answer::silence(), answer_text("ok")]);
+    expect_success_on_both_wires(config, || vec![Answer::silence(), answer_text("ok")]);
 }
 
 #[test]
-fn f025_a_stream_that_falls_silent_is_given_up() {
-    let words = || (0..5).fold(Answer::new(), |answer, number| answer.text(format!("{number} "))).stall();
-    let output = fails_on_both(28, IMPATIENT, || vec![words(); 4]);
+fn f025_a_stream_that_stalls_is_a_failure() {
+    let trickle = || (0..5).fold(Answer::new(), |answer, number| answer.text(format!("{number} "))).stall();
+    let output = expect_failure_on_both_wires(28, SHORT_TIMEOUTS, || vec![trickle(); 4]);
     // The answer was continued once.
     assert_eq!(output.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "].repeat(2), "{output}");
 }
@@ -69,46 +72,53 @@ fn f025_a_stream_that_falls_silent_is_given_up() {
 fn f025_comments_keep_a_silent_stream_alive_only_so_long() {
     let first = [open_head(), (start() + ": ping\n\n").into_bytes()].concat();
     let again = b": keep-alive\n\n".to_vec();
-    let output =
-        fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
-    assert!(output.stderr.contains("1.5 s"), "the bound on content is the one that ended it; {output}");
+    let output = expect_failure_against(
+        28,
+        SHORT_TIMEOUTS,
+        &Reply::Repeat { first, again, pause: Duration::from_millis(20) },
+    );
+    assert!(output.stderr.contains("1.5 s"), "the timeout for content ended the stream; {output}");
 }
 
 #[test]
-fn f026_a_trickle_without_end_is_given_up() {
+fn f026_a_slow_stream_without_end_is_a_failure() {
     let config = "[timeouts]\nanswer = \"1s\"\n";
-    let words =
+    let trickle =
         || (0..400).fold(Answer::new(), |answer, _| answer.text("x").pause(Duration::from_millis(20)));
-    let output = fails_on_both(28, config, || vec![words(); 2]);
+    let output = expect_failure_on_both_wires(28, config, || vec![trickle(); 2]);
     assert!(output.elapsed < Duration::from_secs(7), "{output}");
     assert_eq!(retries(&output), 0, "{output}");
-    // Much came: the message must not say that nothing did.
+    // The server sent much: the message must not claim that it sent nothing.
     assert!(output.stderr.contains("was not complete after 1 s"), "{output}");
 }
 
-/// Bytes that keep coming as fast as they are read are no answer either.
+/// Pings at full speed do not count as an answer either.
 #[test]
-fn f026_a_flood_without_end_is_given_up() {
+fn f026_a_flood_without_end_is_a_failure() {
     let config = "[timeouts]\nanswer = \"1s\"\n";
     let again = "event: ping\ndata: {\"type\": \"ping\"}\n\n".repeat(500).into_bytes();
     let first = [open_head(), start().into_bytes()].concat();
-    fails_against(28, config, &Act::Repeat { first, again, pause: Duration::ZERO });
+    expect_failure_against(28, config, &Reply::Repeat { first, again, pause: Duration::ZERO });
 }
 
 #[test]
-fn f027_pings_without_content_are_no_answer() {
+fn f027_pings_without_content_are_not_an_answer() {
     let again = "event: ping\ndata: {\"type\": \"ping\"}\n\n".to_owned().into_bytes();
     let first = [open_head(), start().into_bytes()].concat();
-    fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
+    expect_failure_against(
+        28,
+        SHORT_TIMEOUTS,
+        &Reply::Repeat { first, again, pause: Duration::from_millis(20) },
+    );
 }
 
 #[test]
-fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
+fn f030_a_stream_that_ends_before_its_text_is_requested_again() {
     let halves = [start(), chunk(&json!({ "role": "assistant", "content": "" }), None)];
     for (wire, half) in [Wire::Anthropic, Wire::OpenAi].into_iter().zip(halves) {
-        let scene =
-            Scene::with_wire(wire, [bytes(half), answer_text("ok")]).with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene = Scene::with_wire(wire, [bytes(half), answer_text("ok")])
+            .with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
     }
 }
@@ -116,9 +126,11 @@ fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
 #[test]
 fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
-    let reported = Answer::new().text("half ").text("an ").text("ans").raw(event(&error)).cut();
-    for broken in [answer_text("half an ans").cut(), answer_text("half an ans").stall(), reported] {
-        for (scene, output) in survives_on_both(IMPATIENT, || vec![broken.clone(), answer_text("wer")]) {
+    let with_error = Answer::new().text("half ").text("an ").text("ans").raw(event(&error)).cut();
+    for broken in [answer_text("half an ans").cut(), answer_text("half an ans").stall(), with_error] {
+        for (scene, output) in
+            expect_success_on_both_wires(SHORT_TIMEOUTS, || vec![broken.clone(), answer_text("wer")])
+        {
             let (stream, requests) = (output.stream(), scene.server.requests());
             assert_eq!(stream.last()["result"], "half an answer", "{output}");
             assert_eq!(stream.last()["ibeam"]["continuations"], 1, "{output}");
@@ -143,7 +155,7 @@ fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
 
 /// The rest of the answer may be a call.
 #[test]
-fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
+fn f030_a_stream_that_ends_before_a_call_is_continued_with_the_call() {
     let answers = || {
         vec![
             answer_text("I look. ").cut(),
@@ -151,47 +163,47 @@ fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
             answer_text("Nothing there."),
         ]
     };
-    for (scene, output) in survives_on_both(QUICK, answers) {
+    for (scene, output) in expect_success_on_both_wires(FAST_RETRIES, answers) {
         assert_eq!(output.stream().last()["result"], "I look. Nothing there.", "{output}");
         assert_eq!(output.stream().completed().len(), 1, "{output}");
         scene.server.assert_played();
     }
 }
 
-/// What a call that had begun would have been is not known.
+/// The rest of an incomplete call is unknown.
 #[test]
 fn f030_a_stream_that_ends_in_a_call_after_text_is_not_continued() {
     let cut =
         || answer_text("I write. ").call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
-    let output = fails_on_both(25, QUICK, || vec![cut(); 4]);
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || vec![cut(); 4]);
     assert_eq!(output.stream().deltas().concat(), "I write. ", "{output}");
 }
 
 #[test]
-fn f030_a_stream_that_ends_after_its_text_again_is_no_success() {
+fn f030_a_stream_that_ends_twice_after_its_text_is_not_a_success() {
     let half = || {
-        let whole = text_answer("half an ans");
-        vec![bytes(whole.split_once("event: content_block_stop").unwrap().0); 4]
+        let complete = text_answer("half an ans");
+        vec![bytes(complete.split_once("event: content_block_stop").unwrap().0); 4]
     };
     let run = || {
-        let scene = Scene::new(half()).with_workspace(configured(QUICK));
+        let scene = Scene::new(half()).with_workspace(workspace_with_config(FAST_RETRIES));
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)
     };
-    let output = fails(25, run);
+    let output = expect_failure(25, run);
     let twice = vec!["half an ans", "half an ans"];
     assert_eq!((output.stream().deltas(), retries(&output)), (twice, 0), "{output}");
     assert_eq!(output.stream().last()["ibeam"]["continuations"], 1, "{output}");
-    fails_on_both(25, QUICK, || vec![answer_text("half an ans").cut(); 4]);
+    expect_failure_on_both_wires(25, FAST_RETRIES, || vec![answer_text("half an ans").cut(); 4]);
 }
 
 #[test]
-fn f031_an_answer_that_is_cut_inside_its_final_event_is_whole() {
+fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
     for (wire, cut) in [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n")] {
         let body = text_on(wire, "ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
-        let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{output}");
     }
 }
@@ -202,8 +214,9 @@ fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
                 let body = mark.to_owned() + &text_on(wire, "one two").replace('\n', line_end);
-                let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(configured(QUICK));
-                let output = survives(&scene, scene.print::<&str>([]));
+                let scene =
+                    Scene::with_wire(wire, [bytes(body)]).with_workspace(workspace_with_config(FAST_RETRIES));
+                let output = expect_success(&scene, scene.print::<&str>([]));
                 assert_eq!(
                     (output.stream().deltas(), retries(&output)),
                     (vec!["one two"], 0),
@@ -214,43 +227,43 @@ fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
     }
 }
 
-/// Every byte comes alone, so every character is split at every offset.
+/// Each byte arrives alone, so each character is split at every offset.
 #[test]
-fn f033_characters_that_are_split_arrive_whole() {
+fn f033_characters_that_are_split_are_decoded_correctly() {
     const TEXT: &str = "\u{1f600}漢字\u{1f469}\u{200d}\u{1f680} é";
     let call = call_answer("write", &json!({ "path": "made.txt", "fileText": TEXT }));
     let head = "content-type: text/event-stream\r\n";
     let server = RawServer::start([
-        Act::Dribble(response(head, call.as_bytes())),
-        Act::Dribble(response(head, text_answer(TEXT).as_bytes())),
+        Reply::Dribble(response(head, call.as_bytes())),
+        Reply::Dribble(response(head, text_answer(TEXT).as_bytes())),
     ]);
-    let scene = Scene::new([]).with_workspace(configured(QUICK));
-    let output = survives(&scene, scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url()));
+    let scene = Scene::new([]).with_workspace(workspace_with_config(FAST_RETRIES));
+    let output = expect_success(&scene, scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url()));
     assert_eq!(output.stream().deltas().concat(), TEXT, "{output}");
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some(TEXT));
     let journal = std::fs::read_to_string(scene.workspace.journal(output.stream().session_id())).unwrap();
-    for kept in [&journal, &output.stdout] {
-        assert!(kept.contains("漢字") && !kept.contains('\u{fffd}'), "{output}");
+    for text in [&journal, &output.stdout] {
+        assert!(text.contains("漢字") && !text.contains('\u{fffd}'), "{output}");
     }
 }
 
 #[test]
-fn f034_bytes_that_are_no_text_end_the_answer() {
+fn f034_invalid_utf_8_ends_the_answer() {
     let delta =
         |text: &str| event(&json!({ "type": "content_block_delta", "index": 0, "delta": text_delta(text) }));
     let spoiled = || Answer::new().raw([delta("a").as_bytes(), b"data: \xff\n\n"].concat());
-    let output = fails_on_both(25, QUICK, || vec![spoiled(); 4]);
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || vec![spoiled(); 4]);
     assert!(output.stderr.contains("UTF-8"), "{output}");
-    assert_eq!(retries(&output), 1, "a slip is asked about once; {output}");
+    assert_eq!(retries(&output), 1, "a protocol error is retried once; {output}");
 }
 
 #[test]
 fn f035_half_a_surrogate_pair_is_replaced_in_text() {
     let spoil = |body: String| bytes(body.replace("HALF", "\\ud83d"));
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let scene =
-            Scene::with_wire(wire, [spoil(text_on(wire, "a HALF b"))]).with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene = Scene::with_wire(wire, [spoil(text_on(wire, "a HALF b"))])
+            .with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(output.stream().deltas(), ["a \u{fffd} b"], "{output}");
     }
 }
@@ -259,8 +272,8 @@ fn f035_half_a_surrogate_pair_is_replaced_in_text() {
 fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
     let call = call_answer("write", &json!({ "path": "made.txt", "fileText": "HALF" }));
     let scene = Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")])
-        .with_workspace(configured(QUICK));
-    let output = survives(&scene, scene.print::<&str>([]));
+        .with_workspace(workspace_with_config(FAST_RETRIES));
+    let output = expect_success(&scene, scene.print::<&str>([]));
     assert_eq!(scene.workspace.read("made.txt"), None);
     let (key, body) =
         output.stream().completed().first().map(|(key, body)| ((*key).to_owned(), (*body).clone())).unwrap();
@@ -268,7 +281,7 @@ fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
     assert!(body["result"].get("error").is_some(), "{output}");
 }
 
-/// The longest event that a run takes, by far exceeded.
+/// Four times the maximum size of an event.
 const HUGE: usize = 64 * 1024 * 1024;
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -279,9 +292,10 @@ fn huge_event() -> Answer {
 }
 
 #[test]
-fn f036_an_event_of_64_megabytes_is_refused_and_not_held() {
+fn f036_an_event_of_64_megabytes_is_rejected_and_not_buffered() {
     let run = |format: &str| {
-        let scene = Scene::new([huge_event(), huge_event()]).with_workspace(configured(QUICK));
+        let scene =
+            Scene::new([huge_event(), huge_event()]).with_workspace(workspace_with_config(FAST_RETRIES));
         let output = scene.print(["--output-format", format]).run();
         super::check_failure(&output, 25);
         assert!(output.stderr.contains("longer than 16777216 bytes"), "{output}");
@@ -289,8 +303,9 @@ fn f036_an_event_of_64_megabytes_is_refused_and_not_held() {
     };
     assert!(run("json").stdout.is_empty());
     run("stream-json").stream();
-    // It still runs when it has read the event, and asks once more.
-    let scene = Scene::new([huge_event(), Answer::silence()]).with_workspace(configured(QUICK));
+    // The run has read the event when it sends the second request.
+    let scene =
+        Scene::new([huge_event(), Answer::silence()]).with_workspace(workspace_with_config(FAST_RETRIES));
     let running = scene.print::<&str>([]).start();
     scene.server.wait_for_requests(2);
     let peak = running.peak_memory();
@@ -298,9 +313,9 @@ fn f036_an_event_of_64_megabytes_is_refused_and_not_held() {
     assert!(peak < 160 * MEGABYTE, "{peak}");
 }
 
-/// An answer may be long, but not without bound: one of tiny events too.
+/// The size of an answer is limited, also if its events are small.
 #[test]
-fn f036_an_answer_of_more_than_64_megabytes_is_refused() {
+fn f036_an_answer_of_more_than_64_megabytes_is_rejected() {
     let delta = event(&json!({
         "type": "content_block_delta", "index": 0,
         "delta": { "type": "thinking_delta", "thinking": "x".repeat(4 * 1024 * 1024) },
@@ -309,7 +324,7 @@ fn f036_an_answer_of_more_than_64_megabytes_is_refused() {
         "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": "" },
     }));
     let answer = Answer::new().raw(first).raw(delta.repeat(17)).stall();
-    let scene = Scene::new([answer]).with_workspace(configured(QUICK));
+    let scene = Scene::new([answer]).with_workspace(workspace_with_config(FAST_RETRIES));
     let output = scene.print(["--output-format", "json"]).run();
     super::check_failure(&output, 25);
     assert!(
@@ -319,7 +334,7 @@ fn f036_an_answer_of_more_than_64_megabytes_is_refused() {
     );
 }
 
-/// Memory at the peak, once `count` deltas of one byte have been read.
+/// Returns the peak memory in bytes after `count` deltas of one byte.
 fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
     let delta = event(&json!({ "type": "content_block_delta", "index": 0, "delta": text_delta("x") }));
     let text = event(&json!({
@@ -328,10 +343,10 @@ fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
     let stop = event(&json!({ "type": "content_block_stop", "index": 0 }));
     let call = block(1, &json!({ "type": "tool_use", "id": "t", "name": "ls", "input": {} }), &[]);
     let answer = Answer::new().raw(text + &delta.repeat(count) + &stop + &call).stop(StopReason::ToolUse);
-    let scene = Scene::new([answer, Answer::silence()]).with_workspace(configured(QUICK));
+    let scene = Scene::new([answer, Answer::silence()]).with_workspace(workspace_with_config(FAST_RETRIES));
     let ibeam = scene.print(args).guard(Duration::from_secs(200));
     let running = if slowly { ibeam.slow_reader() } else { ibeam }.start();
-    // The call of the answer is acted upon when all of it was read; then the model is asked again.
+    // The call runs after the complete answer was read; then the run sends the second request.
     let before = std::time::Instant::now();
     while scene.server.requests().len() < 2 {
         assert!(before.elapsed() < Duration::from_secs(180), "{count} deltas take too long");
@@ -342,18 +357,18 @@ fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
     peak
 }
 
-/// The answer itself grows by a byte a delta; nothing else may grow with their number.
+/// The answer grows by one byte per delta; nothing else may grow with the number of deltas.
 #[test]
-fn f037_tiny_deltas_without_number_leave_memory_flat() {
+fn f037_memory_does_not_grow_with_the_number_of_deltas() {
     const COUNT: usize = 75_000;
     let few = peak_after_deltas(COUNT, &["--output-format", "json"], false);
     let many = peak_after_deltas(4 * COUNT, &["--output-format", "json"], false);
     assert!(many < few + 12 * MEGABYTE, "{few} and {many}");
 }
 
-/// A reader that takes its time holds the server up, not our memory.
+/// A slow reader slows down the server and does not increase memory.
 #[test]
-fn f037_a_slow_reader_holds_the_stream_back() {
+fn f037_a_slow_reader_slows_the_stream_down() {
     const COUNT: usize = 20_000;
     let few = peak_after_deltas(COUNT, &[], true);
     let many = peak_after_deltas(4 * COUNT, &[], true);
@@ -361,39 +376,42 @@ fn f037_a_slow_reader_holds_the_stream_back() {
 }
 
 #[test]
-fn f039_an_event_that_is_no_json_is_asked_about_once() {
-    let output = fails_on_both(25, QUICK, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
+fn f039_an_event_with_invalid_json_is_retried_once() {
+    let output =
+        expect_failure_on_both_wires(25, FAST_RETRIES, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
     assert_eq!(retries(&output), 1, "{output}");
-    survives_on_both(QUICK, || vec![Answer::new().raw("data: {oops\n\n"), answer_text("ok")]);
+    expect_success_on_both_wires(FAST_RETRIES, || {
+        vec![Answer::new().raw("data: {oops\n\n"), answer_text("ok")]
+    });
 }
 
-/// Deltas of arguments that come twice make no JSON, so nobody executes them; the run goes on.
+/// Repeated deltas of arguments are not valid JSON. The call is not executed and the run continues.
 #[test]
-fn f044_a_call_whose_deltas_come_twice_is_not_executed() {
+fn f044_a_call_with_repeated_deltas_is_not_executed() {
     let arguments = json!({ "path": "made.txt", "fileText": "x" }).to_string();
-    let piece = |text: &str| json!({ "type": "input_json_delta", "partial_json": text });
+    let delta = |text: &str| json!({ "type": "input_json_delta", "partial_json": text });
     let (head, tail) = arguments.split_at(9);
     let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "write", "input": {} });
-    let deltas = [piece(head), piece(head), piece(tail), piece(tail)];
+    let deltas = [delta(head), delta(head), delta(tail), delta(tail)];
     let anthropic = start() + &block(0, &call, &deltas) + &end("tool_use");
-    let piece = |text: &str, id: Value| {
+    let delta = |text: &str, id: Value| {
         let call = json!({ "index": 0, "id": id, "function": { "name": "write", "arguments": text } });
         chunk(&json!({ "tool_calls": [call] }), None)
     };
-    let openai = piece(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
+    let openai = delta(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene =
-            Scene::with_wire(wire, [bytes(body), answer_text("done")]).with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print::<&str>([]));
+        let scene = Scene::with_wire(wire, [bytes(body), answer_text("done")])
+            .with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(output.stream().outline()[2..4], ["started write", "completed write"], "{output}");
         assert_eq!(output.stream().completed().len(), 1, "{output}");
         assert_eq!(scene.workspace.read("made.txt"), None);
     }
 }
 
-/// A whole call that comes twice, under one id or under none, is one.
+/// A complete call that is sent twice, with the same id or without an id, is one call.
 #[test]
-fn f044_a_call_that_comes_twice_is_executed_once() {
+fn f044_a_call_that_is_sent_twice_is_executed_once() {
     for id in [json!("c1"), Value::Null] {
         let call = |index: u32| {
             let function = json!({ "name": "shell", "arguments": "{\"command\":\"echo once >> log\"}" });
@@ -402,39 +420,41 @@ fn f044_a_call_that_comes_twice_is_executed_once() {
         };
         let body = call(0) + &call(1) + &chunk(&json!({}), Some("tool_calls")) + "data: [DONE]\n\n";
         let scene = Scene::with_wire(Wire::OpenAi, [bytes(body), answer_text("done")])
-            .with_workspace(configured(QUICK));
-        let output = survives(&scene, scene.print(["--force"]));
+            .with_workspace(workspace_with_config(FAST_RETRIES));
+        let output = expect_success(&scene, scene.print(["--force"]));
         assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{output}");
         assert_eq!(output.stream().completed().len(), 1, "{output}");
     }
 }
 
 #[test]
-fn f044_an_answer_whose_every_event_comes_twice_is_asked_for_again() {
+fn f044_an_answer_with_repeated_events_is_requested_again() {
     let twice: String = text_answer("ok").split_inclusive("\n\n").flat_map(|event| [event, event]).collect();
-    let scene = Scene::new([bytes(twice), answer_text("ok")]).with_workspace(configured(QUICK));
-    let output = survives(&scene, scene.print::<&str>([]));
+    let scene =
+        Scene::new([bytes(twice), answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
+    let output = expect_success(&scene, scene.print::<&str>([]));
     assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
 }
 
 #[test]
-fn f046_events_out_of_order_are_asked_about_once() {
+fn f046_events_out_of_order_are_retried_once() {
     let stop_first = event(&json!({ "type": "content_block_stop", "index": 0 })) + &text_answer("late");
     let run = || {
-        let scene = Scene::new(vec![bytes(stop_first.clone()); 4]).with_workspace(configured(QUICK));
+        let scene = Scene::new(vec![bytes(stop_first.clone()); 4])
+            .with_workspace(workspace_with_config(FAST_RETRIES));
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)
     };
-    let output = fails(25, run);
+    let output = expect_failure(25, run);
     assert_eq!(retries(&output), 1, "{output}");
     assert!(output.stderr.contains("out of order"), "{output}");
 }
 
-/// What was said stays said: the text before a fault is kept, and a call of a broken answer is not executed.
+/// The calls of an incomplete answer are not executed.
 #[test]
 fn f030_a_call_of_an_answer_without_an_end_is_not_executed() {
     let cut = || answer_call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
-    let scene = Scene::new(vec![cut(); 4]).with_workspace(configured("[retry]\nattempts = 1\n"));
+    let scene = Scene::new(vec![cut(); 4]).with_workspace(workspace_with_config("[retry]\nattempts = 1\n"));
     let output = scene.print::<&str>([]).run();
     super::check_failure(&output, 25);
     assert_eq!(scene.workspace.read("made.txt"), None);

@@ -1,4 +1,4 @@
-//! Servers behind TLS: certificates that are wrong in one way each, and HTTP/2 that breaks off.
+//! Servers with TLS: wrong certificates and failing HTTP/2 connections.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-use super::raw::{response, text_answer};
-use super::{QUICK, configured, fails, retries, survives};
+use super::raw_server::{response, text_answer};
+use super::{FAST_RETRIES, expect_failure, expect_success, retries, workspace_with_config};
 use crate::scene::Scene;
 
-/// A certificate and who vouches for it.
+/// A certificate with its key and authority.
 struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    /// The authority, in PEM.
+    /// The certificate of the authority, as PEM.
     authority: String,
 }
 
-/// A certificate for this host, valid until this year, from an authority of its own.
-fn identity(host: &str, until: i32) -> Identity {
+/// Creates a certificate for `host` that expires at the start of the year `until`, with a new authority.
+fn create_identity(host: &str, until: i32) -> Identity {
     let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -43,40 +43,40 @@ fn identity(host: &str, until: i32) -> Identity {
     Identity { chain: vec![certificate.der().clone()], key, authority: authority_pem }
 }
 
-/// What is done with one connection.
+/// The behavior of the server on one connection.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum Behavior {
     /// An answer over HTTP/1.1.
     Answer,
     /// An answer over HTTP/2.
     AnswerOverHttp2,
-    /// The connection is to be left: the request has not been seen.
+    /// GOAWAY: the request was not processed.
     GoAway,
-    /// The request is broken off.
+    /// The stream of the request is reset.
     Reset,
-    /// Settings without end, and no answer.
+    /// SETTINGS frames without end, and no answer.
     Flood,
-    /// The handshake is refused.
+    /// A TLS alert in the handshake.
     Alert,
-    /// Plain HTTP where TLS belongs.
+    /// Plain HTTP instead of TLS.
     Plain,
 }
 
-/// A server that plays one act a connection.
+/// A server with one behavior per connection.
 struct TlsServer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
-    /// The authority's certificate, in PEM.
+    /// The certificate of the authority, as PEM.
     authority: String,
 }
 
 impl TlsServer {
-    fn start(identity: Identity, acts: impl IntoIterator<Item = Act>) -> Self {
+    fn start(identity: Identity, behaviors: impl IntoIterator<Item = Behavior>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
-        let (count, acts) = (Arc::clone(&connections), acts.into_iter().collect::<Vec<_>>());
+        let (count, behaviors) = (Arc::clone(&connections), behaviors.into_iter().collect::<Vec<_>>());
         let Identity { chain, key, authority } = identity;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -84,15 +84,15 @@ impl TlsServer {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .unwrap();
-        // Ends with the process of the test.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                for act in acts {
+                for behavior in behaviors {
                     let (stream, _) = listener.accept().await.unwrap();
                     count.fetch_add(1, Ordering::SeqCst);
-                    tokio::spawn(serve(stream, act, config.clone()));
+                    tokio::spawn(serve(stream, behavior, config.clone()));
                 }
                 std::future::pending::<()>().await;
             });
@@ -104,12 +104,12 @@ impl TlsServer {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// A run whose model is here, and which trusts the server's authority or only the system's.
-    fn asked(&self, config: &str, trusts: bool) -> (Scene, Ibeam) {
-        let scene = Scene::new([]).with_workspace(configured(config));
+    /// Returns a run that uses this server and trusts its authority, or only the authorities of the system.
+    fn run_against(&self, config: &str, is_trusted: bool) -> (Scene, Ibeam) {
+        let scene = Scene::new([]).with_workspace(workspace_with_config(config));
         let url = format!("https://localhost:{}", self.address.port());
         let mut ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", url);
-        if trusts {
+        if is_trusted {
             let file = scene.workspace.outside().join("authority.pem");
             std::fs::write(&file, &self.authority).unwrap();
             ibeam = ibeam.env("SSL_CERT_FILE", file);
@@ -118,32 +118,32 @@ impl TlsServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, act: Act, mut config: ServerConfig) {
-    match act {
-        Act::Plain => {
+async fn serve(mut stream: TcpStream, behavior: Behavior, mut config: ServerConfig) {
+    match behavior {
+        Behavior::Plain => {
             drop(stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nplain HTTP\n").await);
-            let _gone = stream.read_to_end(&mut Vec::new()).await;
+            let _closed = stream.read_to_end(&mut Vec::new()).await;
             return;
         }
-        Act::Alert => {
-            // The client's greeting, then a fatal alert: handshake_failure.
-            let _greeting = stream.read(&mut [0; 4096]).await;
+        Behavior::Alert => {
+            // The client hello, then a fatal alert: handshake_failure.
+            let _client_hello = stream.read(&mut [0; 4096]).await;
             drop(stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).await);
-            let _gone = stream.read_to_end(&mut Vec::new()).await;
+            let _closed = stream.read_to_end(&mut Vec::new()).await;
             return;
         }
-        Act::Answer => config.alpn_protocols = vec![b"http/1.1".to_vec()],
-        Act::AnswerOverHttp2 | Act::GoAway | Act::Reset | Act::Flood => {
+        Behavior::Answer => config.alpn_protocols = vec![b"http/1.1".to_vec()],
+        Behavior::AnswerOverHttp2 | Behavior::GoAway | Behavior::Reset | Behavior::Flood => {
             config.alpn_protocols = vec![b"h2".to_vec()];
         }
     }
-    // A client that does not trust us goes away in the handshake.
+    // A client that does not trust the server closes the connection in the handshake.
     let Ok(stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
-    match act {
-        Act::Answer => answer(stream).await,
-        Act::Flood => flood(stream).await,
-        Act::AnswerOverHttp2 | Act::GoAway | Act::Reset => http2(stream, act).await,
-        Act::Plain | Act::Alert => {}
+    match behavior {
+        Behavior::Answer => answer(stream).await,
+        Behavior::Flood => flood(stream).await,
+        Behavior::AnswerOverHttp2 | Behavior::GoAway | Behavior::Reset => http2(stream, behavior).await,
+        Behavior::Plain | Behavior::Alert => {}
     }
 }
 
@@ -158,27 +158,27 @@ async fn answer(mut stream: TlsStream<TcpStream>) {
     }
     let answer = response("content-type: text/event-stream\r\n", text_answer("ok").as_bytes());
     drop(stream.write_all(&answer).await);
-    let _gone = stream.read(&mut [0]).await;
+    let _closed = stream.read(&mut [0]).await;
 }
 
-async fn http2(stream: TlsStream<TcpStream>, act: Act) {
+async fn http2(stream: TlsStream<TcpStream>, behavior: Behavior) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((_request, mut respond))) = connection.accept().await {
-        match act {
-            Act::GoAway => connection.abrupt_shutdown(Reason::NO_ERROR),
-            Act::Reset => respond.send_reset(Reason::INTERNAL_ERROR),
-            Act::AnswerOverHttp2 => {
+        match behavior {
+            Behavior::GoAway => connection.abrupt_shutdown(Reason::NO_ERROR),
+            Behavior::Reset => respond.send_reset(Reason::INTERNAL_ERROR),
+            Behavior::AnswerOverHttp2 => {
                 let head =
                     http::Response::builder().header("content-type", "text/event-stream").body(()).unwrap();
                 let mut body = respond.send_response(head, false).unwrap();
                 body.send_data(text_answer("ok").into_bytes().into(), true).unwrap();
             }
-            Act::Answer | Act::Flood | Act::Alert | Act::Plain => {}
+            Behavior::Answer | Behavior::Flood | Behavior::Alert | Behavior::Plain => {}
         }
     }
 }
 
-/// Empty SETTINGS frames, as fast as they are taken; what the client says is read and ignored.
+/// Sends empty SETTINGS frames as fast as possible; the client's data is read and ignored.
 async fn flood(stream: TlsStream<TcpStream>) {
     let frames = [0, 0, 0, 4, 0, 0, 0, 0, 0].repeat(1000);
     let (mut from, mut to) = tokio::io::split(stream);
@@ -188,26 +188,26 @@ async fn flood(stream: TlsStream<TcpStream>) {
 }
 
 #[test]
-fn f020_a_server_of_a_trusted_authority_is_asked() {
-    for act in [Act::Answer, Act::AnswerOverHttp2] {
-        let server = TlsServer::start(identity("localhost", 2100), [act]);
-        let (scene, ibeam) = server.asked(QUICK, true);
-        let output = survives(&scene, ibeam);
-        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{act:?}: {output}");
+fn f020_a_server_with_a_trusted_authority_is_used() {
+    for behavior in [Behavior::Answer, Behavior::AnswerOverHttp2] {
+        let server = TlsServer::start(create_identity("localhost", 2100), [behavior]);
+        let (scene, ibeam) = server.run_against(FAST_RETRIES, true);
+        let output = expect_success(&scene, ibeam);
+        assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{behavior:?}: {output}");
     }
 }
 
-/// The certificate problem and the way out are named; nothing is asked twice, least of all without TLS.
+/// The error names the problem and a variable that can be set. Nothing is retried, and nothing is sent without TLS.
 #[test]
-fn f020_a_certificate_that_is_wrong_is_told_and_not_accepted() {
+fn f020_a_wrong_certificate_is_reported_and_not_accepted() {
     for (host, until, trusted, problem) in [
         ("elsewhere.example", 2100, true, "not valid for name"),
         ("localhost", 2021, true, "expired"),
         ("localhost", 2100, false, "UnknownIssuer"),
     ] {
-        let output = fails(27, || {
-            let server = TlsServer::start(identity(host, until), vec![Act::Answer; 4]);
-            let run = server.asked(QUICK, trusted);
+        let output = expect_failure(27, || {
+            let server = TlsServer::start(create_identity(host, until), vec![Behavior::Answer; 4]);
+            let run = server.run_against(FAST_RETRIES, trusted);
             assert_eq!(server.connections(), 0);
             run
         });
@@ -220,33 +220,36 @@ fn f020_a_certificate_that_is_wrong_is_told_and_not_accepted() {
 }
 
 #[test]
-fn f021_a_handshake_that_fails_is_told() {
-    for (act, problem) in [(Act::Alert, "alert"), (Act::Plain, "corrupt message")] {
-        let output =
-            fails(27, || TlsServer::start(identity("localhost", 2100), vec![act; 4]).asked(QUICK, true));
+fn f021_a_handshake_that_fails_is_reported() {
+    for (behavior, problem) in [(Behavior::Alert, "alert"), (Behavior::Plain, "corrupt message")] {
+        let output = expect_failure(27, || {
+            TlsServer::start(create_identity("localhost", 2100), vec![behavior; 4])
+                .run_against(FAST_RETRIES, true)
+        });
         assert!(output.stderr.contains(problem), "{output}");
         assert_eq!(retries(&output), 0, "{output}");
     }
 }
 
 #[test]
-fn f063_a_connection_that_the_server_gives_up_is_replaced() {
-    for act in [Act::GoAway, Act::Reset] {
-        let server = TlsServer::start(identity("localhost", 2100), [act, Act::AnswerOverHttp2]);
-        let (scene, ibeam) = server.asked(QUICK, true);
-        let output = survives(&scene, ibeam);
-        assert_eq!(output.stream().deltas(), ["ok"], "{act:?}: {output}");
-        assert_eq!(server.connections(), 2, "{act:?}: {output}");
+fn f063_a_connection_that_the_server_aborts_is_replaced() {
+    for behavior in [Behavior::GoAway, Behavior::Reset] {
+        let server =
+            TlsServer::start(create_identity("localhost", 2100), [behavior, Behavior::AnswerOverHttp2]);
+        let (scene, ibeam) = server.run_against(FAST_RETRIES, true);
+        let output = expect_success(&scene, ibeam);
+        assert_eq!(output.stream().deltas(), ["ok"], "{behavior:?}: {output}");
+        assert_eq!(server.connections(), 2, "{behavior:?}: {output}");
     }
 }
 
 #[test]
-fn f063_a_flood_of_settings_is_left_in_time() {
-    let acts = [Act::Flood, Act::AnswerOverHttp2, Act::AnswerOverHttp2];
-    let server = TlsServer::start(identity("localhost", 2100), acts);
-    let config = format!("{QUICK}[timeouts]\nfirst_byte = \"2s\"\n");
-    let (scene, ibeam) = server.asked(&config, true);
-    let output = survives(&scene, ibeam);
+fn f063_a_flood_of_settings_ends_in_time() {
+    let behaviors = [Behavior::Flood, Behavior::AnswerOverHttp2, Behavior::AnswerOverHttp2];
+    let server = TlsServer::start(create_identity("localhost", 2100), behaviors);
+    let config = format!("{FAST_RETRIES}[timeouts]\nfirst_byte = \"2s\"\n");
+    let (scene, ibeam) = server.run_against(&config, true);
+    let output = expect_success(&scene, ibeam);
     assert_eq!(output.stream().deltas(), ["ok"], "{output}");
     assert!(server.connections() >= 2 && output.elapsed < Duration::from_secs(20), "{output}");
 }

@@ -1,4 +1,4 @@
-//! Files that are no files, have no end, or do not hold still.
+//! Files that are not regular, have no end or change while they are read.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ibeam_testkit::{LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
-use super::{CallReport, MORE, as_nobody, call_through, peak_of};
+use super::{CallReport, MEMORY_MARGIN, as_nobody, call_tool_through, peak_memory_of};
 
 #[track_caller]
 fn read(workspace: Workspace, path: &str) -> CallReport {
-    // What policy keeps from the model by itself is allowed here: the tool must hold on its own.
+    // Policy would deny these paths. The rules allow them, so that the test reaches the tool.
     let allowed = ["--allow", "Read(/dev/**)", "--allow", "Read(/proc/**)"];
-    call_through(workspace, "read", &json!({ "path": path }), |ibeam, _| ibeam.args(allowed))
+    call_tool_through(workspace, "read", &json!({ "path": path }), |ibeam, _| ibeam.args(allowed))
 }
 
 #[track_caller]
-fn refused(workspace: Workspace, path: &str, expect: &str) {
-    let reported = read(workspace, path);
-    let error = reported.error();
+fn check_refusal(workspace: Workspace, path: &str, expect: &str) {
+    let report = read(workspace, path);
+    let error = report.error();
     assert!(error.contains(expect), "{error}");
 }
 
@@ -28,29 +28,29 @@ fn refused(workspace: Workspace, path: &str, expect: &str) {
 fn f089_a_named_pipe_is_refused_by_its_type() {
     let workspace = Workspace::new();
     let pipe = LivenessPipe::new(&workspace, "pipe");
-    refused(workspace, "pipe", "is a named pipe (FIFO)");
+    check_refusal(workspace, "pipe", "is a named pipe (FIFO)");
     drop(pipe);
 }
 
 #[test]
 fn f090_devices_and_sockets_are_refused_by_their_type() {
     for device in ["/dev/zero", "/dev/random", "/dev/tty", "/dev/full"] {
-        refused(Workspace::new(), device, "is a character device");
+        check_refusal(Workspace::new(), device, "is a character device");
     }
     let workspace = Workspace::new();
     let _socket = UnixListener::bind(workspace.path().join("socket")).unwrap();
-    refused(workspace, "socket", "is a socket");
+    check_refusal(workspace, "socket", "is a socket");
 }
 
 #[test]
 fn f091_files_of_proc_are_read_within_bounds() {
-    let reported = read(Workspace::new(), "/proc/self/status");
-    let content = reported.arm("success")["content"].as_str().unwrap();
+    let report = read(Workspace::new(), "/proc/self/status");
+    let content = report.result("success")["content"].as_str().unwrap();
     assert!(content.starts_with("Name:") && content.contains("VmRSS:"), "{content}");
-    refused(Workspace::new(), "/proc/self/pagemap", "is a binary file");
-    // It waits for messages of the kernel; whatever this user may see of it, nobody waits.
-    let reported = read(Workspace::new(), "/proc/kmsg");
-    assert!(reported.output.elapsed.as_secs() < 20, "{}", reported.output);
+    check_refusal(Workspace::new(), "/proc/self/pagemap", "is a binary file");
+    // A read of this file would wait for messages of the kernel.
+    let report = read(Workspace::new(), "/proc/kmsg");
+    assert!(report.output.elapsed.as_secs() < 20, "{}", report.output);
 }
 
 #[test]
@@ -62,20 +62,20 @@ fn f092_a_sparse_file_is_read_within_bounds() {
         workspace
     };
     let arguments = json!({ "path": "f", "limit": 2 });
-    let (small, _) = peak_of(large(2 << 20), "read", &arguments);
-    let (peak, body) = peak_of(large(10 << 30), "read", &arguments);
-    assert!(peak < small + MORE, "{} MB more", (peak - small) >> 20);
+    let (small, _) = peak_memory_of(large(2 << 20), "read", &arguments);
+    let (peak, body) = peak_memory_of(large(10 << 30), "read", &arguments);
+    assert!(peak < small + MEMORY_MARGIN, "{} MB more", (peak - small) >> 20);
     let success = &body["result"]["success"];
     assert_eq!((&success["content"], &success["exceededLimit"]), (&json!("line\nline\n"), &json!(true)));
 }
 
 #[test]
-fn f093_one_endless_line_is_cut_where_it_says() {
+fn f093_one_endless_line_is_cut_at_its_limit() {
     const LENGTH: usize = 200 << 20;
     let line = |length: usize| Workspace::new().file("f", vec![b'a'; length]);
-    let (small, _) = peak_of(line(1000), "read", &json!({ "path": "f" }));
-    let (peak, body) = peak_of(line(LENGTH), "read", &json!({ "path": "f" }));
-    assert!(peak < small + MORE, "{} MB more", (peak - small) >> 20);
+    let (small, _) = peak_memory_of(line(1000), "read", &json!({ "path": "f" }));
+    let (peak, body) = peak_memory_of(line(LENGTH), "read", &json!({ "path": "f" }));
+    assert!(peak < small + MEMORY_MARGIN, "{} MB more", (peak - small) >> 20);
     let success = &body["result"]["success"];
     assert_eq!(success["content"].as_str().unwrap().len(), 256 << 10);
     assert_eq!(
@@ -86,13 +86,13 @@ fn f093_one_endless_line_is_cut_where_it_says() {
 
 #[test]
 fn f094_an_empty_file_is_a_success() {
-    let reported = read(Workspace::new().file("empty", ""), "empty");
-    let success = reported.arm("success");
+    let report = read(Workspace::new().file("empty", ""), "empty");
+    let success = report.result("success");
     assert_eq!((&success["isEmpty"], &success["content"]), (&json!(true), &json!("")));
 }
 
 #[test]
-fn f096_what_cannot_be_read_says_why_in_one_line() {
+fn f096_the_error_of_an_unreadable_file_is_one_line() {
     let workspace = || {
         let workspace = Workspace::new().file("f", "x").file("secret", "x").file("d/f", "x");
         let link = |target: &str, name: &str| {
@@ -112,14 +112,14 @@ fn f096_what_cannot_be_read_says_why_in_one_line() {
         ("a", "(ELOOP)"),
         ("f/x", "(ENOTDIR)"),
     ] {
-        let reported = call_through(workspace(), "read", &json!({ "path": path }), as_nobody);
-        let error = reported.error();
+        let report = call_tool_through(workspace(), "read", &json!({ "path": path }), as_nobody);
+        let error = report.error();
         assert!(error.contains(expect), "{path}: {error}");
     }
 }
 
 #[test]
-fn f097_a_file_that_is_being_rewritten_is_read_as_one_of_its_states() {
+fn f097_a_file_that_is_being_rewritten_is_read_in_one_of_its_states() {
     let workspace = Workspace::new().file("f", "");
     let path = workspace.path().join("f");
     let done = Arc::new(AtomicBool::new(false));
@@ -130,15 +130,15 @@ fn f097_a_file_that_is_being_rewritten_is_read_as_one_of_its_states() {
                 if done.load(Ordering::Relaxed) {
                     break;
                 }
-                // In place, as `>` of a shell does: truncated, then written.
+                // Written in place, as by `>` in a shell: truncated first.
                 std::fs::write(&path, "line\n".repeat(length)).unwrap();
             }
         }
     });
-    let reported = read(workspace, "f");
+    let report = read(workspace, "f");
     done.store(true, Ordering::Relaxed);
     writer.join().unwrap();
-    let success: &Value = reported.arm("success");
+    let success: &Value = report.result("success");
     let content = success["content"].as_str().unwrap();
     assert!("line\n".repeat(4000).starts_with(content), "{content}");
 }

@@ -1,4 +1,4 @@
-//! Trees that are deep, wide, circular or locked, and names that no one should print.
+//! Directory trees that are deep, wide, circular or unreadable, and names with control characters.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use ibeam_testkit::{LivenessPipe, Workspace};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use serde_json::{Value, json};
 
-use super::{MORE, as_nobody, call, call_through, peak_of};
+use super::{MEMORY_MARGIN, as_nobody, call_tool, call_tool_through, peak_memory_of};
 use crate::scene::{Scene, answer_call, answer_text};
 
 #[test]
-fn f108_names_of_any_kind_come_and_go_as_they_are() {
+fn f108_names_of_any_kind_stay_unchanged() {
     let long = "n".repeat(255);
     for name in ["new\nline.x", "quote\"'.x", "esc\u{1b}[31m.x", "tab\t\\.x", long.as_str()] {
-        let reported = call(Workspace::new(), "write", &json!({ "path": name, "fileText": name }));
-        reported.arm("success");
-        assert_eq!(reported.scene.workspace.read(name).as_deref(), Some(name));
-        let reported = call(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
-        assert_eq!(reported.arm("success")["files"], json!([name]), "{}", reported.output);
-        let reported = call(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
+        let report = call_tool(Workspace::new(), "write", &json!({ "path": name, "fileText": name }));
+        report.result("success");
+        assert_eq!(report.scene.workspace.read(name).as_deref(), Some(name));
+        let report = call_tool(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
+        assert_eq!(report.result("success")["files"], json!([name]), "{}", report.output);
+        let report = call_tool(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
         assert_eq!(
-            reported.arm("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
+            report.result("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
             name,
             "{}",
-            reported.output
+            report.output
         );
     }
-    // For people, nothing steers the terminal and a line stays a line.
+    // In text output a name contains no control characters and no line ends.
     let name = "a\nerror: b\u{1b}[31m\u{202e}c";
     let write = answer_call("toolu_1", "write", &json!({ "path": name, "fileText": "x" }));
     let scene = Scene::new([write, answer_text("done")]);
@@ -40,9 +40,9 @@ fn f108_names_of_any_kind_come_and_go_as_they_are() {
 fn f108_a_deep_directory_is_read_and_walked() {
     let deep = format!("{}f.txt", "d/".repeat(400));
     let arguments = json!({ "path": deep, "fileText": "needle\n" });
-    let reported = call(Workspace::new(), "write", &arguments);
-    reported.arm("success");
-    let scene = reported.scene.with_answers([
+    let report = call_tool(Workspace::new(), "write", &arguments);
+    report.result("success");
+    let scene = report.scene.with_answers([
         answer_call("toolu_1", "grep", &json!({ "pattern": "needle" })),
         answer_call("toolu_2", "read", &json!({ "path": deep })),
         answer_call("toolu_3", "ls", &json!({ "path": "." })),
@@ -53,22 +53,22 @@ fn f108_a_deep_directory_is_read_and_walked() {
     let completed = stream.completed();
     assert!(completed[0].1["result"]["success"].to_string().contains(&deep), "{output}");
     assert_eq!(completed[1].1["result"]["success"]["content"], "needle\n");
-    // Told no deeper than readers of JSON go; the stream's own check is one of them.
+    // The listing is not deeper than JSON parsers accept. The check of the stream uses such a parser.
     assert!(completed[2].1["result"]["success"]["directoryTreeRoot"].is_object(), "{output}");
 }
 
-/// A workspace with this many files, made as links of one.
+/// Returns a workspace with this many files, which are hard links to one file per directory.
 fn wide(count: u32) -> Workspace {
     let workspace = Workspace::new().file("seed", "hay\n");
     let flags = OFlags::PATH | OFlags::DIRECTORY;
-    // Fewer in one directory than a file may have names.
+    // A file can have only a limited number of links.
     for directory in 0..count.div_ceil(1000) {
         let path = workspace.path().join(format!("d{directory:04}"));
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("0"), "hay\n").unwrap();
-        let held = open(&path, flags, Mode::empty()).unwrap();
+        let directory_fd = open(&path, flags, Mode::empty()).unwrap();
         for file in 1..count.min(1000) {
-            linkat(CWD, path.join("0"), &held, file.to_string(), AtFlags::empty()).unwrap();
+            linkat(CWD, path.join("0"), &directory_fd, file.to_string(), AtFlags::empty()).unwrap();
         }
     }
     workspace
@@ -81,9 +81,9 @@ fn f109_a_wide_tree_is_searched_within_bounds() {
         ("grep", json!({ "pattern": "hay", "outputMode": "count" })),
         ("ls", json!({ "path": "." })),
     ] {
-        let (small, _) = peak_of(wide(10), tool, &arguments);
-        let (peak, body) = peak_of(wide(100_000), tool, &arguments);
-        assert!(peak < small + MORE, "{tool}: {} MB more", (peak - small) >> 20);
+        let (small, _) = peak_memory_of(wide(10), tool, &arguments);
+        let (peak, body) = peak_memory_of(wide(100_000), tool, &arguments);
+        assert!(peak < small + MEMORY_MARGIN, "{tool}: {} MB more", (peak - small) >> 20);
         let success = &body["result"]["success"];
         assert!(success.is_object() && success.to_string().len() < 256 << 10, "{tool}: {success}");
         if tool == "glob" {
@@ -93,7 +93,7 @@ fn f109_a_wide_tree_is_searched_within_bounds() {
 }
 
 #[test]
-fn f109_circles_are_not_followed_and_locked_trees_are_counted() {
+fn f109_cycles_are_not_followed_and_unreadable_paths_are_counted() {
     let workspace = || {
         let workspace =
             Workspace::new().file("open/f.x", "hay\n").file("locked/f.x", "hay\n").file("f.x", "hay\n");
@@ -102,51 +102,51 @@ fn f109_circles_are_not_followed_and_locked_trees_are_counted() {
         std::fs::set_permissions(workspace.path().join("locked"), PermissionsExt::from_mode(0o000)).unwrap();
         workspace
     };
-    let reported = call_through(workspace(), "grep", &json!({ "pattern": "hay" }), as_nobody);
-    let found = reported.arm("success").to_string();
+    let report = call_tool_through(workspace(), "grep", &json!({ "pattern": "hay" }), as_nobody);
+    let found = report.result("success").to_string();
     assert_eq!(found.matches("f.x").count(), 1, "{found}");
     assert!(
-        reported.for_model().contains("(2 paths could not be read and were skipped)"),
+        report.transcript().contains("(2 paths could not be read and were skipped)"),
         "{}",
-        reported.for_model()
+        report.transcript()
     );
 
-    let reported = call_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
-    assert_eq!(reported.arm("success")["totalFiles"], 2, "{}", reported.output);
-    assert!(reported.for_model().contains("(1 paths could not be read"), "{}", reported.for_model());
+    let report = call_tool_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
+    assert_eq!(report.result("success")["totalFiles"], 2, "{}", report.output);
+    assert!(report.transcript().contains("(1 paths could not be read"), "{}", report.transcript());
 }
 
 #[test]
-fn f110_a_pattern_that_explodes_elsewhere_is_linear() {
+fn f110_a_pattern_that_backtracks_in_other_engines_is_linear() {
     let text = format!("{}!\n", "a".repeat(100_000));
     let arguments = json!({ "pattern": "(a+)+$" });
-    let reported = call(Workspace::new().file("f", text), "grep", &arguments);
-    reported.arm("success");
-    assert!(reported.output.elapsed < Duration::from_secs(20), "{:?}", reported.output.elapsed);
+    let report = call_tool(Workspace::new().file("f", text), "grep", &arguments);
+    report.result("success");
+    assert!(report.output.elapsed < Duration::from_secs(20), "{:?}", report.output.elapsed);
 }
 
-/// A run in this repository starts, reads and ends as in any other directory.
+/// Checks that a run in this repository starts, reads and ends as in any other directory.
 #[track_caller]
-fn starts_in(workspace: Workspace) {
-    let reported = call(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
-    assert_eq!(reported.arm("success")["content"], "x\n");
-    assert!(reported.output.elapsed < Duration::from_secs(20), "{:?}", reported.output.elapsed);
+fn check_start_in(workspace: Workspace) {
+    let report = call_tool(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
+    assert_eq!(report.result("success")["content"], "x\n");
+    assert!(report.output.elapsed < Duration::from_secs(20), "{:?}", report.output.elapsed);
 }
 
 #[test]
 fn f112_a_start_does_not_depend_on_git() {
-    starts_in(Workspace::new().file(".git", "gitdir: /nowhere/at/all\n"));
-    starts_in(Workspace::new().file(".git", [0xff; 10]));
-    starts_in(Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n").file(".git/index.lock", ""));
-    starts_in(Workspace::new().file(".git/HEAD/not-a-file", ""));
-    starts_in(Workspace::new().file(".git/HEAD", "h".repeat(50 << 20)).file(".git/index", "garbage"));
-    starts_in(Workspace::new().file(".git/packed-refs", "p".repeat(50 << 20)));
+    check_start_in(Workspace::new().file(".git", "gitdir: /nowhere/at/all\n"));
+    check_start_in(Workspace::new().file(".git", [0xff; 10]));
+    check_start_in(Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n").file(".git/index.lock", ""));
+    check_start_in(Workspace::new().file(".git/HEAD/not-a-file", ""));
+    check_start_in(Workspace::new().file(".git/HEAD", "h".repeat(50 << 20)).file(".git/index", "garbage"));
+    check_start_in(Workspace::new().file(".git/packed-refs", "p".repeat(50 << 20)));
     let workspace = Workspace::new().file(".git/config", "x");
     let _pipe = LivenessPipe::new(&workspace, ".git/HEAD");
-    starts_in(workspace);
+    check_start_in(workspace);
     let workspace = Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n");
     std::fs::set_permissions(workspace.path().join(".git"), PermissionsExt::from_mode(0o000)).unwrap();
-    let reported = call_through(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }), as_nobody);
-    let content: &Value = &reported.arm("success")["content"];
+    let report = call_tool_through(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }), as_nobody);
+    let content: &Value = &report.result("success")["content"];
     assert_eq!(content, "x\n");
 }

@@ -1,4 +1,4 @@
-//! A server that speaks in bytes: what no library for servers would send.
+//! A server that sends given bytes, also those that no server library would send.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What is done with one request.
+/// The reply to one request.
 #[derive(Clone)]
-pub(super) enum Act {
-    /// These bytes are sent and the connection is kept.
+pub(super) enum Reply {
+    /// Sends these bytes and keeps the connection.
     Send(Vec<u8>),
-    /// These bytes are sent and the connection is closed.
+    /// Sends these bytes and closes the connection.
     SendAndClose(Vec<u8>),
-    /// These bytes are sent one by one.
+    /// Sends these bytes one by one.
     Dribble(Vec<u8>),
-    /// These bytes are sent again and again, with a pause after each time.
+    /// Sends `first`, then `again` without end, with a pause after each time.
     Repeat { first: Vec<u8>, again: Vec<u8>, pause: Duration },
 }
 
-/// A server on the loopback interface; its acts are played in the order of the requests, whatever the connection.
+/// A server on the loopback interface that sends its replies in the order of the requests on all connections.
 pub(super) struct RawServer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -29,23 +29,27 @@ pub(super) struct RawServer {
 }
 
 impl RawServer {
-    pub(super) fn start(acts: impl IntoIterator<Item = Act>) -> Self {
+    pub(super) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let server = Self {
             address: listener.local_addr().unwrap(),
             connections: Arc::default(),
             requests: Arc::default(),
         };
-        let acts: Vec<Act> = acts.into_iter().collect();
-        let acts = Arc::new(Mutex::new(acts.into_iter()));
+        let replies: Vec<Reply> = replies.into_iter().collect();
+        let replies = Arc::new(Mutex::new(replies.into_iter()));
         let (connections, requests) = (Arc::clone(&server.connections), Arc::clone(&server.requests));
-        // Ends with the process of the test.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
                 connections.fetch_add(1, Ordering::SeqCst);
-                let (acts, requests) = (Arc::clone(&acts), Arc::clone(&requests));
+                let (replies, requests) = (Arc::clone(&replies), Arc::clone(&requests));
                 std::thread::spawn(move || {
-                    serve(stream, || acts.lock().unwrap().next(), |head| requests.lock().unwrap().push(head));
+                    serve(
+                        stream,
+                        || replies.lock().unwrap().next(),
+                        |head| requests.lock().unwrap().push(head),
+                    );
                 });
             }
         });
@@ -60,48 +64,48 @@ impl RawServer {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The heads of the requests so far.
+    /// Returns the heads of the requests so far.
     pub(super) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, mut next: impl FnMut() -> Option<Act>, mut saw: impl FnMut(String)) {
+fn serve(mut stream: TcpStream, mut next: impl FnMut() -> Option<Reply>, mut record: impl FnMut(String)) {
     drop(stream.set_nodelay(true));
     while let Some(head) = read_request(&mut stream) {
-        saw(head);
-        let went = match next() {
+        record(head);
+        let sent = match next() {
             None => return,
-            Some(Act::Send(bytes)) => stream.write_all(&bytes),
-            Some(Act::SendAndClose(bytes)) => {
+            Some(Reply::Send(bytes)) => stream.write_all(&bytes),
+            Some(Reply::SendAndClose(bytes)) => {
                 drop(stream.write_all(&bytes));
                 return;
             }
-            Some(Act::Dribble(bytes)) => bytes.iter().try_for_each(|byte| {
+            Some(Reply::Dribble(bytes)) => bytes.iter().try_for_each(|byte| {
                 std::thread::sleep(Duration::from_micros(300));
                 stream.write_all(&[*byte])
             }),
-            Some(Act::Repeat { first, again, pause }) => stream.write_all(&first).and_then(|()| {
+            Some(Reply::Repeat { first, again, pause }) => stream.write_all(&first).and_then(|()| {
                 loop {
                     stream.write_all(&again)?;
                     std::thread::sleep(pause);
                 }
             }),
         };
-        if went.is_err() {
+        if sent.is_err() {
             return;
         }
     }
 }
 
-/// Reads a request with its body, and gives its head.
+/// Reads a request with its body and returns its head.
 fn read_request(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut piece = [0; 64 * 1024];
+    let mut chunk_bytes = [0; 64 * 1024];
     loop {
-        match stream.read(&mut piece) {
+        match stream.read(&mut chunk_bytes) {
             Ok(0) | Err(_) => return None,
-            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Ok(count) => bytes.extend_from_slice(&chunk_bytes[..count]),
         }
         let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -113,29 +117,29 @@ fn read_request(stream: &mut impl Read) -> Option<String> {
     }
 }
 
-/// A response with a length: the connection can serve the next request.
+/// Returns a response with a length, so that the connection can serve the next request.
 pub(super) fn response(headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// The head of a stream whose end is the end of the connection.
+/// Returns the head of a response that ends with the connection.
 pub(super) fn open_head() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_vec()
 }
 
-/// An event of the Anthropic wire.
+/// Returns an event of the Anthropic wire.
 pub(super) fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap())
 }
 
-/// How every answer of the Anthropic wire begins.
+/// Returns the first event of an answer on the Anthropic wire.
 pub(super) fn start() -> String {
     let usage = json!({ "input_tokens": 5, "output_tokens": 1 });
     event(&json!({ "type": "message_start", "message": { "id": "msg_1", "content": [], "usage": usage } }))
 }
 
-/// How it ends.
+/// Returns the last events of an answer on the Anthropic wire.
 pub(super) fn end(stop: &str) -> String {
     let delta = event(&json!({
         "type": "message_delta", "delta": { "stop_reason": stop }, "usage": { "output_tokens": 3 },
@@ -143,7 +147,7 @@ pub(super) fn end(stop: &str) -> String {
     delta + &event(&json!({ "type": "message_stop" }))
 }
 
-/// A block of the Anthropic wire with its deltas.
+/// Returns the events of a content block on the Anthropic wire.
 pub(super) fn block(index: u32, block: &Value, deltas: &[Value]) -> String {
     let deltas: String = deltas
         .iter()
@@ -154,24 +158,24 @@ pub(super) fn block(index: u32, block: &Value, deltas: &[Value]) -> String {
         + &event(&json!({ "type": "content_block_stop", "index": index }))
 }
 
-/// A delta of text.
+/// Returns a text delta of the Anthropic wire.
 pub(super) fn text_delta(text: &str) -> Value {
     json!({ "type": "text_delta", "text": text })
 }
 
-/// A whole answer of text.
+/// Returns a complete answer of text on the Anthropic wire.
 pub(super) fn text_answer(text: &str) -> String {
     start() + &block(0, &json!({ "type": "text", "text": "" }), &[text_delta(text)]) + &end("end_turn")
 }
 
-/// A whole answer of one call, its arguments in one piece.
+/// Returns a complete answer with one call, whose arguments are one delta.
 pub(super) fn call_answer(name: &str, arguments: &Value) -> String {
     let call = json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": {} });
     let delta = json!({ "type": "input_json_delta", "partial_json": arguments.to_string() });
     start() + &block(0, &call, &[delta]) + &end("tool_use")
 }
 
-/// A chunk of the OpenAI wire.
+/// Returns a chunk of the OpenAI wire.
 pub(super) fn chunk(delta: &Value, finish: Option<&str>) -> String {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
     format!(

@@ -1,13 +1,13 @@
-//! The workspace itself: removed, replaced, full.
+//! Workspaces that are removed, replaced or on a full disk.
 
 use ibeam_testkit::{Answer, Workspace};
 use serde_json::{Value, json};
 
-use super::{after_mounts, may_mount};
+use super::{after_mounts, can_mount};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 #[test]
-fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
+fn f087_a_removed_workspace_is_reported_and_ends_the_run() {
     let workspace = Workspace::new().file("f", "x");
     let removes = Answer::new()
         .call("toolu_1", "shell", &json!({ "command": "rm -rf \"$PWD\"" }))
@@ -28,8 +28,8 @@ fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
 }
 
 #[test]
-fn f087_a_removed_workspace_is_no_success_even_without_another_call() {
-    // The model is asked no more: what it would say could not be about this workspace.
+fn f087_a_removed_workspace_is_not_a_success_even_without_another_call() {
+    // There is no second request, because the model could not answer for this workspace.
     let scene = Scene::new([answer_shell("rm -rf \"$PWD\""), answer_text("done")]);
     let output = scene.print(["--force", "--sandbox", "disabled", "--output-format", "json"]).run();
     assert_eq!(output.code, Some(66), "{output}");
@@ -37,11 +37,11 @@ fn f087_a_removed_workspace_is_no_success_even_without_another_call() {
 }
 
 #[test]
-fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
+fn f088_a_workspace_whose_path_was_replaced_stays_in_use() {
     let write = answer_call("toolu_2", "write", &json!({ "path": "etc/new", "fileText": "x" }));
     let read = answer_call("toolu_3", "read", &json!({ "path": "etc/f" }));
     let list = answer_call("toolu_4", "ls", &json!({ "path": "etc" }));
-    // In a script: what a command does outside the workspace is seen by policy only where it says so.
+    // In a script, because policy reads only the text of the command.
     let script = "cd .. && mv project moved && mkdir -p other/etc && ln -s other project\n";
     let swap = answer_shell("sh ./swap");
     let workspace = Workspace::new().file("etc/f", "mine\n").file("swap", script);
@@ -53,33 +53,33 @@ fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
     let stream = output.stream();
     let results: Vec<&Value> = stream.completed().iter().map(|(_, body)| &body["result"]).collect();
     assert_eq!(results[2]["success"]["content"], "mine\n", "{output}");
-    // A walk goes by names, and the name leads elsewhere now.
+    // `ls` uses the path, which now leads to another directory.
     assert!(results[3].to_string().contains("the workspace was moved"), "{output}");
 }
 
-/// A few megabytes that hold the workspace, the home and the journal.
-const SMALL_DISK: &str = "mount -t tmpfs -o size=4m none \"$KEPT\"; mkdir \"$KEPT/project\" \"$KEPT/home\"";
+/// Mounts a disk of a few megabytes for the workspace, the home directory and the journal.
+const SMALL_DISK: &str =
+    "mount -t tmpfs -o size=4m none \"$OUTSIDE\"; mkdir \"$OUTSIDE/project\" \"$OUTSIDE/home\"";
 
 #[test]
-fn f083_a_command_that_fills_the_disk_ends_the_run_with_its_record_kept() {
-    if !may_mount() {
+fn f083_a_command_that_fills_the_disk_ends_the_run_with_a_complete_journal() {
+    if !can_mount() {
         return;
     }
     let fills = answer_shell("head -c 100m /dev/zero > fill; echo \"ended $?\"");
-    // Then it goes on with so much to say that no room kept for an orderly end can hold it all.
-    let goes_on = (0..100).map(|number| {
+    // The following text is larger than the space that is reserved for the end of the run.
+    let long_answers = (0..100).map(|number| {
         let command = json!({ "command": format!("echo {number}") });
         Answer::new().text("s".repeat(40_000)).call(&format!("toolu_{number}"), "shell", &command)
     });
-    let scene = Scene::new([fills].into_iter().chain(goes_on));
-    // The journal is looked at from inside: the disk goes with the namespace.
-    let rescued = tempfile::tempdir().unwrap();
+    let scene = Scene::new([fills].into_iter().chain(long_answers));
+    // The journal is copied inside the namespace, because the disk ends with the namespace.
+    let copy = tempfile::tempdir().unwrap();
     let script = format!(
         "{SMALL_DISK}; cd \"$PWD\"; code=0; \"$@\" || code=$?; \
-         cp -r \"$KEPT/home/.local/share/ibeam/sessions/.\" \"$RESCUED\"; exit $code"
+         cp -r \"$OUTSIDE/home/.local/share/ibeam/sessions/.\" \"$COPY\"; exit $code"
     );
-    let ibeam =
-        scene.print(["--force"]).env("RESCUED", rescued.path()).env("KEPT", scene.workspace.outside());
+    let ibeam = scene.print(["--force"]).env("COPY", copy.path()).env("OUTSIDE", scene.workspace.outside());
     let output = ibeam.through(["unshare", "-m", "bash", "-c", &script, "bash"]).run();
     assert_eq!(output.code, Some(74), "{output}");
     assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
@@ -90,7 +90,7 @@ fn f083_a_command_that_fills_the_disk_ends_the_run_with_its_record_kept() {
         "{output}"
     );
     let printed = stream.completed().len();
-    let journal = rescued.path().join(stream.session_id()).join("events.jsonl");
+    let journal = copy.path().join(stream.session_id()).join("events.jsonl");
     let journal = std::fs::read_to_string(journal).unwrap();
     assert!(journal.ends_with('\n'), "the last record is torn");
     assert_eq!(journal.matches("\"tool_call_finished\"").count(), printed, "{journal}");
@@ -99,7 +99,7 @@ fn f083_a_command_that_fills_the_disk_ends_the_run_with_its_record_kept() {
 
 #[test]
 fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
-    if !may_mount() {
+    if !can_mount() {
         return;
     }
     let old = "o".repeat(40_000);
@@ -115,15 +115,15 @@ fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
         answer_text("done"),
     ]);
     let script = format!(
-        "mount -t tmpfs -o size=64k none \"$KEPT/project\"; cd \"$PWD\"; printf {old} > f; echo x > small"
+        "mount -t tmpfs -o size=64k none \"$OUTSIDE/project\"; cd \"$PWD\"; printf {old} > f; echo x > small"
     );
     let output = after_mounts(scene.print(["--force"]), &scene.workspace, &script).run().succeeded();
     let stream = output.stream();
     let results: Vec<&Value> = stream.completed().iter().map(|(_, body)| &body["result"]).collect();
-    for refused in &results[..3] {
+    for result in &results[..3] {
         assert!(
-            refused["error"]["errorMessage"].to_string().contains("the disk is full (ENOSPC)"),
-            "{refused}"
+            result["error"]["errorMessage"].to_string().contains("the disk is full (ENOSPC)"),
+            "{result}"
         );
     }
     assert_eq!(results[3]["success"]["stdout"], "f\nsmall\n40000\n0\nx\n");

@@ -1,6 +1,6 @@
-//! Commands that leave processes behind, end their own, or make more than there is room for.
+//! Commands that leave processes behind, kill processes, or start too many.
 //!
-//! Each with a pid namespace, which root gets, and without, as nobody.
+//! Each test runs with a pid namespace, as root, and without, as the user `nobody`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,27 +9,30 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{Answer, Ibeam, LivenessPipe, Workspace};
 use serde_json::{Value, json};
 
-use super::{as_nobody, call, call_through};
+use super::{as_nobody, call_tool, call_tool_through};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// How the program is started: as whoever runs the test, and as nobody.
-const LAUNCHES: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobody];
+/// Start the program as the user of the test and as `nobody`.
+const LAUNCHERS: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobody];
 
-/// A scene with a pipe in it.
-fn scene(answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
-    scene_with("", answers)
+/// Returns a scene with a pipe that processes hold open.
+fn scene_with_pipe(answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
+    scene_with_config("", answers)
 }
 
-/// The same with a configuration.
-fn scene_with(config: &str, answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>) -> (Scene, LivenessPipe) {
+/// Like [`scene_with_pipe`], with a user configuration.
+fn scene_with_config(
+    config: &str,
+    answers: impl FnOnce(&LivenessPipe) -> Vec<Answer>,
+) -> (Scene, LivenessPipe) {
     let workspace = Workspace::new().user_config(config);
-    let lifeline = LivenessPipe::new(&workspace, "line");
-    (Scene::new(answers(&lifeline)).with_workspace(workspace), lifeline)
+    let pipe = LivenessPipe::new(&workspace, "line");
+    (Scene::new(answers(&pipe)).with_workspace(workspace), pipe)
 }
 
-/// A command that leaves a daemon with the pipe, deaf to polite signals, once that is up.
-fn daemon(lifeline: &LivenessPipe) -> String {
-    let hold = lifeline.command().replace("sleep 60", "touch up; exec sleep 60");
+/// Returns a command that starts a daemon, which holds the pipe and ignores HUP, INT and TERM, and waits for its start.
+fn daemon_command(pipe: &LivenessPipe) -> String {
+    let hold = pipe.command().replace("sleep 60", "touch up; exec sleep 60");
     format!(
         "(setsid bash -c 'trap \"\" HUP INT TERM; {hold}' </dev/null >/dev/null 2>&1 &); \
          until test -e up; do sleep 0.01; done"
@@ -38,14 +41,14 @@ fn daemon(lifeline: &LivenessPipe) -> String {
 
 #[test]
 fn f068_a_daemon_is_gone_when_its_call_has_ended() {
-    for launch in LAUNCHES {
+    for launch in LAUNCHERS {
         let gate = answer_shell("until test -e go; do sleep 0.01; done");
-        let (scene, mut lifeline) =
-            scene(|line| vec![answer_shell(&daemon(line)), gate, answer_text("done")]);
+        let (scene, mut pipe) =
+            scene_with_pipe(|line| vec![answer_shell(&daemon_command(line)), gate, answer_text("done")]);
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
-        lifeline.wait_until_held();
+        pipe.wait_until_held();
         running.wait_for_stdout("until test -e go");
-        lifeline.wait_until_gone();
+        pipe.wait_until_gone();
         std::fs::write(scene.workspace.path().join("go"), "").unwrap();
         let output = running.finish().succeeded();
         assert_eq!(output.stream().completed()[0].1["result"]["success"]["exitCode"], 0, "{output}");
@@ -53,31 +56,31 @@ fn f068_a_daemon_is_gone_when_its_call_has_ended() {
 }
 
 #[test]
-fn f079_a_command_that_kills_its_group_is_told_as_killed() {
-    for launch in LAUNCHES {
+fn f079_a_command_that_kills_its_group_is_reported_as_killed() {
+    for launch in LAUNCHERS {
         let arguments = json!({"command": "echo before; kill -9 0"});
-        let reported = call_through(Workspace::new(), "shell", &arguments, launch);
-        let failure = reported.arm("failure");
+        let report = call_tool_through(Workspace::new(), "shell", &arguments, launch);
+        let failure = report.result("failure");
         assert_eq!((&failure["exitCode"], &failure["signal"]), (&json!(137), &json!("SIGKILL")), "{failure}");
         assert_eq!(failure["stdout"], "before\n");
-        assert!(reported.for_model().contains("(ended by SIGKILL)"));
+        assert!(report.transcript().contains("(ended by SIGKILL)"));
     }
 }
 
 #[test]
-fn f079_a_command_that_kills_all_it_can_see_hurts_only_itself() {
+fn f079_a_command_that_kills_all_processes_kills_only_its_own() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIP: without a pid namespace `kill -9 -1` ends every process of the user");
         return;
     }
-    // A broken namespace must fail the test, not end every process of the machine.
+    // Without the namespace the test must fail before it kills other processes.
     let command = "[ \"$(cat /proc/1/comm)\" = ibeam-init ] || exit 9; kill -9 -1; sleep 60";
-    let reported = call(Workspace::new(), "shell", &json!({ "command": command }));
-    assert_eq!(reported.arm("failure")["signal"], "SIGKILL");
+    let report = call_tool(Workspace::new(), "shell", &json!({ "command": command }));
+    assert_eq!(report.result("failure")["signal"], "SIGKILL");
 }
 
-/// Whether something bounds the processes of whoever runs the test: for root that is a cgroup only.
-fn is_bound() -> bool {
+/// Whether the number of processes of this user is limited. For root only a cgroup limits it.
+fn has_process_limit() -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
     }
@@ -88,10 +91,10 @@ fn is_bound() -> bool {
 }
 
 #[test]
-fn f081_forks_without_end_end_with_their_call() {
-    for (launch, is_bound) in LAUNCHES.into_iter().zip([is_bound(), true]) {
-        if !is_bound {
-            eprintln!("SKIP: without a cgroup nothing binds root");
+fn f081_a_fork_bomb_ends_with_its_call() {
+    for (launch, has_process_limit) in LAUNCHERS.into_iter().zip([has_process_limit(), true]) {
+        if !has_process_limit {
+            eprintln!("SKIP: without a cgroup root has no process limit");
             continue;
         }
         let bomb = |line: &LivenessPipe| {
@@ -102,22 +105,22 @@ fn f081_forks_without_end_end_with_their_call() {
                 answer_text("done"),
             ]
         };
-        // A small bound: the bomb is to reach it, not to slow everybody down.
-        let (scene, mut lifeline) = scene_with("[limits]\nprocesses = 256\n", bomb);
+        // With a small limit the fork bomb does not slow down other tests.
+        let (scene, mut pipe) = scene_with_config("[limits]\nprocesses = 256\n", bomb);
         let ibeam = scene.print(["--force"]).guard(Duration::from_secs(120));
         let running = launch(ibeam, &scene.workspace).start();
-        lifeline.wait_until_held();
+        pipe.wait_until_held();
         let output = running.finish().succeeded();
         assert_eq!(output.stream().completed()[0].1["result"]["timeout"]["timeoutMs"], 1500, "{output}");
-        lifeline.wait_until_gone();
+        pipe.wait_until_gone();
     }
 }
 
-/// A memory cgroup of this much, removed when dropped.
-struct LittleMemory(PathBuf);
+/// A cgroup with a memory limit, removed on drop.
+struct MemoryCgroup(PathBuf);
 
-impl LittleMemory {
-    /// `None` where none can be made.
+impl MemoryCgroup {
+    /// Creates the cgroup. `None` if that is not possible here.
     fn new(bytes: u64) -> Option<Self> {
         let own_cgroups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         let path = own_cgroups.lines().find_map(|line| {
@@ -126,56 +129,59 @@ impl LittleMemory {
         })?;
         let path = Path::new("/sys/fs/cgroup/memory").join(path).join(format!("test-{}", std::process::id()));
         std::fs::create_dir(&path).ok()?;
-        let made = Self(path);
-        std::fs::write(made.0.join("memory.limit_in_bytes"), bytes.to_string()).ok()?;
-        Some(made)
+        let cgroup = Self(path);
+        std::fs::write(cgroup.0.join("memory.limit_in_bytes"), bytes.to_string()).ok()?;
+        Some(cgroup)
     }
 }
 
-impl Drop for LittleMemory {
+impl Drop for MemoryCgroup {
     fn drop(&mut self) {
         drop(std::fs::remove_dir(&self.0));
     }
 }
 
 #[test]
-fn f082_when_memory_runs_out_the_command_goes_and_not_the_agent() {
-    for launch in LAUNCHES {
+fn f082_when_memory_runs_out_the_command_is_killed_and_not_the_agent() {
+    for launch in LAUNCHERS {
         let arguments = json!({"command": "cat /proc/self/oom_score_adj"});
-        // Kept from the model without a word of the user, as all of /proc/self.
+        // Hidden from the model by default, like all of /proc/self.
         let allow = ["--allow", "Read(/proc/self/oom_score_adj)"];
-        let reported = call_through(Workspace::new(), "shell", &arguments, |ibeam, workspace| {
+        let report = call_tool_through(Workspace::new(), "shell", &arguments, |ibeam, workspace| {
             launch(ibeam.args(allow), workspace)
         });
-        assert_eq!(reported.arm("success")["stdout"], "1000\n");
+        assert_eq!(report.result("success")["stdout"], "1000\n");
     }
-    let Some(memory) = LittleMemory::new(400 << 20) else {
-        eprintln!("SKIP: a memory cgroup cannot be made here");
+    let Some(memory) = MemoryCgroup::new(400 << 20) else {
+        eprintln!("SKIP: a memory cgroup cannot be created here");
         return;
     };
     let join = format!("echo $$ > {}", memory.0.join("cgroup.procs").display());
-    // It keeps the last line of its input, and this one does not end.
+    // `tail` holds the last line of its input, which does not end.
     let arguments = json!({"command": "tail /dev/zero; echo \"ended with $?\""});
-    let reported = call_through(Workspace::new(), "shell", &arguments, |ibeam, _| ibeam.after(&join));
-    assert!(reported.for_model().contains("ended with 137"), "{}", reported.for_model());
+    let report = call_tool_through(Workspace::new(), "shell", &arguments, |ibeam, _| ibeam.after(&join));
+    assert!(report.transcript().contains("ended with 137"), "{}", report.transcript());
 }
 
-/// Starts a run whose command has left a daemon and goes on, and waits until it is so.
-fn with_daemon(launch: fn(Ibeam, &Workspace) -> Ibeam, ends: impl FnOnce(ibeam_testkit::RunningProgram)) {
+/// Starts a run whose command has started a daemon and still runs, calls `end` and checks that the daemon ends.
+fn check_daemon_ends(
+    launch: fn(Ibeam, &Workspace) -> Ibeam,
+    end: impl FnOnce(ibeam_testkit::RunningProgram),
+) {
     let commands = |line: &LivenessPipe| {
-        vec![answer_shell(&format!("{}; sleep 60", daemon(line))), answer_text("never")]
+        vec![answer_shell(&format!("{}; sleep 60", daemon_command(line))), answer_text("never")]
     };
-    let (scene, mut lifeline) = scene(commands);
+    let (scene, mut pipe) = scene_with_pipe(commands);
     let running = launch(scene.print(["--force"]), &scene.workspace).start();
-    lifeline.wait_until_held();
-    ends(running);
-    lifeline.wait_until_gone();
+    pipe.wait_until_held();
+    end(running);
+    pipe.wait_until_gone();
 }
 
 #[test]
-fn f118_a_termination_ends_daemons_too() {
-    for launch in LAUNCHES {
-        with_daemon(launch, |running| {
+fn f118_sigterm_ends_daemons_too() {
+    for launch in LAUNCHERS {
+        check_daemon_ends(launch, |running| {
             running.signal(Signal::Term);
             let output = running.finish();
             assert_eq!(output.code, Some(143), "{output}");
@@ -185,8 +191,8 @@ fn f118_a_termination_ends_daemons_too() {
 
 #[test]
 fn f153_an_agent_that_is_killed_leaves_no_process() {
-    for launch in LAUNCHES {
-        with_daemon(launch, |running| {
+    for launch in LAUNCHERS {
+        check_daemon_ends(launch, |running| {
             running.kill_alone();
             assert_eq!(running.finish().signal, Some(9));
         });
@@ -195,19 +201,19 @@ fn f153_an_agent_that_is_killed_leaves_no_process() {
 
 #[test]
 fn f153_an_agent_that_is_killed_leaves_no_background_command() {
-    for launch in LAUNCHES {
+    for launch in LAUNCHERS {
         let background = |line: &LivenessPipe| -> Value {
             json!({ "command": format!("setsid bash -c '{}' & wait", line.command()), "isBackground": true })
         };
         let gate = answer_shell("sleep 60");
-        let (scene, mut lifeline) = scene(|line| {
+        let (scene, mut pipe) = scene_with_pipe(|line| {
             vec![answer_call("toolu_1", "shell", &background(line)), gate, answer_text("never")]
         });
         let running = launch(scene.print(["--force"]), &scene.workspace).start();
-        lifeline.wait_until_held();
+        pipe.wait_until_held();
         running.wait_for_stdout("sleep 60\"");
         running.kill_alone();
         assert_eq!(running.finish().signal, Some(9));
-        lifeline.wait_until_gone();
+        pipe.wait_until_gone();
     }
 }
