@@ -44,12 +44,12 @@ fn a_long_session_is_resumed_within_bounds() {
         let bytes = std::fs::metadata(scene.workspace.journal(&id.to_string())).unwrap().len();
         let started = Instant::now();
         let running = scene.ibeam(["-p", "go on", "--resume", &id.to_string()]).start();
-        let (took, peak) = measure(running, "resumed", started);
+        let (elapsed, peak) = measure(running, "resumed", started);
         let transcript = scene.server.requests()[0].transcript();
         assert_eq!(transcript.len(), 3 * turns + 2, "the whole conversation is sent");
         points.push((turns, peak));
         let (megabytes, peak) = (bytes as f64 / 1e6, peak as f64 / MEGABYTE as f64);
-        writeln!(table, "{turns:>5}  {megabytes:>4.1} MB  {:>7} ms  {peak:>6.1} MiB", took.as_millis())
+        writeln!(table, "{turns:>5}  {megabytes:>4.1} MB  {:>7} ms  {peak:>6.1} MiB", elapsed.as_millis())
             .unwrap();
     }
     let slope = slope(&points);
@@ -69,10 +69,10 @@ fn a_long_answer_is_processed_within_bounds() {
         let scene = Scene::new([answer.text("that is all").stall()]);
         let started = Instant::now();
         let running = scene.print::<&str>([]).guard(Duration::from_secs(120)).start();
-        let (took, peak) = measure(running, "that is all", started);
+        let (elapsed, peak) = measure(running, "that is all", started);
         points.push((megabytes * MEGABYTE, peak));
         let peak = peak as f64 / MEGABYTE as f64;
-        writeln!(table, "{megabytes:>3} MiB  {:>4} ms  {peak:>6.1} MiB", took.as_millis()).unwrap();
+        writeln!(table, "{megabytes:>3} MiB  {:>4} ms  {peak:>6.1} MiB", elapsed.as_millis()).unwrap();
     }
     let slope = slope(&points);
     eprintln!("{table}memory for each byte of an answer: {slope:.1} bytes");

@@ -52,7 +52,7 @@ fn check_end(output: &ProgramOutput, code: &str, exit: i32) {
 }
 
 #[test]
-fn a_disk_that_hangs_during_a_run_does_not_hold_up_its_last_line() {
+fn a_disk_that_hangs_during_a_run_does_not_delay_its_last_line() {
     for call in ["fdatasync", "write"] {
         let scene = scene();
         let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANG_SECONDS), ("SLOW_WHEN", "now")];
@@ -79,7 +79,7 @@ fn a_signal_ends_a_run_whose_disk_hangs() {
 
 /// Before a run starts, its failure is the only output.
 #[test]
-fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
+fn a_disk_that_hangs_before_a_run_does_not_delay_its_end() {
     for call in ["fdatasync", "rename", "flock", "readdir64"] {
         let scene = Scene::new([answer_text("never")]);
         let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANG_SECONDS)];
@@ -97,7 +97,7 @@ fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
 
 /// The home directory is on an unresponsive server, so the configuration is unknown.
 #[test]
-fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_the_end() {
+fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_delay_the_end() {
     for (args, signal, code, exit) in
         [(&["--timeout", "1"][..], None, "timeout", 33), (&[], Some(Signal::Term), "signal", 143)]
     {
@@ -116,7 +116,7 @@ fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_th
 
 /// A slow disk is not a failure.
 #[test]
-fn a_disk_that_is_slow_is_waited_for() {
+fn a_run_waits_for_a_slow_disk() {
     let scene = Scene::new([answer_text("Done.")]);
     let faults = [("SLOW_CALL", "fdatasync"), ("SLOW_SECONDS", "1")];
     let Some(run) = with_faults(&scene, &[], &faults) else { return };

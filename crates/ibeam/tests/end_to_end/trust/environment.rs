@@ -193,9 +193,9 @@ fn commands_cannot_plant_own_configuration() {
             let run =
                 scene.print(["--force"]).env("HOME", &home).env("XDG_CONFIG_HOME", home.join(".config"));
             let output = run.run();
-            let left = fs::read_dir(home.join(".config/ibeam")).into_iter().flatten().flatten();
+            let entries = fs::read_dir(home.join(".config/ibeam")).into_iter().flatten().flatten();
             assert_eq!(
-                left.map(|entry| entry.file_name()).collect::<Vec<_>>(),
+                entries.map(|entry| entry.file_name()).collect::<Vec<_>>(),
                 [""; 0],
                 "{path} {exists_before}: {output}"
             );
