@@ -10,7 +10,7 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT};
 use ibeam_providers::{Quirks, WireProtocol};
 
 fn main() {
@@ -74,6 +74,22 @@ const OPENAI_CHAT_STREAM: Stream = Stream {
         r#"data: {"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"m","#,
         r#""choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
         "\n\ndata: [DONE]\n\n",
+    ),
+};
+
+const GEMINI_STREAM: Stream = Stream {
+    protocol: GEMINI,
+    start: "",
+    delta: concat!(
+        r#"data: {"candidates":[{"content":{"parts":[{"text":" word"}],"role":"model"},"index":0}],"#,
+        r#""usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":9,"totalTokenCount":109},"#,
+        r#""modelVersion":"m","responseId":"r"}"#,
+        "\r\n\r\n",
+    ),
+    end: concat!(
+        r#"data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","#,
+        r#""index":0}],"modelVersion":"m","responseId":"r"}"#,
+        "\r\n\r\ndata: [DONE]\n\n",
     ),
 };
 
@@ -145,5 +161,19 @@ mod openai {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &OPENAI_CHAT_STREAM);
+    }
+}
+
+mod gemini {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &GEMINI_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &GEMINI_STREAM);
     }
 }

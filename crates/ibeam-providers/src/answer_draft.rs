@@ -13,14 +13,13 @@ use crate::response_error::ResponseError;
 #[derive(Debug)]
 pub(crate) enum Part {
     Text(String),
-    Thinking {
-        text: String,
-        provenance: Option<Provenance>,
-    },
+    Thinking { text: String, provenance: Option<Provenance> },
     Call(CallDraft),
-    #[expect(dead_code, reason = "the decoders of the next model APIs build it")]
     Opaque(Provenance),
 }
+
+/// The start of the ids of calls without an id. A number follows.
+const GENERATED_ID: &str = "call";
 
 /// A call whose arguments may still be arriving.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +31,12 @@ pub(crate) struct CallDraft {
     pub(crate) arguments: String,
     /// The arguments had to be repaired. They differ from what the model wrote and must not be executed.
     pub(crate) repaired: bool,
+}
+
+/// Whether this program generated the id of a call, because the service gave none.
+pub(crate) fn is_generated_id(id: &str) -> bool {
+    let number = id.strip_prefix(GENERATED_ID).and_then(|rest| rest.strip_prefix('_'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The metadata at the end of an answer.
@@ -109,7 +114,7 @@ impl CallIds {
 
     /// Returns an unused id: `base` and the first free number from `from` on.
     fn generate(&mut self, base: &str, from: usize) -> String {
-        let separator = if base == "call" { '_' } else { '-' };
+        let separator = if base == GENERATED_ID { '_' } else { '-' };
         let mut number = from;
         loop {
             let id = format!("{base}{separator}{number}");
@@ -130,7 +135,7 @@ impl CallDraft {
         if self.name.is_empty() {
             return Err(ResponseError::Protocol("a call has no name".into()));
         }
-        let id = if self.id.is_empty() { ids.generate("call", calls_before + 1) } else { self.id };
+        let id = if self.id.is_empty() { ids.generate(GENERATED_ID, calls_before + 1) } else { self.id };
         let arguments = if self.repaired {
             Value::String(self.arguments)
         } else {
@@ -163,6 +168,16 @@ impl TokenCount {
                 Some(count) if count <= TOKEN_LIMIT => Ok(Some(count)),
                 Some(_) | None => Err(()),
             },
+        }
+    }
+
+    /// Returns the sum of two counts, for services that report parts of a class. A missing count is zero; the sum with a
+    /// count that is not plausible is not plausible.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        match (self.get(), other.get()) {
+            (Ok(one), Ok(two)) => Self(one.unwrap_or(0).saturating_add(two.unwrap_or(0)).into()),
+            (Err(()), _) => self.clone(),
+            (Ok(_), Err(())) => other.clone(),
         }
     }
 

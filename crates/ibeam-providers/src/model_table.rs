@@ -49,6 +49,14 @@ pub const MODELS: &[KnownModel] = &[
     model("openai", "gpt-4o-mini", "GPT-4o mini", 128_000, 16_384),
     model("openai", "o3", "o3", 200_000, 100_000),
     model("openai", "o4-mini", "o4-mini", 200_000, 100_000),
+    model("gemini", "gemini-3.1-pro-preview", "Gemini 3.1 Pro", 1_048_576, 65_536),
+    model("gemini", "gemini-3-pro-preview", "Gemini 3 Pro", 1_048_576, 65_536),
+    model("gemini", "gemini-3-flash-preview", "Gemini 3 Flash", 1_048_576, 65_536),
+    model("gemini", "gemini-flash", "Gemini Flash", 1_048_576, 65_536),
+    model("gemini", "gemini-2.5-pro", "Gemini 2.5 Pro", 1_048_576, 65_536),
+    model("gemini", "gemini-2.5-flash", "Gemini 2.5 Flash", 1_048_576, 65_536),
+    model("gemini", "gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", 1_048_576, 65_536),
+    model("gemini", "gemini-2.0-flash", "Gemini 2.0 Flash", 1_048_576, 8_192),
     model("deepseek", "deepseek-chat", "DeepSeek Chat", 128_000, 8_192),
     model("deepseek", "deepseek-reasoner", "DeepSeek Reasoner", 128_000, 65_536),
     model("mistral", "mistral-large", "Mistral Large", 131_072, 16_384),
@@ -71,6 +79,8 @@ pub const MODELS: &[KnownModel] = &[
 const DEFAULTS: &[(&str, &str)] = &[
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-5"),
+    // The alias of the newest stable model of its kind.
+    ("gemini", "gemini-flash-latest"),
     ("openrouter", "anthropic/claude-sonnet-4.5"),
     ("groq", "openai/gpt-oss-120b"),
     ("deepseek", "deepseek-chat"),

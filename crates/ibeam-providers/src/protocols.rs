@@ -3,6 +3,7 @@
 //! To add one: write its module, declare it here, add it to [`PROTOCOLS`], and refer to it in the provider table.
 
 pub mod anthropic;
+pub mod gemini;
 pub mod openai_chat;
 
 use crate::wire_protocol::WireProtocol;
@@ -12,8 +13,13 @@ pub const ANTHROPIC: &dyn WireProtocol = &anthropic::AnthropicMessages;
 /// OpenAI Chat Completions, which most services and local servers implement.
 pub const OPENAI_CHAT: &dyn WireProtocol = &openai_chat::OpenAiChat;
 
+/// Gemini at Google AI Studio.
+pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
+/// Gemini on Vertex AI.
+pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
+
 /// All wire protocols, in the order in which error messages list them.
-pub const PROTOCOLS: &[&dyn WireProtocol] = &[OPENAI_CHAT, ANTHROPIC];
+pub const PROTOCOLS: &[&dyn WireProtocol] = &[OPENAI_CHAT, ANTHROPIC, GEMINI, VERTEX_GEMINI];
 
 /// The protocol of a provider that is configured without one.
 pub const DEFAULT_PROTOCOL: &dyn WireProtocol = OPENAI_CHAT;

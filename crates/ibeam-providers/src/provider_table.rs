@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
-use crate::protocols::{ANTHROPIC, OPENAI_CHAT};
+use crate::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, VERTEX_GEMINI};
 use crate::wire_protocol::{MaxTokensField, Quirks, WireProtocol};
 
 /// An entry of the provider table.
@@ -57,6 +57,25 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
         quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..Quirks::DEFAULT },
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "gemini",
+        label: "Google Gemini",
+        protocol: GEMINI,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
+        base_url_variables: &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "vertex",
+        label: "Google Vertex AI",
+        protocol: VERTEX_GEMINI,
+        // For API keys of the express mode. An access token needs the base URL of a project.
+        base_url: "https://aiplatform.googleapis.com/v1",
+        key_variables: &["VERTEX_ACCESS_TOKEN", "VERTEX_API_KEY"],
+        base_url_variables: &["VERTEX_BASE_URL", "GOOGLE_VERTEX_BASE_URL"],
         ..TEMPLATE
     },
     KnownProvider {
@@ -144,9 +163,6 @@ pub const PROVIDERS: &[KnownProvider] = &[
 
 /// Key variables of services that are not supported, with the display names of the services.
 pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] = &[
-    ("GEMINI_API_KEY", "Google Gemini"),
-    ("GOOGLE_API_KEY", "Google Gemini"),
-    ("GOOGLE_GENERATIVE_AI_API_KEY", "Google Gemini"),
     ("AZURE_OPENAI_API_KEY", "Azure OpenAI"),
     ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),
     ("COHERE_API_KEY", "Cohere"),
@@ -228,6 +244,9 @@ mod tests {
         check("anthropic", "10.0.0.5:9", "https://10.0.0.5:9");
         check("openai", "127.0.0.1@api.example.com", "https://127.0.0.1@api.example.com/v1");
         check("anthropic", "http://127.0.0.1:9", "http://127.0.0.1:9");
+        check("gemini", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta");
+        let project = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1";
+        check("vertex", project, project);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Wire {
 const WIRES: &[Wire] = &[
     Wire { name: "openai-chat", protocol: "openai", cache_in_input: true, reasoning_apart: false },
     Wire { name: "anthropic-messages", protocol: "anthropic", cache_in_input: false, reasoning_apart: false },
+    Wire { name: "gemini", protocol: "gemini", cache_in_input: true, reasoning_apart: true },
+    Wire { name: "vertex-gemini", protocol: "vertex-gemini", cache_in_input: true, reasoning_apart: true },
 ];
 
 impl Wire {

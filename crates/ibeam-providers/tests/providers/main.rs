@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod conversation;
+mod gemini;
 mod openai;
 mod replay;
 mod requests;

@@ -1,10 +1,10 @@
 //! The exact bytes of requests.
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message};
-use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_protocol::{Block, Message, Provenance};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, VERTEX_GEMINI};
 use ibeam_providers::provider_table::known_provider;
-use ibeam_providers::wire_protocol::RequestSettings;
+use ibeam_providers::wire_protocol::{OutgoingRequest, RequestSettings};
 use ibeam_providers::{Quirks, WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
@@ -92,6 +92,107 @@ fn a_chat_request_is_exactly_this() {
 }
 
 #[test]
+fn a_gemini_request_is_exactly_this() {
+    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "gemini".into(), raw });
+    let thought = json!({ "text": "Hmm.", "thought": true, "thoughtSignature": "dGhv" });
+    let mut messages = conversation();
+    messages.push(Message::Assistant(vec![
+        thinking("gemini", thought.clone()),
+        thinking("anthropic", json!({ "type": "thinking" })),
+        opaque(json!({ "executableCode": { "code": "1" } })),
+        opaque(json!({ "thoughtSignature": "dGV4" })),
+        Block::Text("Now.".into()),
+        opaque(json!({ "thoughtSignature": "Y2Fs" })),
+        call("call_3", json!({})),
+        call("fc_4", json!({})),
+        opaque(json!({ "text": "", "thoughtSignature": "ZW1w" })),
+    ]));
+    messages.push(results(&["call_3", "fc_4"], false));
+    let body: Value = serde_json::from_str(&bytes(GEMINI, &request(messages), "gemini")).unwrap();
+    let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let wire_call = |id: Value, args: Value| {
+        let mut call = json!({ "name": "read", "args": args });
+        if !id.is_null() {
+            call["id"] = id;
+        }
+        call
+    };
+    let wire_result = |id: Value, response: Value| {
+        let mut result = json!({ "name": "read", "response": response });
+        if !id.is_null() {
+            result["id"] = id;
+        }
+        json!({ "functionResponse": result })
+    };
+    let expect = json!({
+        "systemInstruction": { "parts": [{ "text": "Be brief." }] },
+        "tools": [{ "functionDeclarations": [
+            { "name": "read", "description": "The tool read.", "parametersJsonSchema": schema },
+            { "name": "ls", "description": "The tool ls.", "parametersJsonSchema": schema },
+        ] }],
+        "generationConfig": { "maxOutputTokens": 100 },
+        "contents": [
+            { "role": "user", "parts": [{ "text": "Read a." }] },
+            { "role": "model", "parts": [
+                { "text": "Reading." },
+                { "functionCall": wire_call(json!("t1"), json!({ "path": "a" })) },
+                { "functionCall": wire_call(json!("t:2"), json!({ "invalid_json": "{broken" })) },
+            ] },
+            { "role": "user", "parts": [
+                wire_result(json!("t1"), json!({ "error": "content" })),
+                wire_result(json!("t:2"), json!({ "error": "content" })),
+            ] },
+            { "role": "user", "parts": [{ "text": "Go on." }] },
+            { "role": "model", "parts": [
+                thought,
+                { "executableCode": { "code": "1" } },
+                { "text": "Now.", "thoughtSignature": "dGV4" },
+                { "functionCall": wire_call(Value::Null, json!({})), "thoughtSignature": "Y2Fs" },
+                { "functionCall": wire_call(json!("fc_4"), json!({})) },
+                { "text": "", "thoughtSignature": "ZW1w" },
+            ] },
+            { "role": "user", "parts": [
+                wire_result(Value::Null, json!({ "output": "content" })),
+                wire_result(json!("fc_4"), json!({ "output": "content" })),
+            ] },
+        ],
+    });
+    assert_eq!(body, expect);
+}
+
+#[test]
+fn newer_gemini_models_get_a_signature_with_the_first_call_of_another_model() {
+    let settings =
+        RequestSettings { model: "gemini-3-pro", max_output_tokens: None, quirks: Quirks::DEFAULT };
+    let body = build_request_body(GEMINI, &request(conversation()), &settings).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["generationConfig"], json!({ "thinkingConfig": { "includeThoughts": true } }));
+    let parts = body["contents"][1]["parts"].as_array().unwrap();
+    let signatures: Vec<_> = parts.iter().map(|part| part.get("thoughtSignature")).collect();
+    assert_eq!(signatures, [None, Some(&json!("skip_thought_signature_validator")), None]);
+}
+
+#[test]
+fn a_signature_without_its_block_is_sent_with_an_empty_text() {
+    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "vertex-gemini".into(), raw });
+    let signature = |text: &str| opaque(json!({ "thoughtSignature": text }));
+    let blocks = vec![signature("b25l"), signature("dHdv"), Block::Text("Hi".into()), signature("ZW5k")];
+    let messages = vec![user("hi"), Message::Assistant(blocks)];
+    let body: Value = serde_json::from_str(&bytes(VERTEX_GEMINI, &request(messages), "vertex")).unwrap();
+    let part = |text: &str, signature: &str| json!({ "text": text, "thoughtSignature": signature });
+    assert_eq!(body["contents"][1]["parts"], json!([part("", "b25l"), part("Hi", "dHdv"), part("", "ZW5k")]));
+}
+
+#[test]
+fn a_vertex_key_is_an_access_token_or_an_api_key() {
+    let request = OutgoingRequest { method: "POST", url: "https://a.example", body: b"" };
+    let header = |protocol: &dyn WireProtocol, key: &str| protocol.auth_headers(&request, key).remove(0);
+    assert_eq!(header(VERTEX_GEMINI, "ya29.x"), ("authorization", "Bearer ya29.x".to_owned()));
+    assert_eq!(header(VERTEX_GEMINI, "AQ.x"), ("x-goog-api-key", "AQ.x".to_owned()));
+    assert_eq!(header(GEMINI, "AIzaX"), ("x-goog-api-key", "AIzaX".to_owned()));
+}
+
+#[test]
 fn reasoning_is_sent_back_only_to_services_that_require_it() {
     let request = request(conversation());
     assert!(bytes(OPENAI_CHAT, &request, "deepseek").contains(r#""reasoning_content":"Hmm.""#));
@@ -131,4 +232,6 @@ fn the_bytes_of_a_request_only_grow_with_the_conversation() {
     check_prefix(ANTHROPIC, "anthropic");
     check_prefix(OPENAI_CHAT, "openai");
     check_prefix(OPENAI_CHAT, "deepseek");
+    check_prefix(GEMINI, "gemini");
+    check_prefix(VERTEX_GEMINI, "vertex");
 }

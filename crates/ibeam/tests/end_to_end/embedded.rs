@@ -83,7 +83,6 @@ fn a_key_of_an_unsupported_service_is_reported_with_the_embedded_model() {
     let file = scene.workspace.home().join("model.gguf");
     std::fs::write(&file, "GGUF").unwrap();
     for (variable, service) in [
-        ("GEMINI_API_KEY", "Google Gemini"),
         ("AZURE_OPENAI_API_KEY", "Azure OpenAI"),
         ("COHERE_API_KEY", "Cohere"),
         ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),

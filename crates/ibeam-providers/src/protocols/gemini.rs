@@ -1,0 +1,114 @@
+//! The Gemini API: `generateContent`, at Google AI Studio and on Vertex AI.
+//!
+//! Source: the API reference, "models.streamGenerateContent", v1beta (AI Studio) and v1 (Vertex AI). Both services have the
+//! same requests and answers; they differ in addresses, authorisation and the list of models.
+
+mod chunk;
+mod decoder;
+mod errors;
+mod model_list;
+mod partial_arguments;
+mod request;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+use serde_json::Value;
+
+use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::wire_protocol::{
+    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
+};
+
+/// Gemini at one of its two services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gemini {
+    /// Google AI Studio.
+    AiStudio,
+    /// Vertex AI. The base URL ends in the version, or in `/projects/PROJECT/locations/LOCATION`.
+    Vertex,
+}
+
+impl WireProtocol for Gemini {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::AiStudio => "gemini",
+            Self::Vertex => "vertex-gemini",
+        }
+    }
+
+    fn default_path(&self) -> &'static str {
+        match self {
+            Self::AiStudio => "/v1beta",
+            Self::Vertex => "/v1",
+        }
+    }
+
+    fn request_url(&self, base_url: &str, model: &str) -> String {
+        let base = base_url.trim_end_matches('/');
+        // A name with a slash is a complete resource name, such as `tunedModels/NAME` or `endpoints/NUMBER`.
+        let collection = match self {
+            _ if model.contains('/') => "",
+            Self::AiStudio => "models/",
+            Self::Vertex => "publishers/google/models/",
+        };
+        format!("{base}/{collection}{}:streamGenerateContent?alt=sse", escape_path(model))
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        model_list::url(*self, base_url)
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        // Vertex AI takes access tokens, and API keys in its express mode. Only these two forms of API keys exist.
+        let is_api_key = key.starts_with("AIza") || key.starts_with("AQ.");
+        if *self == Self::Vertex && !is_api_key {
+            vec![("authorization", format!("Bearer {key}"))]
+        } else {
+            vec![("x-goog-api-key", key.to_owned())]
+        }
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, self.name(), settings.model, body)
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(decoder::Decoder::new(self.name(), count_calls(request)))
+    }
+
+    fn parse_models(&self, body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+        model_list::parse(body)
+    }
+
+    fn parse_error(&self, body: &Value) -> ReportedError {
+        errors::parse(body)
+    }
+
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        errors::classify(status, error, model)
+    }
+}
+
+/// Escapes the characters of a model name that would end the path of a URL.
+fn escape_path(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte);
+    name.bytes()
+        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

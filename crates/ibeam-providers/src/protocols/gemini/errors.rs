@@ -1,0 +1,64 @@
+//! Errors of Google's services: `{"error": {"code": 400, "message": "…", "status": "INVALID_ARGUMENT", "details": […]}}`.
+
+use serde_json::{Value, json};
+
+use crate::response_error::{FailureClass, ReportedError};
+
+/// Reads an error object. Its kind is the status, with the reasons and the quotas in its details.
+pub(super) fn parse(body: &Value) -> ReportedError {
+    // A request without `alt=sse` gets its errors in a list.
+    let body = body.get(0).unwrap_or(body);
+    let error = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
+    let mut reported = ReportedError::recognise(body).unwrap_or_else(|| ReportedError::from_object(error));
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    let of_detail = details.flat_map(|detail| {
+        let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
+        std::iter::once(detail.get("reason")).chain(violations.map(|violation| violation.get("quotaId")))
+    });
+    let words = std::iter::once(error.get("status")).chain(of_detail).flatten().filter_map(Value::as_str);
+    let words: Vec<&str> = words.collect();
+    if !words.is_empty() {
+        reported.kind = words.join(" ");
+    }
+    reported
+}
+
+/// Reads the value of the field `error` in a chunk of an answer; `None` if it reports no error.
+pub(super) fn recognise(error: &str) -> Option<ReportedError> {
+    let body = json!({ "error": serde_json::from_str::<Value>(error).ok()? });
+    ReportedError::recognise(&body).is_some().then(|| parse(&body))
+}
+
+/// Classifies an error. The service rejects an invalid key and a conversation that is too long with status 400.
+pub(super) fn classify(status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+    let status = status.or(error.status).or_else(|| http_status(&error.kind)).unwrap_or(500);
+    let message = error.message.to_lowercase();
+    let is_about_key =
+        ["API_KEY_INVALID", "API_KEY_EXPIRED"].iter().any(|reason| error.kind.contains(reason))
+            || message.contains("api key not valid")
+            || message.contains("api key expired");
+    let is_about_context = message.contains("token count")
+        && (message.contains("exceeds the maximum") || message.contains("only supports up to"));
+    match status {
+        400 if is_about_key => FailureClass::KeyRefused,
+        400 if is_about_context => FailureClass::ContextTooLong,
+        // The daily quota is not available again within any useful time.
+        429 if error.kind.contains("PerDay") => FailureClass::QuotaExhausted,
+        _ => FailureClass::from_error(status, error, model),
+    }
+}
+
+/// Returns the HTTP status of a status name, for an error that has only the name.
+fn http_status(kind: &str) -> Option<u16> {
+    let status = match kind.split(' ').next()? {
+        "INVALID_ARGUMENT" | "FAILED_PRECONDITION" | "OUT_OF_RANGE" => 400,
+        "UNAUTHENTICATED" => 401,
+        "PERMISSION_DENIED" => 403,
+        "NOT_FOUND" => 404,
+        "RESOURCE_EXHAUSTED" => 429,
+        "UNAVAILABLE" => 503,
+        "DEADLINE_EXCEEDED" => 504,
+        _ => return None,
+    };
+    Some(status)
+}

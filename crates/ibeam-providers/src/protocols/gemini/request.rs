@@ -1,0 +1,303 @@
+//! `streamGenerateContent` requests.
+//!
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, as the implicit cache of the
+//! service requires.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answer_draft::is_generated_id;
+use crate::lenient_json;
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+
+/// The field of a part with the encrypted reasoning that led to it. A block that has only this field belongs to the next
+/// block.
+pub(super) const SIGNATURE: &str = "thoughtSignature";
+
+/// The signature that the service accepts for calls of other models. The models from Gemini 3 on reject a call without a
+/// signature. Source: the guide "Thought signatures".
+const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<SystemInstruction<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<GenerationConfig>,
+    contents: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+struct SystemInstruction<'a> {
+    parts: [Part<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    function_declarations: Vec<FunctionDeclaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FunctionDeclaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    /// The older field `parameters` accepts a dialect of OpenAPI instead of JSON Schema.
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    include_thoughts: bool,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    #[serde(rename_all = "camelCase")]
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Call {
+        function_call: FunctionCall<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Result {
+        function_response: FunctionResponse<'a>,
+    },
+    Verbatim(&'a Value),
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    args: Cow<'a, Value>,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    response: CallOutcome<'a>,
+}
+
+/// The two keys that the API reference names for results.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CallOutcome<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
+
+/// Returns the request as JSON, without messages.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
+    let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
+    let thinking_config = thinks(settings.model).then_some(ThinkingConfig { include_thoughts: true });
+    let config = GenerationConfig { max_output_tokens, thinking_config };
+    let is_empty = config.max_output_tokens.is_none() && config.thinking_config.is_none();
+    serde_json::to_vec(&Body {
+        system_instruction: text_part(&request.system).map(|part| SystemInstruction { parts: [part] }),
+        tools: match function_declarations.is_empty() {
+            true => Vec::new(),
+            false => vec![Tool { function_declarations }],
+        },
+        generation_config: (!is_empty).then_some(config),
+        contents: Vec::new(),
+    })
+}
+
+/// Appends messages to the list that `body` ends in. All of them belong to the stable prefix.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
+    messages: &[Arc<Message>],
+    wire: &str,
+    model: &str,
+    body: &mut Vec<u8>,
+) -> Result<StablePrefix, serde_json::Error> {
+    for message in messages {
+        let (role, parts) = match message.as_ref() {
+            Message::User(texts) => ("user", texts.iter().filter_map(|text| text_part(text)).collect()),
+            Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, requires_signatures(model))),
+            Message::ToolResults(results) => ("user", results.iter().map(result_part).collect::<Vec<_>>()),
+        };
+        if !parts.is_empty() {
+            push_element(&Content { role, parts }, body)?;
+        }
+    }
+    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+}
+
+fn declaration(spec: &ToolSpec) -> FunctionDeclaration<'_> {
+    FunctionDeclaration {
+        name: &spec.name,
+        description: &spec.description,
+        parameters_json_schema: &spec.parameters,
+    }
+}
+
+/// Returns a part with text; `None` for a blank text, which Vertex AI rejects.
+fn text_part(text: &str) -> Option<Part<'_>> {
+    (!text.trim().is_empty()).then_some(Part::Text { text, thought_signature: None })
+}
+
+/// Returns the parts of an answer, each signature at the part with which it came.
+fn answer_parts<'a>(blocks: &'a [Block], wire: &str, requires_signatures: bool) -> Vec<Part<'a>> {
+    let mut parts = Vec::with_capacity(blocks.len());
+    let mut signature: Option<&str> = None;
+    // The service signs the first call of an answer.
+    let mut unsigned = requires_signatures.then_some(FOREIGN_SIGNATURE);
+    for block in blocks {
+        let part = match block {
+            Block::Opaque(provenance) if provenance.wire == wire => {
+                match signature_of_next(&provenance.raw) {
+                    Some(next) => {
+                        parts.extend(signature_part(signature.replace(next)));
+                        continue;
+                    }
+                    None => Part::Verbatim(&provenance.raw),
+                }
+            }
+            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == wire => {
+                Part::Verbatim(&provenance.raw)
+            }
+            Block::Thinking { .. } | Block::Opaque(_) => continue,
+            Block::Text(text) => match (text_part(text), signature.take()) {
+                (Some(Part::Text { text, .. }), thought_signature) => Part::Text { text, thought_signature },
+                (_, Some(signature)) => Part::Text { text, thought_signature: Some(signature) },
+                _ => continue,
+            },
+            Block::ToolCall(call) => {
+                let foreign = unsigned.take();
+                call_part(call, signature.take().or(foreign))
+            }
+        };
+        parts.extend(signature_part(signature.take()));
+        parts.push(part);
+    }
+    parts.extend(signature_part(signature));
+    parts
+}
+
+/// Returns the signature in a block that has nothing else.
+fn signature_of_next(raw: &Value) -> Option<&str> {
+    let fields = raw.as_object().filter(|fields| fields.len() == 1)?;
+    fields.get(SIGNATURE)?.as_str()
+}
+
+/// Returns a signature whose part is not in the conversation, as the service sends one: with an empty text.
+fn signature_part(signature: Option<&str>) -> Option<Part<'_>> {
+    signature.map(|signature| Part::Text { text: "", thought_signature: Some(signature) })
+}
+
+fn call_part<'a>(call: &'a ToolCall, thought_signature: Option<&'a str>) -> Part<'a> {
+    let args = lenient_json::arguments_to_echo(&call.arguments);
+    let function_call = FunctionCall { id: id_of_service(call.id.as_str()), name: &call.name, args };
+    Part::Call { function_call, thought_signature }
+}
+
+fn result_part(result: &ToolResult) -> Part<'_> {
+    let ToolResult { call_id, name, text, is_error } = result;
+    let response = if *is_error { CallOutcome::Error(text) } else { CallOutcome::Output(text) };
+    let function_response = FunctionResponse { id: id_of_service(call_id.as_str()), name, response };
+    Part::Result { function_response }
+}
+
+/// Returns the id of a call if a service gave it. Without ids the service pairs calls and results by name and order.
+fn id_of_service(id: &str) -> Option<&str> {
+    (!is_generated_id(id)).then_some(id)
+}
+
+/// Whether the model can summarise its thinking. A model that cannot rejects the setting.
+fn thinks(model: &str) -> bool {
+    let name = bare_name(model);
+    let is_multimedia = ["image", "tts", "audio", "live"].iter().any(|kind| name.contains(kind));
+    // This one does not think unless it is asked to.
+    let is_small = name.starts_with("gemini-2.5-flash-lite");
+    let is_newest = name.starts_with("gemini-") && name.ends_with("-latest");
+    !is_multimedia && !is_small && (is_newest || version(name).is_some_and(|version| version >= (2, 5)))
+}
+
+/// Whether the model rejects a call without a signature.
+fn requires_signatures(model: &str) -> bool {
+    let name = bare_name(model);
+    name.ends_with("-latest") || version(name).is_some_and(|version| version >= (3, 0))
+}
+
+fn bare_name(model: &str) -> &str {
+    model.rsplit_once('/').map_or(model, |(_, name)| name)
+}
+
+/// Returns the version in `gemini-2.5-pro`.
+fn version(name: &str) -> Option<(u32, u32)> {
+    let number = name.strip_prefix("gemini-")?.split('-').next()?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_of_thinking_are_asked_of_models_that_think() {
+        for (model, expect) in [
+            ("gemini-2.5-pro", true),
+            ("models/gemini-2.5-flash", true),
+            ("publishers/google/models/gemini-3-flash-preview", true),
+            ("gemini-3.1-pro-preview", true),
+            ("gemini-flash-latest", true),
+            ("gemini-10-pro", true),
+            ("gemini-2.5-flash-lite", false),
+            ("gemini-2.5-flash-image", false),
+            ("gemini-2.0-flash", false),
+            ("gemini-1.5-pro-002", false),
+            ("gemma-3-27b-it", false),
+            ("tunedModels/mine", false),
+        ] {
+            assert_eq!(thinks(model), expect, "{model}");
+        }
+        assert!(requires_signatures("gemini-3-flash-preview") && !requires_signatures("gemini-2.5-pro"));
+    }
+}
