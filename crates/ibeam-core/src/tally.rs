@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ibeam_protocol::event::PermissionDecided;
 use ibeam_protocol::run::{Denial, RunTotals};
-use ibeam_protocol::{EventKind, Notice, ToolOutcome, ToolOutput, Usage};
+use ibeam_protocol::{EventKind, Notice, ToolOutcome, Usage};
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
 const MAX_DENIAL_REASONS: usize = 3;
@@ -89,20 +89,7 @@ impl Tally {
 
     fn fold_outcome(&mut self, outcome: &ToolOutcome) {
         let changed = match outcome {
-            ToolOutcome::Success { output, .. } => match output {
-                ToolOutput::Write(write) => Some(&write.path),
-                ToolOutput::Edit(edit) => Some(&edit.path),
-                ToolOutput::Delete(delete) => Some(&delete.path),
-                ToolOutput::Read(_)
-                | ToolOutput::Shell(_)
-                | ToolOutput::Grep(_)
-                | ToolOutput::Glob(_)
-                | ToolOutput::Ls(_)
-                | ToolOutput::Todos(_)
-                | ToolOutput::WebFetch(_)
-                | ToolOutput::Mcp(_)
-                | ToolOutput::Other(_) => None,
-            },
+            ToolOutcome::Success { output, .. } => output.changed_path(),
             ToolOutcome::Failure { .. } => {
                 self.totals.failed_tool_calls += 1;
                 None

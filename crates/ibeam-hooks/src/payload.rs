@@ -100,23 +100,18 @@ impl<'a> ToolCallPayload<'a> {
 /// Returns the event after the effect of a call: a command that ran, a file that was changed.
 pub(crate) fn post_tool_event(call: &ToolCallPayload<'_>, finished: &FinishedCall) -> Option<EventFields> {
     match &finished.outcome {
-        ToolOutcome::Success { output, .. } => match output {
-            ToolOutput::Shell(output) => Some(command_event(call, output, finished.duration)),
-            ToolOutput::Write(output) => {
+        ToolOutcome::Success { output, .. } => {
+            if let ToolOutput::Shell(output) = output {
+                Some(command_event(call, output, finished.duration))
+            } else if let ToolOutput::Write(output) = output {
                 let edits = json!([{"old_string": "", "new_string": call.input.get("fileText")}]);
                 Some(edit_event(call, &output.path, &edits))
+            } else if let ToolOutput::Edit(output) = output {
+                Some(edit_event(call, &output.path, &replacements(&call.input)))
+            } else {
+                None
             }
-            ToolOutput::Edit(output) => Some(edit_event(call, &output.path, &replacements(&call.input))),
-            ToolOutput::Read(_)
-            | ToolOutput::Grep(_)
-            | ToolOutput::Glob(_)
-            | ToolOutput::Ls(_)
-            | ToolOutput::Delete(_)
-            | ToolOutput::Todos(_)
-            | ToolOutput::WebFetch(_)
-            | ToolOutput::Mcp(_)
-            | ToolOutput::Other(_) => None,
-        },
+        }
         ToolOutcome::Failure { failure, .. } => match failure {
             ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {
                 Some(command_event(call, output, finished.duration))

@@ -36,6 +36,26 @@ pub enum ToolOutput {
     Other(Value),
 }
 
+impl ToolOutput {
+    /// Returns the path of the file that the call wrote, edited or deleted.
+    pub fn changed_path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Write(output) => Some(&output.path),
+            Self::Edit(output) => Some(&output.path),
+            Self::Delete(output) => Some(&output.path),
+            Self::Read(_)
+            | Self::Shell(_)
+            | Self::Grep(_)
+            | Self::Glob(_)
+            | Self::Ls(_)
+            | Self::Todos(_)
+            | Self::WebFetch(_)
+            | Self::Mcp(_)
+            | Self::Other(_) => None,
+        }
+    }
+}
+
 /// A part of a text file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadOutput {
