@@ -118,3 +118,99 @@ fn event_ends(protocol: &'static dyn WireProtocol, body: &[u8]) -> Vec<usize> {
     }
     ends
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const STREAM: &str = concat!(
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello \"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"there\"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\n",
+        "data: [DONE]\n\n",
+    );
+
+    /// Returns a record of a Chat Completions stream with `changes` to its expectation.
+    fn record(status: u16, body: &str, changes: Value) -> Record {
+        let mut record = json!({
+            "id": "one",
+            "wire": "openai-chat",
+            "response": { "status": status, "body": body },
+            "stream": true,
+            "expect": {
+                "text": "Hello there", "thinking": "", "calls": [], "stop": "end", "complete": true,
+                "usage": { "input": 9, "output": 2, "cache_read": null, "cache_write": null },
+            },
+        });
+        if let (Some(expect), Value::Object(changes)) = (record["expect"].as_object_mut(), changes) {
+            expect.extend(changes);
+        }
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[track_caller]
+    fn check_record(record: &Record, expect: &str) {
+        let found = check(Wire::find(&record.wire).unwrap(), record, Chunking::All, true);
+        match expect {
+            "" => assert!(found.is_empty(), "{found:?}"),
+            expect => assert!(found.iter().any(|text| text.contains(expect)), "{found:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_as_expected_passes_in_every_chunking() {
+        check_record(&record(200, STREAM, json!({})), "");
+    }
+
+    #[test]
+    fn every_part_of_the_expectation_is_compared() {
+        check_record(&record(200, STREAM, json!({ "text": "Hello" })), "text: expected");
+        check_record(&record(200, STREAM, json!({ "thinking": "Hm" })), "thinking: expected");
+        check_record(&record(200, STREAM, json!({ "stop": "max_tokens" })), "stop: expected");
+        check_record(
+            &record(200, STREAM, json!({ "usage": { "input": 9, "output": 3 } })),
+            "usage: expected",
+        );
+        let call = json!({ "id": "c", "name": "ls", "arguments": {} });
+        check_record(&record(200, STREAM, json!({ "calls": [call] })), "expected 1 calls, found 0");
+    }
+
+    #[test]
+    fn an_incomplete_stream_must_not_become_an_answer() {
+        let cut = STREAM.split("data: {\"choices\":[{\"index\":0,\"delta\":{},").next().unwrap();
+        check_record(&record(200, cut, json!({ "complete": false, "stop": "none" })), "");
+        check_record(
+            &record(200, STREAM, json!({ "complete": false })),
+            "an incomplete stream became an answer",
+        );
+        check_record(&record(200, cut, json!({})), "expected an answer, found Truncated");
+    }
+
+    #[test]
+    fn an_error_is_compared_by_its_class() {
+        let body = r#"{"error": {"message": "no such key", "type": "invalid_request_error"}}"#;
+        check_record(&record(401, body, json!({ "error": { "class": "auth" } })), "");
+        check_record(
+            &record(401, body, json!({ "error": { "class": "rate_limit" } })),
+            "expected error class",
+        );
+        check_record(
+            &record(200, STREAM, json!({ "error": { "class": "server" } })),
+            "expected an error of class",
+        );
+    }
+
+    #[test]
+    fn random_chunks_are_the_whole_body() {
+        let chunks = random_chunks(STREAM.as_bytes());
+        assert!(chunks.len() > 3 && chunks.iter().all(|chunk| !chunk.is_empty() && chunk.len() <= 64));
+        assert_eq!(chunks.concat(), STREAM.as_bytes());
+        assert_eq!(
+            event_ends(Wire::find("openai-chat").unwrap().protocol().unwrap(), STREAM.as_bytes()).len(),
+            5
+        );
+    }
+}
