@@ -1,13 +1,13 @@
-//! The binary as its users see it: against a scripted model server, in a workspace and a home of its own.
+//! Tests of the program from outside: with a scripted model server, in its own workspace and home directory.
 //!
-//! Every sentence of docs/output-format.md that can be seen from outside is held here.
+//! The statements of docs/output-format.md that can be observed from outside are tested here.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
+    reason = "clippy recognizes only functions with #[test] as tests, and these modules contain helpers"
 )]
 
 #[path = "end_to_end/bounds.rs"]

@@ -1,19 +1,19 @@
-//! A model server, a workspace and the binary, put together.
+//! A scene for a test: a model server, a workspace and the program.
 
 use std::ffi::OsStr;
 
 use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
-/// The key of every provider; it must never be printed.
+/// The key for each provider. It must never be printed.
 pub(crate) const KEY: &str = "key-0123456789abcdef";
 
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
-/// The binary.
+/// The path of the program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
 
-/// The name of the model on a wire.
+/// Returns the name of the model for a wire, with its provider.
 pub(crate) fn model_name(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "anthropic/claude-sonnet-4-20250514",
@@ -21,7 +21,7 @@ pub(crate) fn model_name(wire: Wire) -> &'static str {
     }
 }
 
-/// The provider of that model.
+/// Returns the provider of [`model_name`].
 pub(crate) fn provider_name(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "anthropic",
@@ -29,7 +29,7 @@ pub(crate) fn provider_name(wire: Wire) -> &'static str {
     }
 }
 
-/// What a test runs in.
+/// A workspace and a model server for a test.
 pub(crate) struct Scene {
     pub(crate) wire: Wire,
     pub(crate) workspace: Workspace,
@@ -37,32 +37,32 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// An empty workspace and a model that answers so, on the Anthropic wire.
+    /// Creates an empty workspace and a model server with these answers on the Anthropic wire.
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self::with_wire(Wire::Anthropic, answers)
     }
 
-    /// The same on either wire.
+    /// Like [`Self::new`], with another wire.
     pub(crate) fn with_wire(wire: Wire, answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { wire, workspace: Workspace::new(), server: ModelServer::start(answers) }
     }
 
-    /// The same in another workspace.
+    /// Replaces the workspace.
     pub(crate) fn with_workspace(self, workspace: Workspace) -> Self {
         Self { workspace, ..self }
     }
 
-    /// The next part of the story: the same workspace and home, other answers.
+    /// Replaces the model server by one with these answers. Workspace and home directory stay.
     pub(crate) fn with_answers(self, answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { server: ModelServer::start(answers), ..self }
     }
 
-    /// The binary in this workspace with these arguments, nothing more: no key, no server.
+    /// Returns the program in this workspace with these arguments, without model, server and key.
     pub(crate) fn ibeam_without_model<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         Ibeam::new(BINARY, &self.workspace).args(args)
     }
 
-    /// The binary that knows where the server is, but no key.
+    /// Returns the program with these arguments, the model and its server, without key.
     pub(crate) fn ibeam_without_key<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.ibeam_without_model(["--model", model_name(self.wire)])
             .args(args)
@@ -70,41 +70,41 @@ impl Scene {
             .env("OPENROUTER_BASE_URL", self.server.url())
     }
 
-    /// The binary with all it needs, and these arguments.
+    /// Returns the program with these arguments, the model, its server and a key.
     pub(crate) fn ibeam<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.ibeam_without_key(args).env("ANTHROPIC_API_KEY", KEY).env("OPENROUTER_API_KEY", KEY)
     }
 
-    /// A run with `-p` and a prompt.
+    /// Returns a run with `--print`, a prompt and these arguments.
     pub(crate) fn print<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.ibeam(["-p", "do it"]).args(args)
     }
 }
 
-/// Holds that what was printed is in the journal of the session too.
+/// Checks that the journal of the session contains the printed text and calls.
 #[track_caller]
 pub(crate) fn check_journaled(scene: &Scene, output: &ProgramOutput) {
     let printed: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let id = printed[0]["session_id"].as_str().unwrap();
     let events = journal(scene, id);
-    let texts = |of: &[Value], pointer: &str| -> String {
-        of.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
+    let texts = |values: &[Value], pointer: &str| -> String {
+        values.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
     };
     let deltas: Vec<Value> = printed.iter().filter(|line| line["type"] == "assistant").cloned().collect();
-    let (message, kept) =
+    let (text, recorded) =
         (texts(&deltas, "/message/content/0/text"), texts(&events, "/kind/text_delta/text"));
-    assert!(kept.contains(&message), "printed {message:?}, kept {kept:?}");
+    assert!(recorded.contains(&text), "printed {text:?}, recorded {recorded:?}");
     let count = |subtype: &str, kind: &str| {
         let printed = printed.iter().filter(|line| line["type"] == "tool_call" && line["subtype"] == subtype);
         (printed.count(), events.iter().filter(|event| !event["kind"][kind].is_null()).count())
     };
     for (subtype, kind) in [("started", "tool_call_started"), ("completed", "tool_call_finished")] {
-        let (printed, kept) = count(subtype, kind);
-        assert!(kept >= printed, "{kept} of {printed} {subtype} calls were kept; {output}");
+        let (printed, recorded) = count(subtype, kind);
+        assert!(recorded >= printed, "{recorded} of {printed} {subtype} calls are in the journal; {output}");
     }
 }
 
-/// The events of a session's journal.
+/// Returns the events of a session's journal.
 #[track_caller]
 pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
     let path = scene.workspace.journal(id);
@@ -121,17 +121,17 @@ pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
     std::fs::read_to_string(&path).unwrap().lines().filter_map(event).collect()
 }
 
-/// An answer of one delta.
+/// Returns an answer of one text delta.
 pub(crate) fn answer_text(text: &str) -> Answer {
     Answer::new().text(text)
 }
 
-/// An answer of one call.
+/// Returns an answer of one tool call.
 pub(crate) fn answer_call(id: &str, tool: &str, arguments: &Value) -> Answer {
     Answer::new().call(id, tool, arguments)
 }
 
-/// An answer of one call of the shell.
+/// Returns an answer of one call of the tool `shell`.
 pub(crate) fn answer_shell(command: &str) -> Answer {
     answer_call("toolu_shell", "shell", &json!({ "command": command }))
 }

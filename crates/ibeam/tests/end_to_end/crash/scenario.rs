@@ -1,33 +1,33 @@
-//! The runs that are killed: what the model says, what is there before, what may be there after.
+//! The runs that are killed: files before the run, answers of the model and expected changes.
 
 use ibeam_testkit::{Answer, Ibeam, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_text};
 
-/// The session of every such run: named up front, so that it can be asked for whatever became of it.
+/// The session of each run. The id is fixed, so that the session can be resumed after any kill.
 pub(super) const UUID: &str = "7d9f1c52-3a68-4e0b-9c41-5b2f8e6a0d13";
 
-/// The file that counts how often commands ran.
+/// The file to which each execution of a command appends a line.
 pub(super) const COUNTER: &str = "ran";
 
-/// A run to be killed.
+/// A run that is killed.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// What the workspace holds before.
+    /// The files of the workspace before the run.
     pub(super) files: Vec<(&'static str, String)>,
-    /// A run of the same session came before.
+    /// Whether an earlier run belongs to the same session.
     pub(super) resumed: bool,
-    /// It goes on in a session of its own, under an id that it makes up.
+    /// Whether the run forks the session, with a generated id.
     pub(super) forked: bool,
-    /// Nothing has to be asked for.
+    /// Whether calls need no approval.
     pub(super) force: bool,
     pub(super) answers: Vec<Answer>,
-    /// What the calls do to files.
+    /// The changes of files by calls.
     pub(super) changes: Vec<Change>,
 }
 
-/// A call that leaves a file as it was or as it should be, and nothing between.
+/// A change of a file by a call. Afterwards the file is either old or new.
 pub(super) struct Change {
     pub(super) call: &'static str,
     pub(super) path: &'static str,
@@ -50,13 +50,13 @@ impl Scenario {
         self
     }
 
-    /// What a file held before.
+    /// Returns the content of a file before the run.
     pub(super) fn old(&self, path: &str) -> Option<&str> {
         self.files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_str())
     }
 
-    /// The workspace, with the run before this one where there is one, and the server of this run.
-    pub(super) fn stage(&self, durability: &str) -> Scene {
+    /// Creates the workspace, executes the earlier run, if any, and starts the server for this run.
+    pub(super) fn set_up(&self, durability: &str) -> Scene {
         let mut workspace =
             Workspace::new().user_config(&format!("[session]\ndurability = \"{durability}\"\n"));
         for (path, text) in &self.files {
@@ -69,7 +69,7 @@ impl Scenario {
         scene.with_answers(self.answers.clone())
     }
 
-    /// The run.
+    /// Returns the command of the run.
     pub(super) fn command(&self, scene: &Scene) -> Ibeam {
         let run = scene.ibeam(["-p", "do it", "--resume", UUID]);
         let run = if self.forked { run.args(["--fork"]) } else { run };
@@ -77,7 +77,7 @@ impl Scenario {
     }
 }
 
-/// Every one.
+/// Returns all scenarios.
 pub(super) fn all() -> Vec<Scenario> {
     vec![
         text(),
@@ -200,7 +200,7 @@ pub(super) fn fork() -> Scenario {
     Scenario { name: "fork of a session", forked: true, ..second_run() }
 }
 
-/// More than a record should hold.
+/// The payloads are larger than a record of the journal may be.
 pub(super) fn large() -> Scenario {
     let text = "a line of some length that is there many times\n".repeat(4000);
     let answers = vec![

@@ -1,178 +1,201 @@
-//! Each step of each scenario, one after the other.
+//! Kills and power cuts at each step of each scenario, and kills at random instants.
+
+use std::time::Duration;
 
 use ibeam_testkit::{CallKind, Disk, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
 
-use super::aftermath;
+use super::checks::{self, SweepFindings};
 use super::is_complete_sweep;
 use super::scenario::{self, Scenario};
-use super::tally::Tally;
 
 #[test]
 fn text_alone_survives_a_kill() {
-    kills(&scenario::text());
+    check_kills(&scenario::text());
 }
 
 #[test]
 fn f125_text_alone_survives_a_power_cut() {
-    power_cuts(&scenario::text());
+    check_power_cuts(&scenario::text());
 }
 
 #[test]
 fn a_read_survives_a_kill() {
-    kills(&scenario::read());
+    check_kills(&scenario::read());
 }
 
 #[test]
 fn f125_a_read_survives_a_power_cut() {
-    power_cuts(&scenario::read());
+    check_power_cuts(&scenario::read());
 }
 
 #[test]
 fn f103_a_write_of_a_new_file_survives_a_kill() {
-    kills(&scenario::write_new());
+    check_kills(&scenario::write_new());
 }
 
 #[test]
 fn f125_a_write_of_a_new_file_survives_a_power_cut() {
-    power_cuts(&scenario::write_new());
+    check_power_cuts(&scenario::write_new());
 }
 
 #[test]
 fn f103_a_write_over_a_file_survives_a_kill() {
-    kills(&scenario::write_over());
+    check_kills(&scenario::write_over());
 }
 
 #[test]
 fn f125_a_write_over_a_file_survives_a_power_cut() {
-    power_cuts(&scenario::write_over());
+    check_power_cuts(&scenario::write_over());
 }
 
 #[test]
 fn f103_an_edit_survives_a_kill() {
-    kills(&scenario::edit());
+    check_kills(&scenario::edit());
 }
 
 #[test]
 fn f125_an_edit_survives_a_power_cut() {
-    power_cuts(&scenario::edit());
+    check_power_cuts(&scenario::edit());
 }
 
 #[test]
 fn a_command_survives_a_kill() {
-    kills(&scenario::command());
+    check_kills(&scenario::command());
 }
 
 #[test]
 fn f125_a_command_survives_a_power_cut() {
-    power_cuts(&scenario::command());
+    check_power_cuts(&scenario::command());
 }
 
 #[test]
 fn two_calls_of_one_answer_survive_a_kill() {
-    kills(&scenario::two_calls());
+    check_kills(&scenario::two_calls());
 }
 
 #[test]
 fn f125_two_calls_of_one_answer_survive_a_power_cut() {
-    power_cuts(&scenario::two_calls());
+    check_power_cuts(&scenario::two_calls());
 }
 
 #[test]
 fn reads_that_run_together_survive_a_kill() {
-    kills(&scenario::reads_together());
+    check_kills(&scenario::reads_together());
 }
 
 #[test]
 fn f125_reads_that_run_together_survive_a_power_cut() {
-    power_cuts(&scenario::reads_together());
+    check_power_cuts(&scenario::reads_together());
 }
 
 #[test]
 fn a_command_in_the_background_survives_a_kill() {
-    kills(&scenario::background());
+    check_kills(&scenario::background());
 }
 
 #[test]
 fn f125_a_command_in_the_background_survives_a_power_cut() {
-    power_cuts(&scenario::background());
+    check_power_cuts(&scenario::background());
 }
 
 #[test]
 fn calls_that_fail_survive_a_kill() {
-    kills(&scenario::failure());
+    check_kills(&scenario::failure());
 }
 
 #[test]
 fn f125_calls_that_fail_survive_a_power_cut() {
-    power_cuts(&scenario::failure());
+    check_power_cuts(&scenario::failure());
 }
 
 #[test]
 fn the_second_run_of_a_session_survives_a_kill() {
-    kills(&scenario::second_run());
+    check_kills(&scenario::second_run());
 }
 
 #[test]
 fn f125_the_second_run_of_a_session_survives_a_power_cut() {
-    power_cuts(&scenario::second_run());
+    check_power_cuts(&scenario::second_run());
 }
 
 #[test]
 fn a_fork_survives_a_kill() {
-    kills(&scenario::fork());
+    check_kills(&scenario::fork());
 }
 
 #[test]
 fn f125_a_fork_survives_a_power_cut() {
-    power_cuts(&scenario::fork());
+    check_power_cuts(&scenario::fork());
 }
 
 #[test]
 fn large_payloads_survive_a_kill() {
-    kills(&scenario::large());
+    check_kills(&scenario::large());
 }
 
 #[test]
 fn f125_large_payloads_survive_a_power_cut() {
-    power_cuts(&scenario::large());
+    check_power_cuts(&scenario::large());
 }
 
 #[test]
 fn a_refused_command_survives_a_kill() {
-    kills(&scenario::denied());
+    check_kills(&scenario::denied());
 }
 
 #[test]
 fn f125_a_refused_command_survives_a_power_cut() {
-    power_cuts(&scenario::denied());
+    check_power_cuts(&scenario::denied());
+}
+
+#[test]
+fn runs_killed_at_random_instants_can_be_resumed() {
+    let count = if is_complete_sweep() { 1000_usize } else { 200 };
+    let seed = std::env::var("IBEAM_KILL_SEED").map_or(4, |seed| seed.parse().unwrap());
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut findings = SweepFindings::default();
+    let scenarios = scenario::all();
+    let each = count.div_ceil(scenarios.len());
+    for scenario in scenarios {
+        let scene = scenario.set_up("default");
+        let duration = scenario.command(&scene).run().succeeded().elapsed;
+        for _ in 0..each {
+            let scene = scenario.set_up("default");
+            let after = Duration::from_secs_f64(duration.as_secs_f64() * 1.1 * random.f64());
+            let stdout = scenario.command(&scene).kill_after(after);
+            let context = format!("{}, seed {seed}, killed after {after:?} of {duration:?}", scenario.name);
+            checks::check_after_kill(scene, &scenario, &stdout, &context, &mut findings);
+        }
+    }
+    findings.report(&format!("all, killed at random instants of seed {seed}"));
 }
 
 #[test]
 fn nothing_overtakes_the_journal() {
     for scenario in [scenario::command(), scenario::write_over()] {
-        each_step(&scenario, "killed while it writes", "default", |point| {
+        sweep_steps(&scenario, "killed while it writes", "default", |point| {
             if point.call == CallKind::Write { vec![(TraceAction::HoldThenKill, None)] } else { Vec::new() }
         });
     }
 }
 
-/// What is done at a step, and what the disk loses then.
-type Death = (TraceAction, Option<PowerLoss>);
+/// The action at a step, and the loss of a power cut.
+type Kill = (TraceAction, Option<PowerLoss>);
 
-/// Kills the program, and it alone, around each step.
-fn kills(scenario: &Scenario) {
-    // Right after most steps it is as right before the next, so that is left to the whole sweep.
-    each_step(scenario, "killed", "default", |point| {
-        let mut acts = vec![TraceAction::KillBefore];
+/// Kills only the program, before and after each step and during writes.
+fn check_kills(scenario: &Scenario) {
+    // After most steps the state is the same as before the next step, so only the complete sweep kills there.
+    sweep_steps(scenario, "killed", "default", |point| {
+        let mut actions = vec![TraceAction::KillBefore];
         match point.call {
-            CallKind::Write => acts.push(TraceAction::Tear),
+            CallKind::Write => actions.push(TraceAction::Tear),
             CallKind::Rename | CallKind::Link | CallKind::Fork | CallKind::Exec => {
-                acts.push(TraceAction::KillAfter)
+                actions.push(TraceAction::KillAfter)
             }
             CallKind::Sync | CallKind::Remove | CallKind::Truncate | CallKind::MakeDirectory
                 if is_complete_sweep() =>
             {
-                acts.push(TraceAction::KillAfter);
+                actions.push(TraceAction::KillAfter);
             }
             CallKind::Sync
             | CallKind::Remove
@@ -180,47 +203,52 @@ fn kills(scenario: &Scenario) {
             | CallKind::MakeDirectory
             | CallKind::Exit => {}
         }
-        acts.into_iter().map(|act| (act, None)).collect()
+        actions.into_iter().map(|action| (action, None)).collect()
     });
 }
 
-/// Cuts the power before each step, in a session that promises to survive that.
-fn power_cuts(scenario: &Scenario) {
-    // Both ways to lose what was not synced, or one in turns.
-    each_step(scenario, "power cut", "strict", |point| {
-        let mut ways = vec![PowerLoss::All, PowerLoss::Contents];
+/// Cuts the power before each step of a session with strict durability.
+fn check_power_cuts(scenario: &Scenario) {
+    // The complete sweep tests both kinds of loss; otherwise they alternate.
+    sweep_steps(scenario, "power cut", "strict", |point| {
+        let mut losses = vec![PowerLoss::All, PowerLoss::Contents];
         if !is_complete_sweep() {
-            ways.swap_remove(point.nth % 2);
+            losses.swap_remove(point.nth % 2);
         }
-        ways.into_iter().map(|lost| (TraceAction::KillAll, Some(lost))).collect()
+        losses.into_iter().map(|loss| (TraceAction::KillAll, Some(loss))).collect()
     });
 }
 
-fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&TracePoint) -> Vec<Death>) {
-    let mut tally = Tally::default();
-    let mut die =
-        |act: &(dyn Fn(&TracePoint) -> TraceAction + Sync), lost: Option<PowerLoss>, moment: &str| {
-            let scene = scenario.stage(durability);
+/// Runs the scenario once without a kill, then once for each kill at each step. Checks the state after each.
+fn sweep_steps(scenario: &Scenario, kind: &str, durability: &str, kills: impl Fn(&TracePoint) -> Vec<Kill>) {
+    let mut findings = SweepFindings::default();
+    let mut run_until =
+        |action: &(dyn Fn(&TracePoint) -> TraceAction + Sync), loss: Option<PowerLoss>, context: &str| {
+            let scene = scenario.set_up(durability);
             let mut disk = Disk::new(scene.workspace.outside());
-            let traced = scenario.command(&scene).trace(&mut disk, act)?;
-            if let Some(lost) = lost {
-                disk.cut_power(lost);
+            let traced = scenario.command(&scene).trace(&mut disk, action)?;
+            if let Some(loss) = loss {
+                disk.cut_power(loss);
             }
-            aftermath::examine(scene, scenario, &traced.stdout, moment, &mut tally);
+            checks::check_after_kill(scene, scenario, &traced.stdout, context, &mut findings);
             Ok::<TraceResult, TraceError>(traced)
         };
-    // Once to its end: that is how it should go, and these are its steps.
-    let whole = match die(&|_| TraceAction::Pass, None, "not killed") {
-        Ok(whole) => whole,
-        Err(why) => return eprintln!("SKIP: {why}"),
+    // The complete run must succeed; its steps are the points for the kills.
+    let complete = match run_until(&|_| TraceAction::Pass, None, "not killed") {
+        Ok(complete) => complete,
+        Err(reason) => return eprintln!("SKIP: {reason}"),
     };
-    assert_eq!(whole.code, Some(0), "{}: {}{}", scenario.name, whole.stdout, whole.stderr);
-    for point in &whole.points {
-        for (act, lost) in deaths(point) {
-            let moment = format!("{act:?} {lost:?} {point}");
-            die(&|matched| if matched.is_same_step(point) { act } else { TraceAction::Pass }, lost, &moment)
-                .unwrap();
+    assert_eq!(complete.code, Some(0), "{}: {}{}", scenario.name, complete.stdout, complete.stderr);
+    for point in &complete.points {
+        for (action, loss) in kills(point) {
+            let context = format!("{action:?} {loss:?} {point}");
+            run_until(
+                &|matched| if matched.is_same_step(point) { action } else { TraceAction::Pass },
+                loss,
+                &context,
+            )
+            .unwrap();
         }
     }
-    tally.report(&format!("{}, {how}", scenario.name));
+    findings.report(&format!("{}, {kind}", scenario.name));
 }
