@@ -10,7 +10,7 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Quirks, WireProtocol};
 
 fn main() {
@@ -74,6 +74,28 @@ const OPENAI_CHAT_STREAM: Stream = Stream {
         r#"data: {"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"m","#,
         r#""choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
         "\n\ndata: [DONE]\n\n",
+    ),
+};
+
+const OPENAI_RESPONSES_STREAM: Stream = Stream {
+    protocol: OPENAI_RESPONSES,
+    start: concat!(
+        "event: response.output_item.added\n",
+        r#"data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"#,
+        r#""item":{"id":"msg_01","type":"message","status":"in_progress","role":"assistant","content":[]}}"#,
+        "\n\n",
+    ),
+    delta: concat!(
+        "event: response.output_text.delta\n",
+        r#"data: {"type":"response.output_text.delta","sequence_number":9,"item_id":"msg_01","output_index":0,"#,
+        r#""content_index":0,"delta":" word","logprobs":[],"obfuscation":"x7KqLm2pRt0"}"#,
+        "\n\n",
+    ),
+    end: concat!(
+        "event: response.completed\n",
+        r#"data: {"type":"response.completed","response":{"id":"resp_01","status":"completed","output":[],"#,
+        r#""usage":{"input_tokens":100,"output_tokens":9}}}"#,
+        "\n\n",
     ),
 };
 
@@ -161,6 +183,20 @@ mod openai {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &OPENAI_CHAT_STREAM);
+    }
+}
+
+mod openai_responses {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &OPENAI_RESPONSES_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &OPENAI_RESPONSES_STREAM);
     }
 }
 

@@ -45,6 +45,12 @@ pub fn has_credentials(base_url: &str) -> bool {
     Url::parse(base_url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
 }
 
+/// Returns the URL of `path` below a base URL. A query, such as `?api-version=…`, stays at the end.
+pub(crate) fn append_path(base_url: &str, path: &str) -> String {
+    let (base, query) = base_url.split_at(base_url.find('?').unwrap_or(base_url.len()));
+    format!("{}{path}{query}", base.trim_end_matches('/'))
+}
+
 /// Whether `host`, from a parsed URL, is this machine: `localhost`, 127.0.0.0/8 or `::1`.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -5,6 +5,7 @@
 pub mod anthropic;
 pub mod gemini;
 pub mod openai_chat;
+pub mod openai_responses;
 
 use crate::wire_protocol::WireProtocol;
 
@@ -12,6 +13,8 @@ use crate::wire_protocol::WireProtocol;
 pub const ANTHROPIC: &dyn WireProtocol = &anthropic::AnthropicMessages;
 /// OpenAI Chat Completions, which most services and local servers implement.
 pub const OPENAI_CHAT: &dyn WireProtocol = &openai_chat::OpenAiChat;
+/// OpenAI Responses.
+pub const OPENAI_RESPONSES: &dyn WireProtocol = &openai_responses::OpenAiResponses;
 
 /// Gemini at Google AI Studio.
 pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
@@ -19,7 +22,8 @@ pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
 pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
 
 /// All wire protocols, in the order in which error messages list them.
-pub const PROTOCOLS: &[&dyn WireProtocol] = &[OPENAI_CHAT, ANTHROPIC, GEMINI, VERTEX_GEMINI];
+pub const PROTOCOLS: &[&dyn WireProtocol] =
+    &[OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI, VERTEX_GEMINI];
 
 /// The protocol of a provider that is configured without one.
 pub const DEFAULT_PROTOCOL: &dyn WireProtocol = OPENAI_CHAT;

@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT};
+    use crate::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
     use crate::wire_protocol::Quirks;
 
     const SETTINGS: RequestSettings<'static> =
@@ -153,7 +153,7 @@ mod tests {
         #[test]
         fn an_incremental_body_equals_one_from_scratch(
             steps in prop::collection::vec((prop::collection::vec(message(), 0..4), 0..9_usize), 1..9),
-            protocol in prop_oneof![Just(OPENAI_CHAT), Just(ANTHROPIC), Just(GEMINI)],
+            protocol in prop_oneof![Just(OPENAI_CHAT), Just(OPENAI_RESPONSES), Just(ANTHROPIC), Just(GEMINI)],
         ) {
             let mut request = request();
             let mut body = RequestBodyBuilder::default();
@@ -199,6 +199,7 @@ mod tests {
     #[test]
     fn a_turn_costs_only_its_new_messages() {
         check_unmoved(OPENAI_CHAT);
+        check_unmoved(OPENAI_RESPONSES);
         check_unmoved(ANTHROPIC);
         check_unmoved(GEMINI);
     }

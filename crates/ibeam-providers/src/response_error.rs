@@ -96,6 +96,8 @@ impl FailureClass {
             400 | 422 | 500 if is_about_context(&words) => Self::ContextTooLong,
             400 | 404 | 422 if is_about_model(status, &words, model) => Self::UnknownModel,
             401 | 403 => Self::KeyRefused,
+            // xAI reports a wrong key like a wrong parameter.
+            400 if words.contains("incorrect api key") => Self::KeyRefused,
             402 => Self::QuotaExhausted,
             429 if words.contains("insufficient_quota") => Self::QuotaExhausted,
             429 => Self::RateLimited,

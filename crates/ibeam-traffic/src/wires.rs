@@ -16,6 +16,12 @@ pub(crate) struct Wire {
 }
 
 const WIRES: &[Wire] = &[
+    Wire {
+        name: "openai-responses",
+        protocol: "openai-responses",
+        cache_in_input: true,
+        reasoning_apart: false,
+    },
     Wire { name: "openai-chat", protocol: "openai", cache_in_input: true, reasoning_apart: false },
     Wire { name: "anthropic-messages", protocol: "anthropic", cache_in_input: false, reasoning_apart: false },
     Wire { name: "gemini", protocol: "gemini", cache_in_input: true, reasoning_apart: true },

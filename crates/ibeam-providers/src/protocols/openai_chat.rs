@@ -16,6 +16,7 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
+use crate::base_url::append_path;
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
@@ -34,11 +35,11 @@ impl WireProtocol for OpenAiChat {
     }
 
     fn request_url(&self, base_url: &str, _model: &str) -> String {
-        format!("{}/chat/completions", base_url.trim_end_matches('/'))
+        append_path(base_url, "/chat/completions")
     }
 
     fn models_url(&self, base_url: &str) -> String {
-        format!("{}/models", base_url.trim_end_matches('/'))
+        append_path(base_url, "/models")
     }
 
     fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {

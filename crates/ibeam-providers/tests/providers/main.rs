@@ -13,6 +13,7 @@ mod gemini;
 mod openai;
 mod replay;
 mod requests;
+mod responses;
 mod server;
 mod speed;
 mod transport;

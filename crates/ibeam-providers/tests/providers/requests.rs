@@ -12,7 +12,7 @@ use crate::conversation::{call, request, results, thinking, user};
 
 const SIGNED: &str = r#"{"type":"thinking","thinking":"Hmm.","signature":"c2ln"}"#;
 
-fn conversation() -> Vec<Message> {
+pub(crate) fn conversation() -> Vec<Message> {
     vec![
         user("Read a."),
         Message::Assistant(vec![
@@ -27,7 +27,7 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &str) -> String {
+pub(crate) fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &str) -> String {
     let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
     let settings = RequestSettings { model: "m", max_output_tokens: Some(100), quirks };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
@@ -215,11 +215,11 @@ fn blank_texts_and_empty_messages_are_left_out_of_a_messages_request() {
 
 /// Expects that all bytes before the newest message stay the same, except for the cache breakpoint.
 #[track_caller]
-fn check_prefix(protocol: &dyn WireProtocol, name: &str) {
+pub(crate) fn check_prefix(protocol: &dyn WireProtocol, name: &str, conversation: &[Message]) {
     let marker = r#","cache_control":{"type":"ephemeral"}"#;
     let mut earlier = String::new();
-    for length in 1..=conversation().len() {
-        let messages = conversation().into_iter().take(length).collect();
+    for length in 1..=conversation.len() {
+        let messages = conversation.iter().take(length).cloned().collect();
         let body = bytes(protocol, &request(messages), name).replace(marker, "");
         let prefix = earlier.trim_end_matches(['}', ']']);
         assert!(body.starts_with(prefix), "{prefix}\n{body}");
@@ -229,9 +229,9 @@ fn check_prefix(protocol: &dyn WireProtocol, name: &str) {
 
 #[test]
 fn the_bytes_of_a_request_only_grow_with_the_conversation() {
-    check_prefix(ANTHROPIC, "anthropic");
-    check_prefix(OPENAI_CHAT, "openai");
-    check_prefix(OPENAI_CHAT, "deepseek");
-    check_prefix(GEMINI, "gemini");
-    check_prefix(VERTEX_GEMINI, "vertex");
+    check_prefix(ANTHROPIC, "anthropic", &conversation());
+    check_prefix(OPENAI_CHAT, "openai", &conversation());
+    check_prefix(OPENAI_CHAT, "deepseek", &conversation());
+    check_prefix(GEMINI, "gemini", &conversation());
+    check_prefix(VERTEX_GEMINI, "vertex", &conversation());
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ibeam_core::ModelEvent;
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Quirks, WireProtocol};
 
 use crate::conversation::{request, user};
@@ -42,6 +42,10 @@ fn a_hundred_thousand_tiny_events_take_linear_time() {
     let chunk = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
         [{\"index\":0,\"delta\":{\"content\":\"word \"},\"finish_reason\":null}]}\n\n";
     check(OPENAI_CHAT, "", chunk);
+    let delta = "event: response.output_text.delta\n\
+        data: {\"type\":\"response.output_text.delta\",\"sequence_number\":9,\"item_id\":\"msg_1\",\"output_index\":0,\
+        \"content_index\":0,\"delta\":\"word \",\"logprobs\":[],\"obfuscation\":\"x7Kq\"}\n\n";
+    check(OPENAI_RESPONSES, "", delta);
     let chunk = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"word \"}],\"role\":\"model\"},\"index\":0}],\
         \"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":9,\"totalTokenCount\":14},\
         \"modelVersion\":\"m\",\"responseId\":\"r\"}\r\n\r\n";

@@ -1,0 +1,84 @@
+//! The OpenAI Responses API, as OpenAI defines it and as other services implement it.
+//!
+//! Source: the API reference, "Responses" and "Streaming events". Requests are stateless: nothing is stored at the service,
+//! and every request has the whole conversation, with the reasoning of the model in encrypted form.
+
+mod decoder;
+mod event;
+mod item;
+mod request;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+
+use crate::base_url::append_path;
+use crate::response_error::{FailureClass, ReportedError, status_from_kind};
+use crate::wire_protocol::{
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+};
+
+/// OpenAI Responses.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenAiResponses;
+
+impl WireProtocol for OpenAiResponses {
+    fn name(&self) -> &'static str {
+        request::NAME
+    }
+
+    fn default_path(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn request_url(&self, base_url: &str, _model: &str) -> String {
+        append_path(base_url, "/responses")
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        append_path(base_url, "/models")
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        vec![("authorization", format!("Bearer {key}"))]
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        _settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, body)
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(decoder::Decoder::new(count_calls(request)))
+    }
+
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        let status = status.or_else(|| status_of_code(&error.kind)).unwrap_or(500);
+        FailureClass::from_error(status, error, model)
+    }
+}
+
+/// Returns the HTTP status that the error of a failed answer would have had, by its `code`.
+fn status_of_code(kind: &str) -> Option<u16> {
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    if has(&["usage_limit_reached", "usage_not_included", "billing"]) {
+        Some(402)
+    } else if has(&["invalid_", "image", "unsupported", "policy", "content_filter"]) && !has(&["api_key"]) {
+        Some(400)
+    } else {
+        status_from_kind(kind)
+    }
+}

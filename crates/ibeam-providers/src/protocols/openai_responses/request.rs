@@ -1,0 +1,233 @@
+//! Responses requests.
+//!
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, as the automatic caches of the
+//! services require.
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolCall, ToolSpec};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::lenient_json;
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+
+/// The name of the protocol in configuration files and in recorded items.
+pub(super) const NAME: &str = "openai-responses";
+
+/// The beginnings of the names of OpenAI's models without reasoning. They reject a request for encrypted reasoning.
+const MODELS_WITHOUT_REASONING: [&str; 6] =
+    ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat", "gpt-5.1-chat", "gpt-5.2-chat"];
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    /// The service keeps nothing: every request has the whole conversation.
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'a [&'a str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    input: [(); 0],
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// Without this the service rejects schemas with optional properties.
+    strict: bool,
+}
+
+/// An item of the input.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: Role,
+        content: Content<'a>,
+        #[serde(flatten)]
+        attributes: Attributes<'a>,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: String,
+        #[serde(flatten)]
+        attributes: Attributes<'a>,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Output<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Parts(Vec<InputPart<'a>>),
+    /// The only form of an earlier answer that every service accepts without the ids of its items.
+    Text(&'a str),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum InputPart<'a> {
+    InputText { text: &'a str },
+}
+
+/// The fields that an opaque block adds to the item that follows it.
+#[derive(Clone, Copy, Default)]
+struct Attributes<'a>(Option<&'a Map<String, Value>>);
+
+impl Serialize for Attributes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.0.into_iter().flatten();
+        serializer.collect_map(fields.filter(|(name, _)| *name != "type"))
+    }
+}
+
+/// The result of a call. The API has no field for a failure, so the text of a failure begins with a word for it.
+struct Output<'a> {
+    text: &'a str,
+    is_error: bool,
+}
+
+impl Serialize for Output<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.is_error {
+            serializer.collect_str(&format_args!("Error: {}", self.text))
+        } else {
+            serializer.serialize_str(self.text)
+        }
+    }
+}
+
+/// Returns the request as JSON, without input.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let include: &[&str] = if may_reason(settings.model) { &["reasoning.encrypted_content"] } else { &[] };
+    serde_json::to_vec(&Body {
+        model: settings.model,
+        stream: true,
+        store: false,
+        include,
+        max_output_tokens: request.max_output_tokens.or(settings.max_output_tokens),
+        instructions: &request.system,
+        tools: request.tools.iter().map(tool).collect(),
+        input: [],
+    })
+}
+
+/// Appends messages to the list that `body` ends in. All of them belong to the stable prefix.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
+    messages: &[Arc<Message>],
+    body: &mut Vec<u8>,
+) -> Result<StablePrefix, serde_json::Error> {
+    for message in messages {
+        match message.as_ref() {
+            Message::User(parts) => {
+                let parts: Vec<_> = parts
+                    .iter()
+                    .filter(|text| !text.is_empty())
+                    .map(|text| InputPart::InputText { text })
+                    .collect();
+                if !parts.is_empty() {
+                    let (content, attributes) = (Content::Parts(parts), Attributes::default());
+                    push_element(&Item::Message { role: Role::User, content, attributes }, body)?;
+                }
+            }
+            Message::Assistant(blocks) => write_answer(blocks, body)?,
+            Message::ToolResults(results) => {
+                for result in results {
+                    let output = Output { text: &result.text, is_error: result.is_error };
+                    let call_id = result.call_id.as_str();
+                    push_element(&Item::FunctionCallOutput { call_id, output }, body)?;
+                }
+            }
+        }
+    }
+    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+}
+
+/// Appends the items of an answer.
+fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    // The service rejects reasoning without the item to which it led.
+    let last = blocks.iter().rposition(|block| !matches!(block, Block::Thinking { .. }));
+    let mut attributes = Attributes::default();
+    for block in blocks.iter().take(last.map_or(0, |last| last + 1)) {
+        match block {
+            Block::Text(text) if text.is_empty() => {}
+            Block::Text(text) => {
+                let (role, content) = (Role::Assistant, Content::Text(text));
+                let attributes = std::mem::take(&mut attributes).of("message");
+                push_element(&Item::Message { role, content, attributes }, body)?;
+            }
+            Block::ToolCall(call) => {
+                let attributes = std::mem::take(&mut attributes).of("function_call");
+                push_element(&function_call(call, attributes), body)?;
+            }
+            Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
+                if provenance.wire == NAME =>
+            {
+                match provenance.raw.as_object().filter(|raw| is_attributes(raw)) {
+                    Some(fields) => attributes = Attributes(Some(fields)),
+                    None => push_element(&provenance.raw, body)?,
+                }
+            }
+            // The reasoning of other APIs is not accepted by this one.
+            Block::Thinking { .. } | Block::Opaque(_) => {}
+        }
+    }
+    Ok(())
+}
+
+impl Attributes<'_> {
+    /// Returns the attributes if they belong to an item of this type, else none.
+    fn of(self, r#type: &str) -> Self {
+        Self(self.0.filter(|fields| fields.get("type").and_then(Value::as_str) == Some(r#type)))
+    }
+}
+
+/// Whether an opaque block has only attributes of the item that follows it.
+fn is_attributes(fields: &Map<String, Value>) -> bool {
+    matches!(fields.get("type").and_then(Value::as_str), Some("message" | "function_call"))
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    Tool { name: &spec.name, description: &spec.description, parameters: &spec.parameters, strict: false }
+}
+
+fn function_call<'a>(call: &'a ToolCall, attributes: Attributes<'a>) -> Item<'a> {
+    let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
+    Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments, attributes }
+}
+
+/// Whether the model may reason. The name may have a maker before a slash.
+fn may_reason(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    !MODELS_WITHOUT_REASONING.iter().any(|start| name.starts_with(start))
+}
