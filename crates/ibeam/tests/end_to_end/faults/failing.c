@@ -1,11 +1,11 @@
-/* Stands between the program and its C library: lets calls take long, or fail.
+/* Replaces functions of the C library: calls wait or fail.
 
-   SLOW_CALL=NAME        every call of NAME (fdatasync, fsync, rename, flock, readdir64, write, realpath) waits
-   SLOW_SECONDS=N        so long,
-   SLOW_WHEN=FILE        once this file exists; without it, from the beginning.
-   FAILING_WRITES=FILE   a write to a regular file fails with EIO once this file exists.
-   PANIC_IN=THREAD       the clock fails once in the thread of this name, which is a panic,
-   PANIC_WHEN=FILE       once this file exists. */
+SLOW_CALL=NAME        each call of NAME (fdatasync, fsync, rename, flock, readdir64, write, realpath) waits
+   SLOW_SECONDS=N        for this time,
+   SLOW_WHEN=FILE        as soon as this file exists; without it, always.
+   FAILING_WRITES=FILE   a write to a regular file fails with EIO as soon as this file exists.
+PANIC_IN=THREAD       the clock fails once in the thread with this name, which causes a panic,
+   PANIC_WHEN=FILE       as soon as this file exists. */
 
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -11,7 +11,7 @@ use crate::scene::{Scene, answer_text};
 const MAX_MEMORY: u64 = 200 << 20;
 
 #[track_caller]
-fn check_failed(scene: &Scene, output: &ProgramOutput, message: &str) {
+fn check_failed_server(scene: &Scene, output: &ProgramOutput, message: &str) {
     assert_eq!(servers(scene, output), json!([{ "name": "test", "status": "failed" }]), "{output}");
     let warnings = output.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{output}");
@@ -23,7 +23,7 @@ fn f172_a_missing_server_is_reported_and_the_run_continues() {
     let workspace = Workspace::new().user_config("[mcp_servers.test]\ncommand = \"/nowhere/server\"\n");
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &output, "`/nowhere/server` cannot be started");
+    check_failed_server(&scene, &output, "`/nowhere/server` cannot be started");
 }
 
 #[test]
@@ -31,7 +31,11 @@ fn f172_a_server_that_exits_at_once_is_reported_with_its_stderr() {
     let Some(workspace) = workspace(&["exit=3"]) else { return };
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &output, "it ended (exit status: 3); its stderr ends with: [1mno licence found");
+    check_failed_server(
+        &scene,
+        &output,
+        "it ended (exit status: 3); its stderr ends with: [1mno licence found",
+    );
 }
 
 #[test]
@@ -39,7 +43,7 @@ fn f172_a_server_with_an_unknown_revision_is_reported_and_not_used() {
     let Some(workspace) = workspace(&["version=1999-01-01"]) else { return };
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &output, "revision `1999-01-01`");
+    check_failed_server(&scene, &output, "revision `1999-01-01`");
     assert_eq!(offered(&scene), Vec::<String>::new());
 }
 
@@ -52,7 +56,7 @@ fn f172_an_invalid_list_of_tools_is_reported_in_one_line() {
         let Some(workspace) = workspace(&[behavior]) else { return };
         let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
         let output = scene.print::<&str>([]).run().succeeded();
-        check_failed(&scene, &output, message);
+        check_failed_server(&scene, &output, message);
         assert!(output.stderr.len() < 1000, "{output}");
     }
 }
@@ -79,7 +83,7 @@ fn f173_a_server_that_hangs_in_initialize_is_killed_at_its_timeout() {
     let mut pipe = LivenessPipe::new(&workspace, "line");
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &output, "it was not ready within 5 s and was killed");
+    check_failed_server(&scene, &output, "it was not ready within 5 s and was killed");
     assert_eq!(output.stream().last()["result"], "done");
     pipe.wait_until_held();
     pipe.wait_until_gone();
@@ -131,7 +135,7 @@ fn f175_a_flood_on_stdout_is_not_an_mcp_server() {
     let Some(workspace) = workspace(&["flood_stdout"]) else { return };
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &output, "it writes lines that are not MCP messages: `y`");
+    check_failed_server(&scene, &output, "it writes lines that are not MCP messages: `y`");
 }
 
 #[test]

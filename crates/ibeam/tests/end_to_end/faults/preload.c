@@ -1,5 +1,5 @@
-/* Stands between the program and its C library. Shifts the wall clock by the seconds that the file named by
-   CLOCK_SHIFT holds, and prints to stdout at every connect, as careless libraries do, where SPOIL_STDOUT is set. */
+/* Replaces functions of the C library. Shifts the wall clock by the seconds in the file CLOCK_SHIFT. If SPOIL_STDOUT
+   is set, prints to stdout at each connect, as some libraries do. */
 
 #define _GNU_SOURCE
 #include <stdio.h>

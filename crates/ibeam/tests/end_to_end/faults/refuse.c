@@ -1,5 +1,5 @@
-/* A system that confines nobody: `refuse PROGRAM ARG...` runs a program for which mounting and Landlock do not
-   exist, whoever it is. */
+/* A system without sandbox support: `refuse PROGRAM ARG...` runs a program for which mount and Landlock fail with
+   ENOSYS, also as root. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

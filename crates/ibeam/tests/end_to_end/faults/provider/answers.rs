@@ -81,7 +81,7 @@ fn f051_of_two_calls_with_one_id_only_the_first_is_executed() {
 }
 
 #[test]
-fn f052_a_call_without_an_id_gets_a_permanent_one() {
+fn f052_a_call_without_an_id_gets_one_that_does_not_change() {
     let call = json!({ "type": "tool_use", "name": "ls", "input": { "path": "." } });
     let anthropic = start() + &block(0, &call, &[]) + &end("tool_use");
     let function = json!({ "name": "ls", "arguments": "{\"path\":\".\"}" });

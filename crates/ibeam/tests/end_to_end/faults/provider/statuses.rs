@@ -12,7 +12,7 @@ use super::{
 use crate::scene::{KEY, Scene, WIRES, answer_text, model_name};
 
 /// Returns more answers than any run may request.
-fn always(answer: &Answer) -> Vec<Answer> {
+fn repeated(answer: &Answer) -> Vec<Answer> {
     vec![answer.clone(); 50]
 }
 
@@ -30,8 +30,8 @@ fn f002_a_key_that_is_rejected_once_is_tried_once_more() {
 
 #[test]
 fn f002_a_key_that_is_rejected_twice_is_an_error() {
-    expect_failure_on_both_wires(20, FAST_RETRIES, || always(&rejected_key()));
-    let scene = Scene::new(always(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
+    expect_failure_on_both_wires(20, FAST_RETRIES, || repeated(&rejected_key()));
+    let scene = Scene::new(repeated(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
     scene.print::<&str>([]).run();
     assert_eq!(scene.server.requests().len(), 2);
 }
@@ -60,7 +60,7 @@ fn f002_a_stored_key_is_read_again_and_never_overwritten() {
 
 #[test]
 fn f002_a_rejected_stored_key_stays_stored() {
-    let scene = Scene::new(always(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
+    let scene = Scene::new(repeated(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
     scene.ibeam_without_model(["login", "anthropic", "--api-key", KEY]).run().succeeded();
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
     let stored = std::fs::read(&path).unwrap();
@@ -98,8 +98,8 @@ fn f004_an_unknown_model_is_named_and_not_retried() {
     for wire in WIRES {
         let unknown = Answer::error(404, "not_found_error", "model: no such model");
         let output = expect_failure(21, || {
-            let scene =
-                Scene::with_wire(wire, always(&unknown)).with_workspace(workspace_with_config(FAST_RETRIES));
+            let scene = Scene::with_wire(wire, repeated(&unknown))
+                .with_workspace(workspace_with_config(FAST_RETRIES));
             let ibeam = scene.print::<&str>([]);
             (scene, ibeam)
         });
@@ -113,7 +113,7 @@ fn f004_an_unknown_model_is_named_and_not_retried() {
 #[test]
 fn f006_a_request_that_is_too_large_is_a_context_failure() {
     let too_large = Answer::error(413, "request_too_large", "Request exceeds the maximum size");
-    let output = expect_failure_on_both_wires(23, FAST_RETRIES, || always(&too_large));
+    let output = expect_failure_on_both_wires(23, FAST_RETRIES, || repeated(&too_large));
     assert_eq!(output.stream().last()["http_status"], 413, "{output}");
 }
 
@@ -141,7 +141,7 @@ fn f010_without_a_requested_pause_each_is_at_least_the_first() {
 #[test]
 fn f011_a_permanent_rate_limit_fails_after_six_attempts() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
-    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || always(&limited));
+    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || repeated(&limited));
     assert!(output.stderr.contains("slow down"), "{output}");
     assert_eq!(retries(&output), 5, "{output}");
 }
@@ -150,7 +150,7 @@ fn f011_a_permanent_rate_limit_fails_after_six_attempts() {
 fn f011_a_permanent_rate_limit_fails_after_the_configured_time() {
     let limited = Answer::error(429, "rate_limit_error", "slow down");
     let config = "[retry]\nattempts = 1000\nfirst_pause = \"150ms\"\ngive_up_after = \"400ms\"\n";
-    let scene = Scene::new(always(&limited)).with_workspace(workspace_with_config(config));
+    let scene = Scene::new(repeated(&limited)).with_workspace(workspace_with_config(config));
     let output = scene.print::<&str>([]).run();
     super::check_failure(&output, 24);
     assert!(scene.server.requests().len() <= 4, "{output}");
@@ -160,7 +160,7 @@ fn f011_a_permanent_rate_limit_fails_after_the_configured_time() {
 #[test]
 fn f011_a_long_pause_is_reported_instead_of_kept() {
     let limited = Answer::error(429, "rate_limit_error", "daily quota").header("retry-after", "7200");
-    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || always(&limited));
+    let output = expect_failure_on_both_wires(24, FAST_RETRIES, || repeated(&limited));
     assert_eq!(output.stream().last()["retry_after_ms"], 7_200_000, "{output}");
     assert_eq!(retries(&output), 0, "{output}");
 }
@@ -195,7 +195,7 @@ fn f013_a_provider_that_fails_once_is_retried() {
 #[test]
 fn f014_the_error_of_a_failing_provider_has_status_and_request_id() {
     let broken = Answer::error(500, "api_error", "internal server error");
-    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || always(&broken));
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || repeated(&broken));
     let stream = output.stream();
     let last = stream.last();
     // There are six attempts; the id belongs to the last.
@@ -218,7 +218,7 @@ fn f043_a_redirect_to_another_host_is_not_followed() {
     let other_scene = Scene::new([answer_text("never")]);
     let target = format!("{}/v1/messages", other_scene.server.url().replace("127.0.0.1", "localhost"));
     let redirect = Answer::status(307, "").header("location", &target);
-    let output = expect_failure_on_both_wires(26, FAST_RETRIES, || always(&redirect));
+    let output = expect_failure_on_both_wires(26, FAST_RETRIES, || repeated(&redirect));
     assert!(output.stderr.contains("http://localhost"), "{output}");
     assert_eq!(retries(&output), 0, "{output}");
     assert!(other_scene.server.requests().is_empty(), "the key is not sent to another host");

@@ -21,7 +21,7 @@ const SHORT_TIMEOUTS: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[tim
                          first_byte = \"700ms\"\ncontent_idle = \"1500ms\"\n";
 
 /// Returns an answer of these bytes.
-fn bytes(body: impl Into<String>) -> Answer {
+fn answer_of_bytes(body: impl Into<String>) -> Answer {
     Answer::status(200, body)
 }
 
@@ -31,7 +31,7 @@ fn openai_text(text: &str) -> String {
 }
 
 /// Returns the text of a complete answer on this wire.
-fn text_on(wire: Wire, text: &str) -> String {
+fn text_answer_on(wire: Wire, text: &str) -> String {
     match wire {
         Wire::Anthropic => text_answer(text),
         Wire::OpenAi => openai_text(text),
@@ -116,7 +116,7 @@ fn f027_pings_without_content_are_not_an_answer() {
 fn f030_a_stream_that_ends_before_its_text_is_requested_again() {
     let halves = [start(), chunk(&json!({ "role": "assistant", "content": "" }), None)];
     for (wire, half) in [Wire::Anthropic, Wire::OpenAi].into_iter().zip(halves) {
-        let scene = Scene::with_wire(wire, [bytes(half), answer_text("ok")])
+        let scene = Scene::with_wire(wire, [answer_of_bytes(half), answer_text("ok")])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
@@ -183,7 +183,7 @@ fn f030_a_stream_that_ends_in_a_call_after_text_is_not_continued() {
 fn f030_a_stream_that_ends_twice_after_its_text_is_not_a_success() {
     let half = || {
         let complete = text_answer("half an ans");
-        vec![bytes(complete.split_once("event: content_block_stop").unwrap().0); 4]
+        vec![answer_of_bytes(complete.split_once("event: content_block_stop").unwrap().0); 4]
     };
     let run = || {
         let scene = Scene::new(half()).with_workspace(workspace_with_config(FAST_RETRIES));
@@ -200,9 +200,10 @@ fn f030_a_stream_that_ends_twice_after_its_text_is_not_a_success() {
 #[test]
 fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
     for (wire, cut) in [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n")] {
-        let body = text_on(wire, "ok");
+        let body = text_answer_on(wire, "ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
-        let scene = Scene::with_wire(wire, [bytes(body)]).with_workspace(workspace_with_config(FAST_RETRIES));
+        let scene = Scene::with_wire(wire, [answer_of_bytes(body)])
+            .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 0), "{output}");
     }
@@ -213,9 +214,9 @@ fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
-                let body = mark.to_owned() + &text_on(wire, "one two").replace('\n', line_end);
-                let scene =
-                    Scene::with_wire(wire, [bytes(body)]).with_workspace(workspace_with_config(FAST_RETRIES));
+                let body = mark.to_owned() + &text_answer_on(wire, "one two").replace('\n', line_end);
+                let scene = Scene::with_wire(wire, [answer_of_bytes(body)])
+                    .with_workspace(workspace_with_config(FAST_RETRIES));
                 let output = expect_success(&scene, scene.print::<&str>([]));
                 assert_eq!(
                     (output.stream().deltas(), retries(&output)),
@@ -259,9 +260,9 @@ fn f034_invalid_utf_8_ends_the_answer() {
 
 #[test]
 fn f035_half_a_surrogate_pair_is_replaced_in_text() {
-    let spoil = |body: String| bytes(body.replace("HALF", "\\ud83d"));
+    let spoil = |body: String| answer_of_bytes(body.replace("HALF", "\\ud83d"));
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let scene = Scene::with_wire(wire, [spoil(text_on(wire, "a HALF b"))])
+        let scene = Scene::with_wire(wire, [spoil(text_answer_on(wire, "a HALF b"))])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(output.stream().deltas(), ["a \u{fffd} b"], "{output}");
@@ -271,7 +272,7 @@ fn f035_half_a_surrogate_pair_is_replaced_in_text() {
 #[test]
 fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
     let call = call_answer("write", &json!({ "path": "made.txt", "fileText": "HALF" }));
-    let scene = Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")])
+    let scene = Scene::new([answer_of_bytes(call.replace("HALF", "\\\\ud83d")), answer_text("done")])
         .with_workspace(workspace_with_config(FAST_RETRIES));
     let output = expect_success(&scene, scene.print::<&str>([]));
     assert_eq!(scene.workspace.read("made.txt"), None);
@@ -400,7 +401,7 @@ fn f044_a_call_with_repeated_deltas_is_not_executed() {
     };
     let openai = delta(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
     for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
-        let scene = Scene::with_wire(wire, [bytes(body), answer_text("done")])
+        let scene = Scene::with_wire(wire, [answer_of_bytes(body), answer_text("done")])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(output.stream().outline()[2..4], ["started write", "completed write"], "{output}");
@@ -419,7 +420,7 @@ fn f044_a_call_that_is_sent_twice_is_executed_once() {
             chunk(&json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] }), None)
         };
         let body = call(0) + &call(1) + &chunk(&json!({}), Some("tool_calls")) + "data: [DONE]\n\n";
-        let scene = Scene::with_wire(Wire::OpenAi, [bytes(body), answer_text("done")])
+        let scene = Scene::with_wire(Wire::OpenAi, [answer_of_bytes(body), answer_text("done")])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print(["--force"]));
         assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{output}");
@@ -430,8 +431,8 @@ fn f044_a_call_that_is_sent_twice_is_executed_once() {
 #[test]
 fn f044_an_answer_with_repeated_events_is_requested_again() {
     let twice: String = text_answer("ok").split_inclusive("\n\n").flat_map(|event| [event, event]).collect();
-    let scene =
-        Scene::new([bytes(twice), answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
+    let scene = Scene::new([answer_of_bytes(twice), answer_text("ok")])
+        .with_workspace(workspace_with_config(FAST_RETRIES));
     let output = expect_success(&scene, scene.print::<&str>([]));
     assert_eq!((output.stream().deltas(), retries(&output)), (vec!["ok"], 1), "{output}");
 }
@@ -440,7 +441,7 @@ fn f044_an_answer_with_repeated_events_is_requested_again() {
 fn f046_events_out_of_order_are_retried_once() {
     let stop_first = event(&json!({ "type": "content_block_stop", "index": 0 })) + &text_answer("late");
     let run = || {
-        let scene = Scene::new(vec![bytes(stop_first.clone()); 4])
+        let scene = Scene::new(vec![answer_of_bytes(stop_first.clone()); 4])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let ibeam = scene.print::<&str>([]);
         (scene, ibeam)

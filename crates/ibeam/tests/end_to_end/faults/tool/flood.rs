@@ -13,15 +13,15 @@ fn flood_bytes(usual: u64) -> u64 {
 }
 
 #[track_caller]
-fn peak(line: &str) -> (u64, Value) {
-    let (peak, body) =
+fn run_command(line: &str) -> (u64, Value) {
+    let (peak_memory, body) =
         peak_memory_of(Workspace::new(), "shell", &json!({ "command": line, "timeout": 200_000 }));
-    (peak, body["result"]["success"].clone())
+    (peak_memory, body["result"]["success"].clone())
 }
 
 /// Returns the number in `… 1234 bytes left out …`.
 #[track_caller]
-fn left_out(text: &str) -> u64 {
+fn omitted_bytes(text: &str) -> u64 {
     let (before, _) = text.split_once(" bytes left out …").unwrap_or_else(|| panic!("no gap in {text}"));
     before.rsplit_once("… ").unwrap().1.parse().unwrap()
 }
@@ -30,18 +30,18 @@ fn left_out(text: &str) -> u64 {
 #[track_caller]
 fn check_flood(usual: u64, line: impl Fn(u64) -> String, stream: &str) {
     let bytes = flood_bytes(usual);
-    let (small, _) = peak(&line(100_000));
+    let (small, _) = run_command(&line(100_000));
     let started = Instant::now();
-    let (large, success) = peak(&line(bytes));
+    let (large, success) = run_command(&line(bytes));
     let (seconds, more) = (started.elapsed().as_secs_f64(), large.saturating_sub(small) >> 10);
     eprintln!("{bytes} bytes of {stream} in {seconds:.1} s; {more} kB more memory than for 100,000 bytes");
     assert!(large < small + MEMORY_MARGIN, "{} MB more", (large - small) >> 20);
     let text = success[stream].as_str().unwrap();
     assert!(text.len() < 64 << 10, "{} bytes in the result", text.len());
-    let gap = format!("… {} bytes left out …\n", left_out(text));
+    let gap = format!("… {} bytes left out …\n", omitted_bytes(text));
     // The note is a separate line, for which a line end may have been added.
     let retained = text.len() - gap.len();
-    let total = retained as u64 + left_out(text);
+    let total = retained as u64 + omitted_bytes(text);
     assert!(total == bytes || total == bytes + 1, "{total} of {bytes} bytes");
 }
 
@@ -68,7 +68,7 @@ fn f073_invalid_utf_8_is_marked_and_counted() {
     let success = report.result("success");
     let text = success["stdout"].as_str().unwrap();
     let marks = text.matches('\u{fffd}').count() as u64;
-    assert_eq!(marks + left_out(text), 1 << 20);
+    assert_eq!(marks + omitted_bytes(text), 1 << 20);
     assert_eq!(success["stderr"], "a\0b");
     // With random bytes the stream stays valid.
     call_shell("head -c 1000000 /dev/urandom; head -c 1000000 /dev/urandom >&2");
