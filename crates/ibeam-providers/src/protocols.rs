@@ -3,27 +3,43 @@
 //! To add one: write its module, declare it here, add it to [`PROTOCOLS`], and refer to it in the provider table.
 
 pub mod anthropic;
+pub mod bedrock;
+pub mod bedrock_anthropic;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod vertex_anthropic;
 
 use crate::wire_protocol::WireProtocol;
 
 /// Anthropic Messages.
 pub const ANTHROPIC: &dyn WireProtocol = &anthropic::AnthropicMessages;
+/// Bedrock Converse.
+pub const BEDROCK: &dyn WireProtocol = &bedrock::BedrockConverse;
+/// Claude on Amazon Bedrock through InvokeModel.
+pub const BEDROCK_ANTHROPIC: &dyn WireProtocol = &bedrock_anthropic::BedrockAnthropic;
 /// OpenAI Chat Completions, which most services and local servers implement.
 pub const OPENAI_CHAT: &dyn WireProtocol = &openai_chat::OpenAiChat;
 /// OpenAI Responses.
 pub const OPENAI_RESPONSES: &dyn WireProtocol = &openai_responses::OpenAiResponses;
-
 /// Gemini at Google AI Studio.
 pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
 /// Gemini on Vertex AI.
 pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
+/// Claude on Vertex AI.
+pub const VERTEX_ANTHROPIC: &dyn WireProtocol = &vertex_anthropic::VertexAnthropic;
 
 /// All wire protocols, in the order in which error messages list them.
-pub const PROTOCOLS: &[&dyn WireProtocol] =
-    &[OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI, VERTEX_GEMINI];
+pub const PROTOCOLS: &[&dyn WireProtocol] = &[
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    ANTHROPIC,
+    GEMINI,
+    VERTEX_GEMINI,
+    BEDROCK,
+    BEDROCK_ANTHROPIC,
+    VERTEX_ANTHROPIC,
+];
 
 /// The protocol of a provider that is configured without one.
 pub const DEFAULT_PROTOCOL: &dyn WireProtocol = OPENAI_CHAT;

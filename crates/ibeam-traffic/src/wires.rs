@@ -26,6 +26,19 @@ const WIRES: &[Wire] = &[
     Wire { name: "anthropic-messages", protocol: "anthropic", cache_in_input: false, reasoning_apart: false },
     Wire { name: "gemini", protocol: "gemini", cache_in_input: true, reasoning_apart: true },
     Wire { name: "vertex-gemini", protocol: "vertex-gemini", cache_in_input: true, reasoning_apart: true },
+    Wire { name: "bedrock-converse", protocol: "bedrock", cache_in_input: false, reasoning_apart: false },
+    Wire {
+        name: "bedrock-invoke",
+        protocol: "bedrock-anthropic",
+        cache_in_input: false,
+        reasoning_apart: false,
+    },
+    Wire {
+        name: "vertex-anthropic",
+        protocol: "vertex-anthropic",
+        cache_in_input: false,
+        reasoning_apart: false,
+    },
 ];
 
 impl Wire {

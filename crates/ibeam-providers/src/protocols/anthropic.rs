@@ -2,6 +2,7 @@
 //!
 //! Source: the API reference, "Create a message" and "Streaming messages", version 2023-06-01.
 
+mod content_block;
 mod decoder;
 mod request;
 
@@ -13,6 +14,11 @@ use ibeam_protocol::Message;
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
+
+pub(super) use decoder::Decoder;
+pub(super) use request::{Envelope, write_messages, write_request};
+
+const ENVELOPE: Envelope = Envelope { anthropic_version: None, stream: true, caches: true };
 
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +55,7 @@ impl WireProtocol for AnthropicMessages {
         request: &ModelRequest,
         settings: &RequestSettings<'_>,
     ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
+        write_request(request, settings, ENVELOPE)
     }
 
     fn write_messages(
@@ -58,11 +64,11 @@ impl WireProtocol for AnthropicMessages {
         _settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, body)
+        write_messages(messages, ENVELOPE, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
-        Box::new(decoder::Decoder::new(count_calls(request)))
+        Box::new(Decoder::new(count_calls(request)))
     }
 }
 

@@ -1,13 +1,15 @@
 //! Decoder for Messages streams.
 //!
-//! Pure state machine. Ignores unknown events, fields and block types. Rejects events out of order, because it would have to
-//! guess the block to which they belong.
+//! Pure state machine. Ignores unknown events, fields and block types. Keeps the blocks of tools that the service runs, for
+//! later requests. Rejects events out of order, because it would have to guess the block to which they belong.
 
 use ibeam_core::ModelEvent;
 use ibeam_protocol::{Provenance, StopReason};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::content_block::{BlockName, ContentBlock, ServerBlock};
 use super::request::NAME;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
@@ -37,7 +39,7 @@ struct StreamEvent<'a> {
     r#type: EventName,
     index: u64,
     message: Option<WireMessage>,
-    content_block: Option<ContentBlock>,
+    content_block: Option<Box<RawValue>>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     usage: Option<WireUsage>,
@@ -47,34 +49,9 @@ struct StreamEvent<'a> {
 #[serde(default)]
 struct WireMessage {
     id: Option<String>,
-    content: Option<Vec<ContentBlock>>,
+    content: Option<Vec<Box<RawValue>>>,
     stop_reason: Option<String>,
     usage: Option<WireUsage>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum BlockName {
-    Text,
-    Thinking,
-    RedactedThinking,
-    ToolUse,
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContentBlock {
-    r#type: BlockName,
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    data: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    input: Option<Value>,
 }
 
 /// A delta of any kind. Each kind has a field of its own, and unknown kinds have none of these.
@@ -89,6 +66,10 @@ struct Delta<'a> {
     signature: Option<Text<'a>>,
     #[serde(borrow)]
     partial_json: Option<Text<'a>>,
+    /// The summary in a compaction block.
+    #[serde(borrow)]
+    content: Option<Text<'a>>,
+    citation: Option<Box<RawValue>>,
     stop_reason: Option<String>,
 }
 
@@ -99,6 +80,13 @@ struct WireUsage {
     output_tokens: TokenCount,
     cache_read_input_tokens: TokenCount,
     cache_creation_input_tokens: TokenCount,
+    output_tokens_details: OutputDetails,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: TokenCount,
 }
 
 /// A content block that is arriving.
@@ -111,10 +99,11 @@ struct BlockState {
 
 #[derive(Debug)]
 enum BlockContent {
-    Text(String),
+    Text { text: String, citations: Vec<Value> },
     Thinking { text: String, signature: String },
     Redacted(String),
-    Call(CallDraft),
+    Call { draft: CallDraft, caller: Option<Value> },
+    Server(ServerBlock),
     Unknown,
 }
 
@@ -122,14 +111,14 @@ enum BlockContent {
 /// and have no events of their own.
 #[derive(Debug, Default)]
 struct InitialContent {
-    blocks: Vec<ContentBlock>,
+    blocks: Vec<Box<RawValue>>,
     repaired: bool,
     stop_reason: Option<String>,
 }
 
 /// The state of one answer.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(in crate::protocols) struct Decoder {
     started: bool,
     finished: bool,
     id: Option<String>,
@@ -170,7 +159,7 @@ impl AnswerDecoder for Decoder {
             _ if !self.started => Err(out_of_order("an event before `message_start`")),
             EventName::ContentBlockStart => {
                 self.start_initial_blocks(Some(event.index), out)?;
-                self.start_block(event.index, event.content_block.unwrap_or_default(), repaired, out)
+                self.start_block(event.index, event.content_block.as_deref(), repaired, out)
             }
             EventName::ContentBlockDelta => {
                 self.add_delta(event.index, event.delta.unwrap_or_default(), repaired, out)
@@ -225,7 +214,7 @@ impl AnswerDecoder for Decoder {
         self.started = true;
         self.id = message.id;
         for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
-            self.start_block(index, block, repaired, out)?;
+            self.start_block(index, Some(&block), repaired, out)?;
         }
         self.stop_reason = message.stop_reason;
         self.update_usage(message.usage);
@@ -237,7 +226,7 @@ impl AnswerDecoder for Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new(calls_before: usize) -> Self {
+    pub(in crate::protocols) fn new(calls_before: usize) -> Self {
         Self {
             started: false,
             finished: false,
@@ -261,7 +250,7 @@ impl Decoder {
         let blocks = std::mem::take(&mut self.initial.blocks);
         for (index, block) in (0..).zip(blocks) {
             if next.is_none_or(|next| index < next) {
-                self.start_block(index, block, self.initial.repaired, out)?;
+                self.start_block(index, Some(&block), self.initial.repaired, out)?;
             }
         }
         Ok(())
@@ -270,7 +259,7 @@ impl Decoder {
     fn start_block(
         &mut self,
         index: u64,
-        block: ContentBlock,
+        raw: Option<&RawValue>,
         repaired: bool,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
@@ -278,14 +267,17 @@ impl Decoder {
             return Err(out_of_order("a second `content_block_start` of one index"));
         }
         self.limits.count_part()?;
-        for content in [&block.text, &block.thinking, &block.signature, &block.data] {
-            self.limits.count_optional(content.as_deref())?;
-        }
+        let raw = raw.map_or("{}", RawValue::get);
+        self.limits.count(raw)?;
+        let mut buffer = String::new();
+        let (block, block_repaired) = lenient_json::parse::<ContentBlock>(raw, &mut buffer)
+            .map_err(|error| parse_failure(raw, &error))?;
+        let repaired = repaired || block_repaired;
         let content = match block.r#type {
             BlockName::Text => {
                 let text = block.text.unwrap_or_default();
                 push_event(text.clone(), ModelEvent::TextDelta, out);
-                BlockContent::Text(text)
+                BlockContent::Text { text, citations: block.citations.unwrap_or_default() }
             }
             BlockName::Thinking => {
                 let text = block.thinking.unwrap_or_default();
@@ -295,16 +287,17 @@ impl Decoder {
             BlockName::RedactedThinking => BlockContent::Redacted(block.data.unwrap_or_default()),
             BlockName::ToolUse => {
                 out.push(ModelEvent::ToolCallStarted);
-                let arguments = initial_arguments(block.input);
-                self.limits.count(&arguments)?;
-                BlockContent::Call(CallDraft {
+                let caller =
+                    block.caller.filter(|caller| caller.get("type").is_some_and(|kind| kind != "direct"));
+                let draft = CallDraft {
                     id: block.id.unwrap_or_default(),
                     name: block.name.unwrap_or_default(),
-                    arguments,
+                    arguments: initial_arguments(block.input),
                     repaired,
-                })
+                };
+                BlockContent::Call { draft, caller }
             }
-            BlockName::Unknown => BlockContent::Unknown,
+            BlockName::Unknown => ServerBlock::parse(raw).map_or(BlockContent::Unknown, BlockContent::Server),
         };
         self.blocks.push(BlockState { index, stopped: false, content });
         Ok(())
@@ -317,15 +310,18 @@ impl Decoder {
         repaired: bool,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
-        for content in [&delta.text, &delta.thinking, &delta.signature, &delta.partial_json] {
+        let Delta { text, thinking, signature, partial_json, content, citation, stop_reason: _ } = &delta;
+        for content in [text, thinking, signature, partial_json, content] {
             self.limits.count_optional(content.as_ref().map(Text::as_str))?;
         }
+        self.limits.count_optional(citation.as_deref().map(RawValue::get))?;
         match &mut self.open_block(index)?.content {
-            BlockContent::Text(text) => {
+            BlockContent::Text { text, citations } => {
                 if let Some(delta) = delta.text {
                     text.push_str(delta.as_str());
                     push_event(delta.into_string(), ModelEvent::TextDelta, out);
                 }
+                citations.extend(delta.citation.and_then(|raw| serde_json::from_str(raw.get()).ok()));
             }
             BlockContent::Thinking { text, signature } => {
                 if let Some(delta) = delta.thinking {
@@ -334,9 +330,13 @@ impl Decoder {
                 }
                 signature.push_str(&string_or_empty(delta.signature));
             }
-            BlockContent::Call(call) => {
-                call.arguments.push_str(&string_or_empty(delta.partial_json));
-                call.repaired |= repaired;
+            BlockContent::Call { draft, .. } => {
+                draft.arguments.push_str(&string_or_empty(delta.partial_json));
+                draft.repaired |= repaired;
+            }
+            BlockContent::Server(block) => {
+                block.add_input(delta.partial_json.as_ref().map_or("", Text::as_str));
+                block.add_content(delta.content.as_ref().map_or("", Text::as_str));
             }
             BlockContent::Redacted(_) | BlockContent::Unknown => {}
         }
@@ -358,20 +358,21 @@ impl Decoder {
         self.usage.output_tokens.update(newer.output_tokens);
         self.usage.cache_read_input_tokens.update(newer.cache_read_input_tokens);
         self.usage.cache_creation_input_tokens.update(newer.cache_creation_input_tokens);
+        self.usage.output_tokens_details.thinking_tokens.update(newer.output_tokens_details.thinking_tokens);
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         self.start_initial_blocks(None, out)?;
         self.finished = true;
-        let parts =
-            std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
+        let blocks = std::mem::take(&mut self.blocks);
+        let parts = blocks.into_iter().flat_map(|block| parts(block.content)).flatten().collect();
         let counts = std::mem::take(&mut self.usage);
         let usage = TokenCounts {
             input: counts.input_tokens,
             output: counts.output_tokens,
             cache_read: counts.cache_read_input_tokens,
             cache_write: counts.cache_creation_input_tokens,
-            reasoning: TokenCount::default(),
+            reasoning: counts.output_tokens_details.thinking_tokens,
         }
         .usage();
         let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
@@ -381,22 +382,35 @@ impl Decoder {
     }
 }
 
-fn part(content: BlockContent) -> Option<Part> {
+/// Returns the part of a block. Fields of the block that only later requests need come before it, in a part of their own.
+fn parts(content: BlockContent) -> [Option<Part>; 2] {
     match content {
-        BlockContent::Text(text) => Some(Part::Text(text)),
+        BlockContent::Text { text, citations } => {
+            let raw = json!({ "type": "text", "citations": citations });
+            let has_citations = !citations.is_empty() && !text.is_empty();
+            [has_citations.then(|| opaque(raw)), Some(Part::Text(text))]
+        }
         BlockContent::Thinking { text, signature } => {
             // The service rejects the block without its signature, so it is not sent in later requests.
             let raw = json!({ "type": "thinking", "thinking": text, "signature": signature });
             let provenance = (!signature.is_empty()).then(|| provenance(raw));
-            Some(Part::Thinking { text, provenance })
+            [None, Some(Part::Thinking { text, provenance })]
         }
         BlockContent::Redacted(data) => {
             let raw = json!({ "type": "redacted_thinking", "data": data });
-            Some(Part::Thinking { text: String::new(), provenance: Some(provenance(raw)) })
+            [None, Some(Part::Thinking { text: String::new(), provenance: Some(provenance(raw)) })]
         }
-        BlockContent::Call(call) => Some(Part::Call(call)),
-        BlockContent::Unknown => None,
+        BlockContent::Call { draft, caller } => {
+            let raw = caller.map(|caller| json!({ "type": "tool_use", "caller": caller }));
+            [raw.map(opaque), Some(Part::Call(draft))]
+        }
+        BlockContent::Server(block) => [None, block.into_raw().map(opaque)],
+        BlockContent::Unknown => [None, None],
     }
+}
+
+fn opaque(raw: Value) -> Part {
+    Part::Opaque(provenance(raw))
 }
 
 fn provenance(raw: Value) -> Provenance {

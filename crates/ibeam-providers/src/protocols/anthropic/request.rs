@@ -15,15 +15,32 @@ use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
+///
+/// The services that offer Claude share it, because a signature of one is valid at all of them.
 pub(super) const NAME: &str = "anthropic";
 
 /// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
 
+/// The parts of a request in which the services that offer Claude differ.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::protocols) struct Envelope {
+    /// The version of the API, for services that expect it in the body and the model in the URL.
+    pub(in crate::protocols) anthropic_version: Option<&'static str>,
+    /// The key `stream` is accepted.
+    pub(in crate::protocols) stream: bool,
+    /// Cache breakpoints are accepted.
+    pub(in crate::protocols) caches: bool,
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
-    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anthropic_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
     max_tokens: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
@@ -81,11 +98,15 @@ enum ContentKind<'a> {
 enum Known<'a> {
     Text {
         text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<&'a Value>,
     },
     ToolUse {
         id: Cow<'a, str>,
         name: &'a str,
         input: Cow<'a, Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        caller: Option<&'a Value>,
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
@@ -99,18 +120,22 @@ enum Known<'a> {
 ///
 /// # Errors
 /// Errors of the serialiser. A conversation cannot cause them.
-pub(super) fn write_request(
+pub(in crate::protocols) fn write_request(
     request: &ModelRequest,
     settings: &RequestSettings<'_>,
+    envelope: Envelope,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let mut system: Vec<_> = text_block(&request.system).into_iter().collect();
-    set_breakpoint(system.last_mut().map(|content| &mut content.cache_control));
+    let mut system: Vec<_> = text_block(&request.system, None).into_iter().collect();
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
-    set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
+    if envelope.caches {
+        set_breakpoint(system.last_mut().map(|content| &mut content.cache_control));
+        set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
+    }
     serde_json::to_vec(&Body {
-        model: settings.model,
+        anthropic_version: envelope.anthropic_version,
+        model: envelope.anthropic_version.is_none().then_some(settings.model),
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS),
-        stream: true,
+        stream: envelope.stream,
         system,
         tools,
         messages: Vec::new(),
@@ -122,14 +147,18 @@ pub(super) fn write_request(
 ///
 /// # Errors
 /// Errors of the serialiser. A conversation cannot cause them.
-pub(super) fn write_messages(
+pub(in crate::protocols) fn write_messages(
     conversation: &[Arc<Message>],
+    envelope: Envelope,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     let mut messages = wire_messages(conversation);
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    let last = last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
-    set_breakpoint(last.map(|content| &mut content.cache_control));
+    if envelope.caches {
+        let last =
+            last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
+        set_breakpoint(last.map(|content| &mut content.cache_control));
+    }
     let mut stable = StablePrefix { messages: 0, bytes: body.len() };
     for (index, message) in messages.iter().enumerate() {
         if Some(index) == last_user {
@@ -161,8 +190,10 @@ fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text_block(part)).collect()),
-            Message::Assistant(blocks) => (Role::Assistant, blocks.iter().filter_map(block).collect()),
+            Message::User(parts) => {
+                (Role::User, parts.iter().filter_map(|part| text_block(part, None)).collect())
+            }
+            Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {
                 let results = results.iter().map(|result| Known::ToolResult {
                     tool_use_id: accepted_id(result.call_id.as_str()),
@@ -186,13 +217,34 @@ fn known(kind: Known<'_>) -> Content<'_> {
 }
 
 /// Returns a text block; `None` for a blank text, which the service rejects.
-fn text_block(text: &str) -> Option<Content<'_>> {
-    (!text.trim().is_empty()).then(|| known(Known::Text { text }))
+fn text_block<'a>(text: &'a str, citations: Option<&'a Value>) -> Option<Content<'a>> {
+    (!text.trim().is_empty()).then(|| known(Known::Text { text, citations }))
 }
 
-fn block(block: &Block) -> Option<Content<'_>> {
+fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {
+    let mut content = Vec::with_capacity(blocks.len());
+    let mut fields = None;
+    for block in blocks {
+        let fields_before = fields.take();
+        match block {
+            Block::Opaque(provenance) if provenance.wire == NAME && is_field_set(&provenance.raw) => {
+                fields = Some(&provenance.raw);
+            }
+            block => content.extend(block_content(block, fields_before)),
+        }
+    }
+    content
+}
+
+/// Whether `raw` is not a block, but holds fields of the block that follows.
+fn is_field_set(raw: &Value) -> bool {
+    raw.get("type").is_some_and(|kind| kind == "text" || kind == "tool_use")
+}
+
+/// `fields` holds further fields, if they belong to a block of the same type.
+fn block_content<'a>(block: &'a Block, fields: Option<&'a Value>) -> Option<Content<'a>> {
     match block {
-        Block::Text(text) => text_block(text),
+        Block::Text(text) => text_block(text, fields.and_then(|fields| fields.get("citations"))),
         Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
             if provenance.wire == NAME =>
         {
@@ -204,6 +256,7 @@ fn block(block: &Block) -> Option<Content<'_>> {
             id: accepted_id(call.id.as_str()),
             name: &call.name,
             input: lenient_json::arguments_to_echo(&call.arguments),
+            caller: fields.and_then(|fields| fields.get("caller")),
         })),
     }
 }

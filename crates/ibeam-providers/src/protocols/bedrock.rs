@@ -1,0 +1,159 @@
+//! The Converse API of Amazon Bedrock.
+//!
+//! Source: the API reference, "ConverseStream", "Converse" and "Prompt caching". Requests carry a Bedrock API key as a
+//! bearer token; requests signed with other AWS credentials (SigV4) are not supported.
+
+mod decoder;
+mod document;
+mod errors;
+pub mod event_stream;
+mod model_id;
+mod request;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+use serde_json::Value;
+
+use crate::framing::FrameParser;
+use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::wire_protocol::{
+    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
+};
+
+pub(super) use decoder::Decoder;
+pub(super) use document::is_answer;
+pub(super) use errors::{classify_error, parse_error};
+pub(super) use model_id::{ModelFamily, path_segment};
+
+/// The Converse API of Amazon Bedrock.
+#[derive(Clone, Copy, Debug)]
+pub struct BedrockConverse;
+
+impl WireProtocol for BedrockConverse {
+    fn name(&self) -> &'static str {
+        request::NAME
+    }
+
+    fn default_path(&self) -> &'static str {
+        ""
+    }
+
+    fn request_url(&self, base_url: &str, model: &str) -> String {
+        format!("{}/model/{}/converse-stream", base_url.trim_end_matches('/'), path_segment(model))
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        models_url(base_url)
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        bearer(key)
+    }
+
+    fn accept(&self) -> &'static str {
+        "application/vnd.amazon.eventstream, application/json"
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, settings, body)
+    }
+
+    fn frame_parser(&self) -> Box<dyn FrameParser> {
+        Box::new(event_stream::EventStreamParser::default())
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(Decoder::new(count_calls(request)))
+    }
+
+    fn parse_models(&self, body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+        parse_models(body)
+    }
+
+    fn parse_error(&self, body: &Value) -> ReportedError {
+        parse_error(body)
+    }
+
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        classify_error(status, error, model)
+    }
+}
+
+/// Returns the header for a Bedrock API key.
+pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
+    vec![("authorization", format!("Bearer {key}"))]
+}
+
+/// Returns the URL of the inference profiles: the ids that work without provisioned throughput. They are listed by the
+/// service `bedrock`, not by `bedrock-runtime`.
+pub(super) fn models_url(base_url: &str) -> String {
+    let base = base_url.trim_end_matches('/').replacen("//bedrock-runtime", "//bedrock", 1);
+    format!("{base}/inference-profiles?maxResults=1000")
+}
+
+/// Parses the inference profiles, or the foundation models.
+///
+/// # Errors
+/// `Reported` for an error object, `Protocol` for anything else that is not a list.
+pub(super) fn parse_models(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+    let error = || ResponseError::Protocol("the list of models is not the JSON it should be".into());
+    let value: Value = serde_json::from_str(body).map_err(|_| error())?;
+    let keys = [
+        ("inferenceProfileSummaries", "inferenceProfileId", "inferenceProfileName"),
+        ("modelSummaries", "modelId", "modelName"),
+    ];
+    let found = keys.into_iter().find_map(|(list, id, name)| Some((value.get(list)?.as_array()?, id, name)));
+    let (list, id, name) = found.ok_or_else(|| match errors::recognise_error(body) {
+        Some(reported) => ResponseError::Reported(reported),
+        None => error(),
+    })?;
+    let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
+    Ok(list
+        .iter()
+        .filter_map(|model| Some(ListedModel { id: text(model, id)?, label: text(model, name) }))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_models_is_on_another_host() {
+        assert_eq!(
+            models_url("https://bedrock-runtime.eu-west-1.amazonaws.com"),
+            "https://bedrock.eu-west-1.amazonaws.com/inference-profiles?maxResults=1000"
+        );
+        assert_eq!(
+            models_url("http://127.0.0.1:9/"),
+            "http://127.0.0.1:9/inference-profiles?maxResults=1000"
+        );
+    }
+
+    #[test]
+    fn profiles_and_models_are_listed() {
+        let profiles = r#"{"inferenceProfileSummaries":[{"inferenceProfileId":"us.a","inferenceProfileName":"US A"},{}]}"#;
+        let expect = ListedModel { id: "us.a".into(), label: Some("US A".into()) };
+        assert_eq!(parse_models(profiles), Ok(vec![expect]));
+        let models = r#"{"modelSummaries":[{"modelId":"a"}]}"#;
+        assert_eq!(parse_models(models), Ok(vec![ListedModel { id: "a".into(), label: None }]));
+        assert!(matches!(parse_models(r#"{"message":"No."}"#), Err(ResponseError::Reported(_))));
+        assert!(matches!(parse_models("{}"), Err(ResponseError::Protocol(_))));
+    }
+}

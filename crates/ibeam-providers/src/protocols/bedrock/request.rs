@@ -1,0 +1,264 @@
+//! Converse requests.
+//!
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, so that the cache of the service
+//! is used. Only the cache breakpoint moves, to the last user message.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolResult};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::model_id::ModelFamily;
+use crate::lenient_json;
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+
+/// The name of the protocol in configuration files and in recorded thinking blocks.
+pub(super) const NAME: &str = "bedrock";
+
+/// The maximum length of the id of a call.
+const MAX_ID_BYTES: usize = 64;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference_config: Option<InferenceConfig>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig<'a>>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InferenceConfig {
+    max_tokens: u32,
+}
+
+#[derive(Serialize)]
+struct ToolConfig<'a> {
+    tools: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Tool<'a> {
+    #[serde(rename_all = "camelCase")]
+    ToolSpec {
+        name: &'a str,
+        /// The service rejects an empty one.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        description: &'a str,
+        input_schema: InputSchema<'a>,
+    },
+    CachePoint(CachePoint),
+}
+
+#[derive(Serialize)]
+struct InputSchema<'a> {
+    json: &'a Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    /// The index of the first message of the conversation that is part of this one.
+    #[serde(skip)]
+    first_index: usize,
+    role: Role,
+    content: Vec<Content<'a>>,
+}
+
+/// Marks the end of a part that the service may serve from its cache.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "default")]
+struct CachePoint {}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    #[serde(rename_all = "camelCase")]
+    ToolUse {
+        tool_use_id: Cow<'a, str>,
+        name: &'a str,
+        input: Cow<'a, Value>,
+    },
+    #[serde(rename_all = "camelCase")]
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        content: [ResultContent<'a>; 1],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<&'static str>,
+    },
+    CachePoint(CachePoint),
+    #[serde(untagged)]
+    Verbatim(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum ResultContent<'a> {
+    Text(Cow<'a, str>),
+}
+
+/// Returns the request as JSON, without messages.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let family = ModelFamily::from_id(settings.model);
+    let mut system: Vec<_> = text_block(&request.system).into_iter().collect();
+    if family.caches_system() && !system.is_empty() {
+        system.push(Content::CachePoint(CachePoint {}));
+    }
+    let mut tools: Vec<_> = request
+        .tools
+        .iter()
+        .map(|spec| Tool::ToolSpec {
+            name: &spec.name,
+            description: spec.description.trim(),
+            input_schema: InputSchema { json: &spec.parameters },
+        })
+        .collect();
+    if family.caches_messages() && !tools.is_empty() {
+        tools.push(Tool::CachePoint(CachePoint {}));
+    }
+    let max_tokens = request.max_output_tokens.or(settings.max_output_tokens);
+    serde_json::to_vec(&Body {
+        inference_config: max_tokens.map(|max_tokens| InferenceConfig { max_tokens }),
+        system,
+        tool_config: (!tools.is_empty()).then_some(ToolConfig { tools }),
+        messages: Vec::new(),
+    })
+}
+
+/// Appends messages to the list that `body` ends in. The stable prefix ends before the last user message, because its
+/// breakpoint moves and later messages may be merged into it.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
+    conversation: &[Arc<Message>],
+    settings: &RequestSettings<'_>,
+    body: &mut Vec<u8>,
+) -> Result<StablePrefix, serde_json::Error> {
+    let family = ModelFamily::from_id(settings.model);
+    let mut messages = wire_messages(conversation, family);
+    let last_user = messages.iter().rposition(|message| message.role == Role::User);
+    if family.caches_messages()
+        && let Some(user) = last_user.and_then(|index| messages.get_mut(index))
+    {
+        user.content.push(Content::CachePoint(CachePoint {}));
+    }
+    let mut stable = StablePrefix { messages: 0, bytes: body.len() };
+    for (index, message) in messages.iter().enumerate() {
+        if Some(index) == last_user {
+            stable = StablePrefix { messages: message.first_index, bytes: body.len() };
+        }
+        push_element(message, body)?;
+    }
+    Ok(stable)
+}
+
+/// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
+fn wire_messages(conversation: &[Arc<Message>], family: ModelFamily) -> Vec<WireMessage<'_>> {
+    let mut messages: Vec<WireMessage<'_>> = Vec::new();
+    for (first_index, message) in conversation.iter().enumerate() {
+        let (role, content) = match message.as_ref() {
+            Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text_block(part)).collect()),
+            Message::Assistant(blocks) => (Role::Assistant, blocks.iter().filter_map(block).collect()),
+            Message::ToolResults(results) => {
+                (Role::User, results.iter().map(|result| tool_result(result, family)).collect::<Vec<_>>())
+            }
+        };
+        match messages.last_mut() {
+            _ if content.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(content),
+            Some(_) | None => messages.push(WireMessage { first_index, role, content }),
+        }
+    }
+    messages
+}
+
+/// Returns a text block; `None` for a blank text, which the service rejects.
+fn text_block(text: &str) -> Option<Content<'_>> {
+    (!text.trim().is_empty()).then_some(Content::Text(Cow::Borrowed(text)))
+}
+
+fn block(block: &Block) -> Option<Content<'_>> {
+    match block {
+        Block::Text(text) => text_block(text),
+        Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
+            if provenance.wire == NAME =>
+        {
+            Some(Content::Verbatim(&provenance.raw))
+        }
+        // The thinking of other APIs has no signature that this one accepts.
+        Block::Thinking { .. } | Block::Opaque(_) => None,
+        Block::ToolCall(call) => Some(Content::ToolUse {
+            tool_use_id: accepted_id(call.id.as_str()),
+            name: &call.name,
+            input: lenient_json::arguments_to_echo(&call.arguments),
+        }),
+    }
+}
+
+fn tool_result(result: &ToolResult, family: ModelFamily) -> Content<'_> {
+    let has_status = family.accepts_result_status();
+    let text = if result.is_error && !has_status {
+        Cow::Owned(format!("Error: {}", result.text))
+    } else if result.text.trim().is_empty() {
+        // The service rejects a blank text.
+        Cow::Borrowed("(no output)")
+    } else {
+        Cow::Borrowed(&*result.text)
+    };
+    Content::ToolResult {
+        tool_use_id: accepted_id(result.call_id.as_str()),
+        content: [ResultContent::Text(text)],
+        status: (result.is_error && has_status).then_some("error"),
+    }
+}
+
+/// Returns `id` in the form that the service accepts: at most 64 letters, digits, `_` and `-`. A longer id keeps its start
+/// and gets a checksum, so that it stays unique.
+fn accepted_id(id: &str) -> Cow<'_, str> {
+    let accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !id.is_empty() && id.len() <= MAX_ID_BYTES && id.chars().all(accepted) {
+        return Cow::Borrowed(id);
+    }
+    let mut replaced = format!("call_{}", id.replace(|c| !accepted(c), "_"));
+    if replaced.len() > MAX_ID_BYTES {
+        replaced.truncate(MAX_ID_BYTES - 9);
+        replaced.push_str(&format!("_{:08x}", crc32fast::hash(id.as_bytes())));
+    }
+    Cow::Owned(replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_other_services_are_accepted_and_stay_unique() {
+        assert_eq!(accepted_id("tooluse_a-1"), "tooluse_a-1");
+        assert_eq!(accepted_id("t:2"), "call_t_2");
+        let [a, b] = ["a", "b"].map(|end| format!("{}{end}", "x".repeat(100)));
+        assert_eq!(accepted_id(&a).len(), MAX_ID_BYTES);
+        assert_ne!(accepted_id(&a), accepted_id(&b));
+    }
+}

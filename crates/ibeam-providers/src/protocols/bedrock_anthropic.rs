@@ -1,0 +1,100 @@
+//! Claude on Amazon Bedrock through InvokeModel: the Messages API inside of the binary event stream of AWS.
+//!
+//! Source: the API reference of Amazon Bedrock, "InvokeModelWithResponseStream", and "Anthropic Claude Messages API".
+
+mod decoder;
+mod framing;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+use serde_json::Value;
+
+use super::anthropic::{Envelope, write_messages, write_request};
+use super::bedrock::{
+    ModelFamily, bearer, classify_error, models_url, parse_error, parse_models, path_segment,
+};
+use crate::framing::FrameParser;
+use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::wire_protocol::{
+    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
+};
+
+/// Claude on Amazon Bedrock.
+#[derive(Clone, Copy, Debug)]
+pub struct BedrockAnthropic;
+
+/// The service rejects the key `stream`: another URL asks for a stream.
+fn envelope(model: &str) -> Envelope {
+    let caches = ModelFamily::from_id(model).caches_messages();
+    Envelope { anthropic_version: Some("bedrock-2023-05-31"), stream: false, caches }
+}
+
+impl WireProtocol for BedrockAnthropic {
+    fn name(&self) -> &'static str {
+        "bedrock-anthropic"
+    }
+
+    fn default_path(&self) -> &'static str {
+        ""
+    }
+
+    fn request_url(&self, base_url: &str, model: &str) -> String {
+        format!(
+            "{}/model/{}/invoke-with-response-stream",
+            base_url.trim_end_matches('/'),
+            path_segment(model)
+        )
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        models_url(base_url)
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        bearer(key)
+    }
+
+    fn accept(&self) -> &'static str {
+        "application/vnd.amazon.eventstream, application/json"
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        write_request(request, settings, envelope(settings.model))
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        write_messages(messages, envelope(settings.model), body)
+    }
+
+    fn frame_parser(&self) -> Box<dyn FrameParser> {
+        Box::new(framing::ChunkParser::default())
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(decoder::Decoder::new(count_calls(request)))
+    }
+
+    fn parse_models(&self, body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+        parse_models(body)
+    }
+
+    fn parse_error(&self, body: &Value) -> ReportedError {
+        parse_error(body)
+    }
+
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        classify_error(status, error, model)
+    }
+}
