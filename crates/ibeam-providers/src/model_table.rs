@@ -82,6 +82,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     // The alias of the newest stable model of its kind.
     ("gemini", "gemini-flash-latest"),
     ("openrouter", "anthropic/claude-sonnet-4.5"),
+    ("bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    ("vertex-anthropic", "claude-sonnet-4-5@20250929"),
     ("groq", "openai/gpt-oss-120b"),
     ("deepseek", "deepseek-chat"),
     ("mistral", "devstral-medium-latest"),
@@ -99,12 +101,25 @@ pub fn newest_model(provider: &str, family: &str) -> Option<&'static str> {
     MODELS.iter().find(|model| model.provider == provider && model.id.contains(family)).map(|model| model.id)
 }
 
-/// Returns the entry for a model id, which may have a date, `-latest`, or a maker before a slash.
+/// Returns the entry for a model id, which may have a date, `-latest`, a maker before a slash, or the form of a cloud.
 pub fn known_model(id: &str) -> Option<&'static KnownModel> {
     let find = |id: &str| MODELS.iter().find(|model| model.id == id);
     let undated = without_date(id);
     let bare = undated.rsplit('/').next().unwrap_or(undated);
-    find(id).or_else(|| find(undated)).or_else(|| find(bare))
+    find(id)
+        .or_else(|| find(undated))
+        .or_else(|| find(bare))
+        .or_else(|| find(without_date(without_cloud(bare))))
+}
+
+/// Returns `x` for `x@20250929`, the form of Vertex AI, and for `eu.anthropic.x-v1:0`, the form of Amazon Bedrock.
+fn without_cloud(id: &str) -> &str {
+    let (id, _) = id.split_once('@').unwrap_or((id, ""));
+    let (_, id) = id.rsplit_once("anthropic.").unwrap_or(("", id));
+    match id.rsplit_once("-v") {
+        Some((model, version)) if version.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => model,
+        Some(_) | None => id,
+    }
 }
 
 /// Returns the display name of a model, or its id if the model is unknown.
@@ -153,12 +168,17 @@ mod tests {
         check("mistral-large-2411", "Mistral Large");
         check("anthropic/claude-opus-4-1", "Claude 4.1 Opus");
         check("openai/gpt-oss-20b", "GPT-OSS 20B");
+        check("claude-sonnet-4-5@20250929", "Claude 4.5 Sonnet");
+        check("eu.anthropic.claude-haiku-4-5-20251001-v1:0", "Claude 4.5 Haiku");
+        check("anthropic.claude-3-5-sonnet-20241022-v2:0", "Claude 3.5 Sonnet");
+        check("global.anthropic.claude-opus-4-5-v1", "Claude 4.5 Opus");
     }
 
     #[test]
     fn the_label_of_an_unknown_model_is_its_id() {
         check("qwen2.5-coder:7b", "qwen2.5-coder:7b");
         check("claude-sonnet-99", "claude-sonnet-99");
+        check("us.amazon.nova-pro-v1:0", "us.amazon.nova-pro-v1:0");
         check("", "");
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
-use crate::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, VERTEX_GEMINI};
+use crate::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI};
 use crate::wire_protocol::{MaxTokensField, Quirks, WireProtocol};
 
 /// An entry of the provider table.
@@ -18,7 +18,8 @@ pub struct KnownProvider {
     pub label: &'static str,
     /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
-    /// The default base URL.
+    /// The default base URL. `{A|B|value}` stands for the value of the environment variable `A`, else of `B`, else for
+    /// `value`; see [`KnownProvider::default_base_url`].
     pub base_url: &'static str,
     /// Environment variables for its key; the first that is set applies. Empty if the provider needs no key.
     pub key_variables: &'static [&'static str],
@@ -84,6 +85,25 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://openrouter.ai/api/v1",
         key_variables: &["OPENROUTER_API_KEY"],
         base_url_variables: &["OPENROUTER_BASE_URL"],
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "bedrock",
+        label: "Amazon Bedrock",
+        protocol: BEDROCK,
+        base_url: "https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION|us-east-1}.amazonaws.com",
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
+        base_url_variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "vertex-anthropic",
+        label: "Claude on Vertex AI",
+        protocol: VERTEX_ANTHROPIC,
+        base_url: "https://aiplatform.googleapis.com/v1/projects/\
+            {ANTHROPIC_VERTEX_PROJECT_ID|GOOGLE_CLOUD_PROJECT|PROJECT}/locations/global",
+        key_variables: &["ANTHROPIC_VERTEX_ACCESS_TOKEN"],
+        base_url_variables: &["ANTHROPIC_VERTEX_BASE_URL"],
         ..TEMPLATE
     },
     KnownProvider {
@@ -162,12 +182,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
 ];
 
 /// Key variables of services that are not supported, with the display names of the services.
-pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] = &[
-    ("AZURE_OPENAI_API_KEY", "Azure OpenAI"),
-    ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),
-    ("COHERE_API_KEY", "Cohere"),
-    ("CO_API_KEY", "Cohere"),
-];
+pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] =
+    &[("AZURE_OPENAI_API_KEY", "Azure OpenAI"), ("COHERE_API_KEY", "Cohere"), ("CO_API_KEY", "Cohere")];
 
 /// Returns the entry of this name.
 pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
@@ -188,6 +204,25 @@ impl KnownProvider {
             return Timeouts { first_byte: long, idle: long, content_idle: long, ..standard };
         }
         standard
+    }
+
+    /// Returns the default base URL. `variable` reads an environment variable. A value that cannot be a name in a URL is
+    /// ignored.
+    pub fn default_base_url(&self, variable: impl Fn(&str) -> Option<String>) -> String {
+        let is_name = |value: &String| value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let mut url = String::new();
+        let mut rest = self.base_url;
+        while let Some((before, (alternatives, after))) =
+            rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            let (variables, default) = alternatives.rsplit_once('|').unwrap_or(("", alternatives));
+            let value = variables.split('|').find_map(|name| variable(name).filter(is_name));
+            url.push_str(before);
+            url.push_str(value.as_deref().unwrap_or(default));
+            rest = after;
+        }
+        url.push_str(rest);
+        url
     }
 
     /// Completes a base URL of this provider that a user wrote.
@@ -247,6 +282,25 @@ mod tests {
         check("gemini", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta");
         let project = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1";
         check("vertex", project, project);
+    }
+
+    #[test]
+    fn variables_complete_the_default_base_url() {
+        let url = |name: &str, value: &str| {
+            let bedrock = known_provider("bedrock").unwrap();
+            bedrock.default_base_url(|variable| (variable == name).then(|| value.to_owned()))
+        };
+        assert_eq!(url("", ""), "https://bedrock-runtime.us-east-1.amazonaws.com");
+        assert_eq!(url("AWS_DEFAULT_REGION", "eu-west-1"), "https://bedrock-runtime.eu-west-1.amazonaws.com");
+        assert_eq!(url("AWS_REGION", "evil.example/"), "https://bedrock-runtime.us-east-1.amazonaws.com");
+        let vertex = known_provider("vertex-anthropic").unwrap();
+        let project = |name: &str| (name == "GOOGLE_CLOUD_PROJECT").then(|| "p-1".to_owned());
+        assert_eq!(
+            vertex.default_base_url(project),
+            "https://aiplatform.googleapis.com/v1/projects/p-1/locations/global"
+        );
+        let openai = known_provider("openai").unwrap();
+        assert_eq!(openai.default_base_url(|_| None), openai.base_url);
     }
 
     #[test]

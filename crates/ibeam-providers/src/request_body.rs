@@ -109,11 +109,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+    use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::wire_protocol::Quirks;
 
-    const SETTINGS: RequestSettings<'static> =
-        RequestSettings { model: "m", max_output_tokens: Some(100), quirks: Quirks::DEFAULT };
+    /// A model for which every protocol sets cache breakpoints.
+    const SETTINGS: RequestSettings<'static> = RequestSettings {
+        model: "anthropic.claude-sonnet-4-5",
+        max_output_tokens: Some(100),
+        quirks: Quirks::DEFAULT,
+    };
 
     fn request() -> ModelRequest {
         let parameters = json!({ "type": "object" });
@@ -153,7 +157,7 @@ mod tests {
         #[test]
         fn an_incremental_body_equals_one_from_scratch(
             steps in prop::collection::vec((prop::collection::vec(message(), 0..4), 0..9_usize), 1..9),
-            protocol in prop_oneof![Just(OPENAI_CHAT), Just(OPENAI_RESPONSES), Just(ANTHROPIC), Just(GEMINI)],
+            protocol in prop::sample::select(PROTOCOLS),
         ) {
             let mut request = request();
             let mut body = RequestBodyBuilder::default();
@@ -198,10 +202,9 @@ mod tests {
 
     #[test]
     fn a_turn_costs_only_its_new_messages() {
-        check_unmoved(OPENAI_CHAT);
-        check_unmoved(OPENAI_RESPONSES);
-        check_unmoved(ANTHROPIC);
-        check_unmoved(GEMINI);
+        for protocol in PROTOCOLS {
+            check_unmoved(*protocol);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Recorded Messages streams and what they mean.
 
-use ibeam_providers::protocols::ANTHROPIC;
+use ibeam_providers::protocols::{ANTHROPIC, VERTEX_ANTHROPIC};
 use proptest::prelude::*;
 
 use crate::replay;
@@ -45,6 +45,38 @@ fn unknown_events_blocks_deltas_and_stop_reasons_are_ignored() {
         include_str!("../../fixtures/anthropic-unknown-things.sse"),
         &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") 25+0r+0w/15"#],
     );
+}
+
+#[test]
+fn tools_of_the_service_citations_and_callers_are_kept() {
+    check(
+        include_str!("../../fixtures/anthropic-server-tools.sse"),
+        &[
+            "text Rust is fast.",
+            r#"= opaque {"type":"compaction","content":"Summary so far."}"#,
+            r#"= opaque {"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"rust"}}"#,
+            r#"= opaque {"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"Rust","url":"https://rust-lang.org","encrypted_content":"RW5j","page_age":null}]}"#,
+            r#"= opaque {"type":"text","citations":[{"type":"web_search_result_location","url":"https://rust-lang.org","title":"Rust","encrypted_index":"RW8=","cited_text":"fast"}]}"#,
+            "= text Rust is fast.",
+            r#"= opaque {"type":"tool_use","caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_2"}}"#,
+            r#"= call toolu_1 read {"path":"a"}"#,
+            "= call toolu_2 ls {}",
+            "= ToolUse 25+0r+0w/15",
+        ],
+    );
+}
+
+#[test]
+fn a_tool_of_the_service_that_the_limit_cut_is_left_out() {
+    check(
+        include_str!("../../fixtures/anthropic-cut-server-tool.sse"),
+        &["text Searching.", "= text Searching.", "= MaxTokens 25+0r+0w/15"],
+    );
+}
+
+#[test]
+fn claude_on_vertex_streams_the_same_events() {
+    replay::check(VERTEX_ANTHROPIC, TEXT, TEXT_MEANS);
 }
 
 #[test]

@@ -8,7 +8,10 @@
 )]
 
 mod anthropic;
+mod bedrock;
+mod cloud_requests;
 mod conversation;
+mod event_stream;
 mod gemini;
 mod openai;
 mod replay;

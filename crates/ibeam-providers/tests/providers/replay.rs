@@ -71,12 +71,13 @@ fn line(event: ModelEvent) -> Vec<String> {
 
 /// Expects the same lines however the stream is chunked: in one piece, cut anywhere, byte by byte.
 #[track_caller]
-pub(crate) fn check(protocol: &dyn WireProtocol, stream: &str, expect: &[&str]) {
-    assert_eq!(replay(protocol, &[stream.as_bytes()]), expect);
+pub(crate) fn check(protocol: &dyn WireProtocol, stream: impl AsRef<[u8]>, expect: &[&str]) {
+    let stream = stream.as_ref();
+    assert_eq!(replay(protocol, &[stream]), expect);
     for cut in (0..stream.len()).step_by(7) {
-        let (head, tail) = stream.as_bytes().split_at(cut);
+        let (head, tail) = stream.split_at(cut);
         assert_eq!(replay(protocol, &[head, tail]), expect, "cut at {cut}");
     }
-    let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+    let bytes: Vec<&[u8]> = stream.chunks(1).collect();
     assert_eq!(replay(protocol, &bytes), expect, "byte by byte");
 }

@@ -216,11 +216,17 @@ fn blank_texts_and_empty_messages_are_left_out_of_a_messages_request() {
 /// Expects that all bytes before the newest message stay the same, except for the cache breakpoint.
 #[track_caller]
 pub(crate) fn check_prefix(protocol: &dyn WireProtocol, name: &str, conversation: &[Message]) {
-    let marker = r#","cache_control":{"type":"ephemeral"}"#;
+    check_prefix_of(conversation, |request| bytes(protocol, request, name));
+}
+
+/// Expects the same of the bodies that `body` builds.
+#[track_caller]
+pub(crate) fn check_prefix_of(conversation: &[Message], body: impl Fn(&ModelRequest) -> String) {
+    let markers = [r#","cache_control":{"type":"ephemeral"}"#, r#",{"cachePoint":{"type":"default"}}"#];
     let mut earlier = String::new();
     for length in 1..=conversation.len() {
         let messages = conversation.iter().take(length).cloned().collect();
-        let body = bytes(protocol, &request(messages), name).replace(marker, "");
+        let body = markers.iter().fold(body(&request(messages)), |body, marker| body.replace(marker, ""));
         let prefix = earlier.trim_end_matches(['}', ']']);
         assert!(body.starts_with(prefix), "{prefix}\n{body}");
         earlier = body;

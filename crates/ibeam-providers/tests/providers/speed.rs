@@ -3,22 +3,23 @@
 use std::time::{Duration, Instant};
 
 use ibeam_core::ModelEvent;
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Quirks, WireProtocol};
 
 use crate::conversation::{request, user};
+use crate::event_stream::encode;
 
 const EVENTS: usize = 100_000;
 
 /// Decodes many tiny events, in chunks as from a socket.
 #[track_caller]
-fn check(protocol: &dyn WireProtocol, head: &str, event: &str) {
-    let stream = head.to_owned() + &event.repeat(EVENTS);
+fn check(protocol: &dyn WireProtocol, head: impl AsRef<[u8]>, event: impl AsRef<[u8]>) {
+    let stream = [head.as_ref(), &event.as_ref().repeat(EVENTS)].concat();
     let mut parser = protocol.frame_parser();
     let mut decoder = protocol.decoder(&request(vec![user("hi")]), Quirks::DEFAULT);
     let (mut frames, mut out, mut texts) = (Vec::new(), Vec::new(), 0);
     let started = Instant::now();
-    for chunk in stream.as_bytes().chunks(8192) {
+    for chunk in stream.chunks(8192) {
         parser.feed(chunk, &mut frames).unwrap();
         for frame in frames.drain(..) {
             decoder.decode_frame(&frame, &mut out).unwrap();
@@ -50,4 +51,6 @@ fn a_hundred_thousand_tiny_events_take_linear_time() {
         \"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":9,\"totalTokenCount\":14},\
         \"modelVersion\":\"m\",\"responseId\":\"r\"}\r\n\r\n";
     check(GEMINI, "", chunk);
+    let delta = r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"word "},"p":"abcdefghijkl"}"#;
+    check(BEDROCK, encode("messageStart {}"), encode(delta));
 }

@@ -70,7 +70,7 @@ impl ConfiguredProvider {
         let base_url = match (custom, known) {
             (Some(url), Some(known)) => known.complete_base_url(&url),
             (Some(url), None) => with_default_scheme(&url),
-            (None, Some(known)) => known.base_url.to_owned(),
+            (None, Some(known)) => known.default_base_url(variable),
             (None, None) => {
                 return Err(Reason::BadConfig {
                     path: format!("providers.{name}"),
