@@ -10,8 +10,12 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Quirks, WireProtocol};
+
+#[path = "../tests/providers/event_stream.rs"]
+#[expect(dead_code, reason = "the tests use the rest of it")]
+mod event_stream;
 
 fn main() {
     divan::main();
@@ -115,8 +119,24 @@ const GEMINI_STREAM: Stream = Stream {
     ),
 };
 
+/// One event a line; see [`event_stream::encode`].
+const BEDROCK_STREAM: Stream = Stream {
+    protocol: BEDROCK,
+    start: "messageStart {\"p\":\"abcdefgh\",\"role\":\"assistant\"}\n",
+    delta: concat!(
+        r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"text":" word"},"p":"abcdefghijklmnopqrst"}"#,
+        "\n",
+    ),
+    end: concat!(
+        r#"messageStop {"p":"abcdef","stopReason":"end_turn"}"#,
+        "\n",
+        r#"metadata {"metrics":{"latencyMs":5},"usage":{"inputTokens":100,"outputTokens":9,"totalTokens":109}}"#,
+    ),
+};
+
 fn answer(stream: &Stream) -> Vec<u8> {
-    [stream.start, &stream.delta.repeat(DELTAS), stream.end].concat().into_bytes()
+    let text = [stream.start, &stream.delta.repeat(DELTAS), stream.end].concat();
+    if stream.protocol.name() == BEDROCK.name() { event_stream::encode(&text) } else { text.into_bytes() }
 }
 
 /// Decodes the answer and returns the number of its text deltas.
@@ -211,5 +231,19 @@ mod gemini {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &GEMINI_STREAM);
+    }
+}
+
+mod bedrock {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &BEDROCK_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &BEDROCK_STREAM);
     }
 }
