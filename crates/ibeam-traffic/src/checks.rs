@@ -13,7 +13,7 @@ const MAX_CUTS: usize = 256;
 /// Divides a body into chunks.
 type Divide = fn(&[u8]) -> Vec<&[u8]>;
 
-/// How bodies are divided into chunks.
+/// The division of a body into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunking {
     /// In one piece.

@@ -66,7 +66,7 @@ impl RecordedResponse {
     }
 }
 
-/// What the answer contains, computed from its bytes by another program.
+/// The expected content of an answer, computed from its bytes by another program.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Expectation {
     pub(crate) text: String,
