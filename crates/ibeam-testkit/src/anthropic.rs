@@ -2,19 +2,29 @@
 //!
 //! Source: the API reference, "Streaming messages", version 2023-06-01.
 
-use ibeam_protocol::{StopReason, Usage};
+use ibeam_protocol::StopReason;
 use serde_json::{Value, json};
 
+use crate::request::{self, Request};
 use crate::script::{Frame, Step, pieces, stop_reason};
+use crate::wire::{AnswerScript, Api};
 
-/// Returns the complete stream of an answer. `number` makes its id unique.
-pub(crate) fn stream(
-    steps: &[Step],
-    usage: Usage,
-    stop: Option<&StopReason>,
-    model: &Value,
-    number: usize,
-) -> Vec<Frame> {
+pub(crate) const API: Api = Api {
+    model_name: "anthropic/claude-sonnet-4-20250514",
+    base_url_variable: "ANTHROPIC_BASE_URL",
+    key_variable: "ANTHROPIC_API_KEY",
+    key_header: ("x-api-key", ""),
+    has_path: |path| path == "/v1/messages",
+    id_header: Some("request-id"),
+    stream,
+    error,
+    violation,
+    transcript: request::transcript_of,
+};
+
+/// Returns the complete stream of an answer.
+fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
+    let AnswerScript { steps, usage, stop, model, number } = *script;
     let message = json!({
         "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": model, "content": [],
         "stop_reason": null, "stop_sequence": null,
@@ -52,8 +62,45 @@ pub(crate) fn stream(
 }
 
 /// Returns the body of an error.
-pub(crate) fn error(kind: &str, message: &str) -> Value {
+fn error(_status: u16, kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
+}
+
+fn violation(request: &Request) -> Option<String> {
+    let missing = |what: &str| Some(format!("{what} is missing"));
+    if let Some(violation) = request.missing_field() {
+        return Some(violation);
+    }
+    if request.header("anthropic-version").is_none() {
+        return missing("header anthropic-version");
+    }
+    if !request.body["max_tokens"].is_u64() {
+        return missing("max_tokens");
+    }
+    unanswered_calls(request)
+}
+
+/// Checks that each call has its result in the next message, and each result its call in the previous one.
+fn unanswered_calls(request: &Request) -> Option<String> {
+    let ids = |message: Option<&Value>, kind: &str, key: &str| -> Vec<String> {
+        let blocks = message.and_then(|message| message["content"].as_array()).into_iter().flatten();
+        let of_kind = blocks.filter(|block| block["type"] == kind);
+        of_kind.filter_map(|block| block[key].as_str().map(str::to_owned)).collect()
+    };
+    let messages = request.messages();
+    if messages.first().is_some_and(|first| first["role"] != "user") {
+        return Some("messages: the first message must have the role user".to_owned());
+    }
+    for (at, message) in messages.iter().enumerate() {
+        let mut calls = ids(Some(message), "tool_use", "id");
+        let mut results = ids(messages.get(at + 1), "tool_result", "tool_use_id");
+        calls.sort();
+        results.sort();
+        if calls != results {
+            return Some(format!("messages.{at}: calls {calls:?} are answered by {results:?}"));
+        }
+    }
+    ids(messages.first(), "tool_result", "tool_use_id").pop().map(|id| format!("messages.0: no call `{id}`"))
 }
 
 /// The frames so far, and the open text block.

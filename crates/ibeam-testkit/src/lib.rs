@@ -12,6 +12,7 @@
 mod anthropic;
 mod build;
 mod contract_check;
+mod gemini;
 mod liveness_pipe;
 mod openai;
 mod program;
@@ -22,16 +23,18 @@ mod server;
 mod stream;
 mod surviving_processes;
 mod trace;
+mod wire;
 mod workspace;
 
 pub use build::{BuildError, build_program};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};
 pub use program_output::ProgramOutput;
-pub use request::{Request, Wire};
+pub use request::Request;
 pub use script::Answer;
 pub use server::{ModelServer, unreachable_url};
 pub use stream::Stream;
 pub use surviving_processes::surviving_processes;
 pub use trace::{CallKind, Disk, Errno, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
+pub use wire::Wire;
 pub use workspace::Workspace;

@@ -3,19 +3,29 @@
 //! Source: the API reference, "Chat Completions: streaming". Thinking is sent in `reasoning_content`, as services do
 //! that show it. The API has no signatures.
 
-use ibeam_protocol::{StopReason, Usage};
+use ibeam_protocol::StopReason;
 use serde_json::{Value, json};
 
+use crate::request::{self, Request};
 use crate::script::{Frame, Step, pieces, stop_reason};
+use crate::wire::{AnswerScript, Api};
 
-/// Returns the complete stream of an answer. `number` makes its id unique.
-pub(crate) fn stream(
-    steps: &[Step],
-    usage: Usage,
-    stop: Option<&StopReason>,
-    model: &Value,
-    number: usize,
-) -> Vec<Frame> {
+pub(crate) const API: Api = Api {
+    model_name: "openrouter/anthropic/claude-sonnet-4",
+    base_url_variable: "OPENROUTER_BASE_URL",
+    key_variable: "OPENROUTER_API_KEY",
+    key_header: ("authorization", "Bearer "),
+    has_path: |path| path == "/v1/chat/completions",
+    id_header: Some("x-request-id"),
+    stream,
+    error,
+    violation: |request| request.missing_field().or_else(|| unanswered_calls(request)),
+    transcript: request::transcript_of,
+};
+
+/// Returns the complete stream of an answer.
+fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
+    let AnswerScript { steps, usage, stop, model, number } = *script;
     let chunk = |choices: Value, usage: Value| {
         let mut chunk = json!({
             "id": format!("chatcmpl-{number:04}"), "object": "chat.completion.chunk", "created": 1_790_000_000,
@@ -83,6 +93,27 @@ pub(crate) fn stream(
 }
 
 /// Returns the body of an error.
-pub(crate) fn error(kind: &str, message: &str) -> Value {
+fn error(_status: u16, kind: &str, message: &str) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
+}
+
+/// Checks that `tool` messages with the results follow each assistant message with calls.
+fn unanswered_calls(request: &Request) -> Option<String> {
+    let mut open: Vec<&str> = Vec::new();
+    for (at, message) in request.messages().iter().enumerate() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            match open.iter().position(|candidate| *candidate == id) {
+                Some(position) => drop(open.remove(position)),
+                None => return Some(format!("messages.{at}: no open call `{id}`")),
+            }
+            continue;
+        }
+        if !open.is_empty() {
+            return Some(format!("messages.{at}: the calls {open:?} have no result"));
+        }
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open = calls.filter_map(|call| call["id"].as_str()).collect();
+    }
+    (!open.is_empty()).then(|| format!("the calls {open:?} have no result"))
 }

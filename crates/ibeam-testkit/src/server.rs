@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::request::{Request, Wire};
+use crate::request::Request;
 use crate::script::{Answer, Content, Frame};
-use crate::{anthropic, openai};
+use crate::wire::{AnswerScript, Wire};
 
 /// The models that `GET /v1/models` lists, with their display names.
 const MODELS: [(&str, &str); 2] =
@@ -58,9 +58,8 @@ impl ModelServer {
         let address = listener.local_addr().expect("the address of the listener");
         let (stop, stopped) = oneshot::channel();
         let router = Router::new()
-            .route("/v1/chat/completions", post(chat_completions))
-            .route("/v1/messages", post(messages))
             .route("/v1/models", get(models))
+            .fallback(post(model_request))
             // A conversation has no size limit; a script decides where it is refused.
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
@@ -163,16 +162,17 @@ impl ServerState {
     }
 }
 
-async fn chat_completions(
+/// Answers a request to a model, whose API is known by its path.
+async fn model_request(
     State(script): State<Arc<ServerState>>,
+    uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
-    answer(&script, Wire::OpenAi, &headers, &body).await
-}
-
-async fn messages(State(script): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    answer(&script, Wire::Anthropic, &headers, &body).await
+    match Wire::from_path(uri.path()) {
+        Some(wire) => answer(&script, wire, uri.path(), &headers, &body).await,
+        None => response(404, "text/plain", Body::from("no API has this path")),
+    }
 }
 
 async fn models() -> Response<Body> {
@@ -181,17 +181,24 @@ async fn models() -> Response<Body> {
     document(200, &json!({ "object": "list", "data": data, "has_more": false }))
 }
 
-async fn answer(script: &ServerState, wire: Wire, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+async fn answer(
+    script: &ServerState,
+    wire: Wire,
+    path: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Response<Body> {
+    let api = wire.api();
     let headers = headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
     });
     let body = serde_json::from_slice(body).unwrap_or_default();
-    let request = Request { wire, headers: headers.collect(), body };
-    let (violation, model) = (request.violation(), request.body["model"].clone());
+    let request = Request { wire, path: path.to_owned(), headers: headers.collect(), body };
+    let (violation, model) = ((api.violation)(&request), request.model());
     let number = script.record(request);
-    let error = |status: u16, kind: &str, message: &str| match wire {
-        Wire::Anthropic => document(status, &anthropic::error(kind, message)),
-        Wire::OpenAi => document(status, &openai::error(kind, message)),
+    let error = |status: u16, kind: &str, message: &str| {
+        let body = (api.error)(status, kind, message);
+        document(status, &body)
     };
     if let Some(violation) = violation {
         return error(
@@ -211,19 +218,13 @@ async fn answer(script: &ServerState, wire: Wire, headers: &HeaderMap, body: &[u
         Content::Error { kind, message } => error(answer.status, kind, message),
         Content::Body { mime, text } => response(answer.status, mime, Body::from(text.clone())),
         Content::Steps { steps, usage, stop } => {
-            let frames = match wire {
-                Wire::Anthropic => anthropic::stream(steps, *usage, stop.as_ref(), &model, number),
-                Wire::OpenAi => openai::stream(steps, *usage, stop.as_ref(), &model, number),
-            };
+            let (usage, stop) = (*usage, stop.as_ref());
+            let frames = (api.stream)(&AnswerScript { steps, usage, stop, model: &model, number });
             response(answer.status, "text/event-stream", play(frames))
         }
     };
-    let id_header = match wire {
-        Wire::Anthropic => "request-id",
-        Wire::OpenAi => "x-request-id",
-    };
-    let mut given = vec![(id_header.to_owned(), format!("req_{number:04}"))];
-    given.extend(answer.headers.iter().cloned());
+    let id = api.id_header.map(|name| (name.to_owned(), format!("req_{number:04}")));
+    let given = id.into_iter().chain(answer.headers.iter().cloned());
     for (name, value) in given {
         let name: axum::http::HeaderName = name.parse().expect("a header's name");
         let value = HeaderValue::from_bytes(value.as_bytes()).expect("a header's value");

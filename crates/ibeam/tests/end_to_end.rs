@@ -64,6 +64,8 @@ mod limits;
 mod long_session;
 #[path = "end_to_end/mcp.rs"]
 mod mcp;
+#[path = "end_to_end/model_apis.rs"]
+mod model_apis;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
 #[path = "end_to_end/removed_session.rs"]

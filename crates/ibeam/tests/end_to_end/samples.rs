@@ -1,4 +1,4 @@
-//! The five published sample streams, reproduced end to end on both wires.
+//! The five published sample streams, reproduced end to end on every API.
 //!
 //! Where a sample string ends in `...` it is an abbreviation: ours begins so, and has the sizes that the sample
 //! tells. Ids and times are the run's own, paths are the workspace's; ours may add keys and nothing else.
@@ -6,14 +6,14 @@
 use ibeam_testkit::{Answer, Stdin, Wire, Workspace};
 use serde_json::Value;
 
-use crate::scene::{KEY, Scene, WIRES, provider_name};
+use crate::scene::{KEY, Scene, provider_name};
 
 /// The directory that the samples tell of.
 const SAMPLE_DIRECTORY: &str = "/Users/user/project";
 
 #[track_caller]
 fn check(sample: &str) {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         reproduce(sample, wire);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 /// The key for each provider. It must never be printed.
 pub(crate) const KEY: &str = "key-0123456789abcdef";
 
+/// The APIs for tests of what does not depend on the API. See `Wire::ALL` for the others.
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
 /// The path of the program under test.
@@ -15,18 +16,12 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
 
 /// Returns the name of the model for a wire, with its provider.
 pub(crate) fn model_name(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Anthropic => "anthropic/claude-sonnet-4-20250514",
-        Wire::OpenAi => "openrouter/anthropic/claude-sonnet-4",
-    }
+    wire.model_name()
 }
 
 /// Returns the provider of [`model_name`].
 pub(crate) fn provider_name(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Anthropic => "anthropic",
-        Wire::OpenAi => "openrouter",
-    }
+    wire.provider_name()
 }
 
 /// A workspace and a model server for a test.
@@ -68,11 +63,15 @@ impl Scene {
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("OPENROUTER_BASE_URL", self.server.url())
+            .env(self.wire.base_url_variable(), self.server.url())
     }
 
     /// Returns the program with these arguments, the model, its server and a key.
     pub(crate) fn ibeam<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
-        self.ibeam_without_key(args).env("ANTHROPIC_API_KEY", KEY).env("OPENROUTER_API_KEY", KEY)
+        self.ibeam_without_key(args)
+            .env("ANTHROPIC_API_KEY", KEY)
+            .env("OPENROUTER_API_KEY", KEY)
+            .env(self.wire.key_variable(), KEY)
     }
 
     /// Returns a run with `--print`, a prompt and these arguments.

@@ -34,7 +34,7 @@ fn thinking_goes_back_verbatim_with_its_signature() {
 #[test]
 fn comments_and_pings_between_the_events_change_nothing() {
     let comment = ": OPENROUTER PROCESSING\r\n\r\n: keep-alive\n\n";
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let answer =
             Answer::new().raw(comment).text("one ").raw(comment).text("two").raw("\n\nretry: 10\n\n");
         let scene = Scene::with_wire(wire, [answer]);
@@ -94,7 +94,7 @@ fn reasoning_goes_back_to_the_service_that_wants_it() {
 
 #[test]
 fn read_only_calls_of_one_answer_run_together() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let read = |name: &str| json!({ "path": name });
         let answer = Answer::new()
             .text("Three files.")
@@ -119,7 +119,7 @@ fn read_only_calls_of_one_answer_run_together() {
 /// A write bars the calls after it, so that each sees what the one before it did.
 #[test]
 fn a_call_that_changes_something_waits_and_bars() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let answer = Answer::new()
             .call("t1", "write", &json!({ "path": "a", "fileText": "new\n" }))
             .call("t2", "read", &json!({ "path": "a" }))
@@ -144,20 +144,20 @@ fn a_call_that_changes_something_waits_and_bars() {
 
 #[test]
 fn the_providers_call_ids_are_echoed() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let id = "toolu_vrtx_01NnjaR886UcE8whekg2MGJd";
         let scene =
             Scene::with_wire(wire, [answer_call(id, "ls", &json!({ "path": "." })), answer_text("done")]);
         let stream = scene.print::<&str>([]).run().succeeded().stream();
         assert_eq!(stream.events[2]["call_id"], id);
-        assert!(scene.server.requests()[1].body["messages"].to_string().contains(id));
+        assert!(json!(scene.server.requests()[1].messages()).to_string().contains(id));
     }
 }
 
 /// Services that count their ids anew in every answer.
 #[test]
 fn ids_that_come_again_in_a_later_answer_are_other_calls() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let ls = |path: &str| answer_call("call_0", "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
         let scene =
@@ -169,7 +169,7 @@ fn ids_that_come_again_in_a_later_answer_are_other_calls() {
 
 #[test]
 fn a_tool_that_does_not_exist_stands_under_function() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let scene = Scene::with_wire(
             wire,
             [answer_call("t", "teleport", &json!({ "to": "mars" })), answer_text("done")],
@@ -240,16 +240,12 @@ fn usage_is_the_sum_of_the_answers() {
 
 #[test]
 fn the_key_goes_where_its_wire_has_it() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let scene = Scene::with_wire(wire, [answer_text("hi")]);
         scene.print(["-H", "x-team: blue"]).run().succeeded();
         let request = &scene.server.requests()[0];
-        match wire {
-            Wire::Anthropic => assert_eq!(request.header("x-api-key"), Some(KEY)),
-            Wire::OpenAi => {
-                assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()))
-            }
-        }
+        let (name, value) = wire.key_header(KEY);
+        assert_eq!(request.header(name), Some(value.as_str()));
         assert_eq!(request.header("x-team"), Some("blue"));
         assert_eq!(request.wire, wire);
     }
@@ -288,7 +284,7 @@ fn an_endpoint_without_a_key_is_asked() {
 /// Every request but for its newest messages is the one before it, byte by byte: the providers' caches hit.
 #[test]
 fn a_request_begins_as_the_one_before_it() {
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let ls = |path: &str| answer_call(&format!("t-{path}"), "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
         let scene =
@@ -297,7 +293,8 @@ fn a_request_begins_as_the_one_before_it() {
         let plain = |request: &ibeam_testkit::Request| {
             let mut body = request.body.clone();
             without_cache_marks(&mut body);
-            let messages = body["messages"].take();
+            let messages = if body["contents"].is_array() { "contents" } else { "messages" };
+            let messages = body[messages].take();
             (body, messages.as_array().unwrap().clone())
         };
         let requests: Vec<_> = scene.server.requests().iter().map(plain).collect();

@@ -25,19 +25,6 @@ fn answer_of_bytes(body: impl Into<String>) -> Answer {
     Answer::status(200, body)
 }
 
-/// Returns a complete answer on the OpenAI wire.
-fn openai_text(text: &str) -> String {
-    chunk(&json!({ "content": text }), None) + &chunk(&json!({}), Some("stop")) + "data: [DONE]\n\n"
-}
-
-/// Returns the text of a complete answer on this wire.
-fn text_answer_on(wire: Wire, text: &str) -> String {
-    match wire {
-        Wire::Anthropic => text_answer(text),
-        Wire::OpenAi => openai_text(text),
-    }
-}
-
 /// Checks that a run fails if the server always replies so.
 fn expect_failure_against(exit: i32, config: &str, reply: &Reply) -> ProgramOutput {
     expect_failure(exit, || {
@@ -199,8 +186,10 @@ fn f030_a_stream_that_ends_twice_after_its_text_is_not_a_success() {
 
 #[test]
 fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
-    for (wire, cut) in [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n")] {
-        let body = text_answer_on(wire, "ok");
+    for (wire, cut) in
+        [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n"), (Wire::Gemini, "\n\n")]
+    {
+        let body = wire.text_stream("ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
         let scene = Scene::with_wire(wire, [answer_of_bytes(body)])
             .with_workspace(workspace_with_config(FAST_RETRIES));
@@ -211,10 +200,10 @@ fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
 
 #[test]
 fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
+    for wire in Wire::ALL {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
-                let body = mark.to_owned() + &text_answer_on(wire, "one two").replace('\n', line_end);
+                let body = mark.to_owned() + &wire.text_stream("one two").replace('\n', line_end);
                 let scene = Scene::with_wire(wire, [answer_of_bytes(body)])
                     .with_workspace(workspace_with_config(FAST_RETRIES));
                 let output = expect_success(&scene, scene.print::<&str>([]));
@@ -262,7 +251,7 @@ fn f034_invalid_utf_8_ends_the_answer() {
 fn f035_half_a_surrogate_pair_is_replaced_in_text() {
     let spoil = |body: String| answer_of_bytes(body.replace("HALF", "\\ud83d"));
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let scene = Scene::with_wire(wire, [spoil(text_answer_on(wire, "a HALF b"))])
+        let scene = Scene::with_wire(wire, [spoil(wire.text_stream("a HALF b"))])
             .with_workspace(workspace_with_config(FAST_RETRIES));
         let output = expect_success(&scene, scene.print::<&str>([]));
         assert_eq!(output.stream().deltas(), ["a \u{fffd} b"], "{output}");

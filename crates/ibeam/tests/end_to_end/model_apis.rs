@@ -1,0 +1,184 @@
+//! The same runs on every model API: they print the same events.
+
+use ibeam_protocol::Usage;
+use ibeam_testkit::{Answer, ProgramOutput, Wire, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, answer_call, answer_text};
+
+const TWO_ATTEMPTS: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n";
+
+fn workspace() -> Workspace {
+    Workspace::new().user_config(TWO_ATTEMPTS).file("a", "content of a\n").file("b", "content of b\n")
+}
+
+/// Runs a script on every API and checks that each prints the same events and gets the same conversation. Returns the
+/// scene and the output of each.
+#[track_caller]
+fn same_on_every_api(answers: impl Fn() -> Vec<Answer>) -> Vec<(Scene, ProgramOutput)> {
+    let run = |wire| {
+        let scene = Scene::with_wire(wire, answers()).with_workspace(workspace());
+        let output = scene.print::<&str>([]).run();
+        (scene, output)
+    };
+    let runs: Vec<_> = Wire::ALL.into_iter().map(run).collect();
+    let [(first_scene, first), others @ ..] = runs.as_slice() else { panic!("no API") };
+    let transcripts = |scene: &Scene| -> Vec<Vec<String>> {
+        scene.server.requests().iter().map(ibeam_testkit::Request::transcript).collect()
+    };
+    for (scene, output) in others {
+        assert_eq!(events(scene, output), events(first_scene, first), "{:?}", scene.wire);
+        assert_eq!(transcripts(scene), transcripts(first_scene), "{:?}", scene.wire);
+        assert_eq!(output.code, first.code, "{:?}: {output}", scene.wire);
+    }
+    runs
+}
+
+/// Returns the events without what differs between two runs of one script: ids, times, the order in which parallel calls
+/// end, the workspace, and the names of the provider and its model.
+fn events(scene: &Scene, output: &ProgramOutput) -> Vec<Value> {
+    let clean = |event: &Value| {
+        let text = event.to_string().replace(scene.workspace.path().to_str().unwrap(), "WORKSPACE");
+        let mut event = serde_json::from_str(&text.replace(scene.wire.provider_name(), "PROVIDER")).unwrap();
+        remove_details(&mut event);
+        event
+    };
+    let mut events: Vec<Value> = output.stream().events.iter().map(clean).collect();
+    // The settings of the run name its provider.
+    events[0]["ibeam"].take();
+    for ends in events.chunk_by_mut(|a, b| a["subtype"] == "completed" && b["subtype"] == "completed") {
+        ends.sort_by_key(|event| event["call_id"].to_string());
+    }
+    events
+}
+
+fn remove_details(value: &mut Value) {
+    const DETAILS: &[&str] = &[
+        "session_id",
+        "timestamp_ms",
+        "duration_ms",
+        "duration_api_ms",
+        "durationMs",
+        "api_ms",
+        "request_id",
+        "model_call_id",
+        "model",
+    ];
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !DETAILS.contains(&name.as_str()));
+            fields.values_mut().for_each(remove_details);
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_details),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn parallel_calls_and_their_results_are_the_same() {
+    let usage = Usage { input: 10, output: 3, cache_read: 7, ..Usage::default() };
+    let runs = same_on_every_api(|| {
+        let calls = Answer::new()
+            .text("Two ")
+            .text("files.")
+            .call("t1", "read", &json!({ "path": "a" }))
+            .call("t2", "read", &json!({ "path": "b" }))
+            .call("t3", "ls", &json!({ "path": "." }));
+        let missing = answer_call("t4", "read", &json!({ "path": "missing" }));
+        [calls, missing, answer_text("done")].map(|answer| answer.usage(usage)).into()
+    });
+    for (scene, output) in runs {
+        assert_eq!(output.stream().last()["usage"]["inputTokens"], 30, "{output}");
+        assert_eq!(output.stream().last()["usage"]["cacheReadTokens"], 21, "{output}");
+        scene.server.assert_played();
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_in_its_text_is_continued() {
+    let runs = same_on_every_api(|| vec![answer_text("half an ans").cut(), answer_text("wer")]);
+    for (_, output) in runs {
+        assert_eq!(output.stream().deltas(), ["half an ans", "wer"], "{output}");
+    }
+}
+
+#[test]
+fn a_call_before_a_cut_is_not_executed() {
+    let write = || answer_call("t1", "write", &json!({ "path": "made", "fileText": "x" })).cut();
+    for (scene, output) in same_on_every_api(|| vec![write(), write(), write(), write()]) {
+        assert_ne!(output.code, Some(0), "{output}");
+        assert_eq!(scene.workspace.read("made"), None, "{output}");
+    }
+}
+
+#[test]
+fn errors_have_the_same_exit_code() {
+    let too_long =
+        "The input token count (5) exceeds the maximum number of tokens allowed: prompt is too long";
+    for (status, kind, message, exit) in [
+        (400, "invalid_request_error", "no such parameter", 22),
+        (400, "invalid_request_error", too_long, 23),
+        (401, "authentication_error", "the key is not valid", 20),
+        (403, "permission_error", "the key may not do this", 20),
+        (404, "not_found_error", "model: not found", 21),
+        (429, "rate_limit_error", "slow down", 24),
+        (500, "api_error", "internal error", 25),
+        (503, "overloaded_error", "the model is overloaded", 25),
+    ] {
+        for (wire, code) in exit_codes(status, kind, message) {
+            assert_eq!(code, Some(exit), "{wire:?}: {status} {message}");
+        }
+    }
+}
+
+fn exit_codes(status: u16, kind: &str, message: &str) -> Vec<(Wire, Option<i32>)> {
+    let run = |wire| {
+        let answers = vec![Answer::error(status, kind, message); 4];
+        let scene = Scene::with_wire(wire, answers).with_workspace(workspace());
+        let output = scene.print::<&str>([]).run();
+        assert!(!output.stderr.contains(KEY), "{output}");
+        (wire, output.code)
+    };
+    Wire::ALL.into_iter().map(run).collect()
+}
+
+#[test]
+fn gemini_gets_its_signatures_back_where_they_were() {
+    let answers = [
+        Answer::new().thinking("Hmm.", "c2lnMQ==").text("Looking.").thinking("So.", "c2lnMg==").call(
+            "fc_1",
+            "ls",
+            &json!({ "path": "." }),
+        ),
+        answer_text("done"),
+    ];
+    let scene = Scene::with_wire(Wire::Gemini, answers);
+    scene.print::<&str>([]).run().succeeded();
+    let request = &scene.server.requests()[1];
+    assert_eq!(request.path, "/v1beta/models/claude-sonnet-4:streamGenerateContent");
+    let parts = request.messages()[1]["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "summaries of thinking are not sent back: {parts:?}");
+    assert_eq!(parts[0], json!({ "text": "Looking.", "thoughtSignature": "c2lnMQ==" }));
+    assert_eq!(
+        (&parts[1]["thoughtSignature"], &parts[1]["functionCall"]["id"]),
+        (&json!("c2lnMg=="), &json!("fc_1"))
+    );
+}
+
+/// The snippet of docs/models.md.
+#[test]
+fn vertex_gets_an_access_token_at_the_address_of_the_project() {
+    let scene = Scene::with_wire(Wire::Gemini, [answer_text("hi")]);
+    let config = format!(
+        "[providers.vertex]\nbase_url = \"{}/v1/projects/PROJECT/locations/us-central1\"\n",
+        scene.server.url()
+    );
+    let scene = scene.with_workspace(Workspace::new().user_config(&config));
+    let run = scene.ibeam_without_model(["-p", "hi", "--model", "vertex/gemini-2.5-pro"]);
+    run.env("VERTEX_ACCESS_TOKEN", "ya29.token").run().succeeded();
+    let request = &scene.server.requests()[0];
+    let path = "/v1/projects/PROJECT/locations/us-central1/publishers/google/models/gemini-2.5-pro";
+    assert_eq!(request.path, format!("{path}:streamGenerateContent"));
+    assert_eq!(request.header("authorization"), Some("Bearer ya29.token"));
+    assert_eq!(request.body["generationConfig"]["thinkingConfig"], json!({ "includeThoughts": true }));
+}
