@@ -104,10 +104,9 @@ pub fn newest_model(provider: &str, family: &str) -> Option<&'static str> {
 /// Returns the entry for a model id, which may have a date, `-latest`, a maker before a slash, or the form of a cloud.
 pub fn known_model(id: &str) -> Option<&'static KnownModel> {
     let find = |id: &str| MODELS.iter().find(|model| model.id == id);
-    let undated = without_date(id);
-    let bare = undated.rsplit('/').next().unwrap_or(undated);
+    let bare = bare_name(id);
     find(id)
-        .or_else(|| find(undated))
+        .or_else(|| find(without_date(id)))
         .or_else(|| find(bare))
         .or_else(|| find(without_date(without_cloud(bare))))
 }
@@ -125,6 +124,26 @@ fn without_cloud(id: &str) -> &str {
 /// Returns the display name of a model, or its id if the model is unknown.
 pub fn model_label(id: &str) -> &str {
     known_model(id).map_or(id, |model| model.label)
+}
+
+/// Whether OpenAI offers a model only over its Responses API. The name may have a maker before a slash, and a date.
+pub(crate) fn is_exclusive_to_responses(id: &str) -> bool {
+    let name = bare_name(id);
+    let is_codex = name.contains("codex") && (name.starts_with("gpt-") || name.starts_with("codex-"));
+    is_codex || (name.ends_with("-pro") && ["gpt-5", "o1", "o3"].iter().any(|maker| name.starts_with(maker)))
+}
+
+/// Whether a model is one of OpenAI's that reason, by its name.
+pub(crate) fn is_openai_reasoning_model(id: &str) -> bool {
+    let name = bare_name(id);
+    let is_family = ["gpt-5", "o1", "o3", "o4"].iter().any(|family| name.starts_with(family));
+    is_family && !name.contains("-chat")
+}
+
+/// Returns the name of a model without its maker and date.
+fn bare_name(id: &str) -> &str {
+    let undated = without_date(id);
+    undated.rsplit('/').next().unwrap_or(undated)
 }
 
 /// Returns `x` for `x-20250514`, `x-2025-04-14`, `x-2411`, `x-latest` and `x-0`.
@@ -172,6 +191,28 @@ mod tests {
         check("eu.anthropic.claude-haiku-4-5-20251001-v1:0", "Claude 4.5 Haiku");
         check("anthropic.claude-3-5-sonnet-20241022-v2:0", "Claude 3.5 Sonnet");
         check("global.anthropic.claude-opus-4-5-v1", "Claude 4.5 Opus");
+    }
+
+    #[test]
+    fn openai_models_that_reason_are_known_by_their_names() {
+        for id in [
+            "gpt-5-codex",
+            "gpt-5.1-codex-max",
+            "openai/gpt-5-codex",
+            "codex-mini-latest",
+            "o3-pro-2025-06-10",
+        ] {
+            assert!(is_exclusive_to_responses(id), "{id}");
+        }
+        for id in ["gpt-5", "o3", "gpt-4.1", "gemini-2.5-pro", "my-codex", "gpt-5-mini"] {
+            assert!(!is_exclusive_to_responses(id), "{id}");
+        }
+        for id in ["gpt-5", "gpt-5-mini-2025-08-07", "o3", "o4-mini", "gpt-5.4"] {
+            assert!(is_openai_reasoning_model(id), "{id}");
+        }
+        for id in ["gpt-4o", "gpt-4.1", "gpt-5-chat-latest", "llama-3.3-70b-versatile"] {
+            assert!(!is_openai_reasoning_model(id), "{id}");
+        }
     }
 
     #[test]

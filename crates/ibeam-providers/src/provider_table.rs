@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
+use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
 use crate::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI};
 use crate::wire_protocol::{MaxTokensField, Quirks, WireProtocol};
 
@@ -18,9 +19,13 @@ pub struct KnownProvider {
     pub label: &'static str,
     /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
-    /// The default base URL. `{A|B|value}` stands for the value of the environment variable `A`, else of `B`, else for
-    /// `value`; see [`KnownProvider::default_base_url`].
+    /// The models that it serves over Responses instead of `protocol`.
+    pub responses: ResponsesModels,
+    /// The default base URL; empty if it depends on the account of the user. `{A|B|value}` stands for the value of the
+    /// environment variable `A`, else of `B`, else for `value`; see [`KnownProvider::default_base_url`].
     pub base_url: &'static str,
+    /// The path for a base URL that has none; `None` for the path of the protocol.
+    pub base_path: Option<&'static str>,
     /// Environment variables for its key; the first that is set applies. Empty if the provider needs no key.
     pub key_variables: &'static [&'static str],
     /// Environment variables for another base URL; the first that is set applies.
@@ -29,12 +34,46 @@ pub struct KnownProvider {
     pub quirks: Quirks,
 }
 
+/// The models that a provider serves over Responses although it serves others over another protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponsesModels {
+    /// The empty set.
+    None,
+    /// Models that no other protocol offers.
+    Exclusive,
+    /// Models that reason. The other protocol loses their reasoning between the calls of a turn.
+    Reasoning,
+}
+
+impl ResponsesModels {
+    /// Whether requests to `model` use Responses.
+    pub fn contains(self, model: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Exclusive => is_exclusive_to_responses(model),
+            Self::Reasoning => is_exclusive_to_responses(model) || is_openai_reasoning_model(model),
+        }
+    }
+
+    /// Returns the models for a server at another address than the provider's own. Most implement only the common
+    /// protocol.
+    #[must_use]
+    pub fn at_another_address(self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Exclusive | Self::Reasoning => Self::Exclusive,
+        }
+    }
+}
+
 /// The values that most entries share.
 const TEMPLATE: KnownProvider = KnownProvider {
     name: "",
     label: "",
     protocol: OPENAI_CHAT,
+    responses: ResponsesModels::None,
     base_url: "",
+    base_path: None,
     key_variables: &[],
     base_url_variables: &[],
     quirks: Quirks::DEFAULT,
@@ -54,6 +93,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
     KnownProvider {
         name: "openai",
         label: "OpenAI",
+        responses: ResponsesModels::Reasoning,
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
@@ -152,6 +192,20 @@ pub const PROVIDERS: &[KnownProvider] = &[
         ..TEMPLATE
     },
     KnownProvider {
+        name: "azure",
+        label: "Azure OpenAI",
+        responses: ResponsesModels::Exclusive,
+        base_path: Some("/openai/v1"),
+        key_variables: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+        base_url_variables: &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
+        quirks: Quirks {
+            max_tokens_field: MaxTokensField::MaxCompletionTokens,
+            key_header: Some("api-key"),
+            ..Quirks::DEFAULT
+        },
+        ..TEMPLATE
+    },
+    KnownProvider {
         name: "ollama",
         label: "Ollama",
         base_url: "http://127.0.0.1:11434/v1",
@@ -183,7 +237,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
 
 /// Key variables of services that are not supported, with the display names of the services.
 pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] =
-    &[("AZURE_OPENAI_API_KEY", "Azure OpenAI"), ("COHERE_API_KEY", "Cohere"), ("CO_API_KEY", "Cohere")];
+    &[("COHERE_API_KEY", "Cohere"), ("CO_API_KEY", "Cohere")];
 
 /// Returns the entry of this name.
 pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
@@ -227,8 +281,8 @@ impl KnownProvider {
 
     /// Completes a base URL of this provider that a user wrote.
     ///
-    /// Adds what users commonly omit: the scheme, the port for values like `OLLAMA_HOST=0.0.0.0`, and the default path
-    /// of the protocol. The listening address 0.0.0.0 becomes 127.0.0.1.
+    /// Adds what users commonly omit: the scheme, the port for values like `OLLAMA_HOST=0.0.0.0`, and the default
+    /// path. The listening address 0.0.0.0 becomes 127.0.0.1.
     ///
     /// A missing scheme is `https`, except for this machine and for providers without keys. Those listen without TLS,
     /// and their own variables, such as `OLLAMA_HOST`, imply `http`.
@@ -250,7 +304,10 @@ impl KnownProvider {
             authority = format!("127.0.0.1{port}");
         }
         match path {
-            "" => format!("{scheme}://{authority}{}", self.protocol.default_path()),
+            "" => {
+                let path = self.base_path.unwrap_or_else(|| self.protocol.default_path());
+                format!("{scheme}://{authority}{path}")
+            }
             path => format!("{scheme}://{authority}/{path}"),
         }
     }
@@ -280,6 +337,9 @@ mod tests {
         check("openai", "127.0.0.1@api.example.com", "https://127.0.0.1@api.example.com/v1");
         check("anthropic", "http://127.0.0.1:9", "http://127.0.0.1:9");
         check("gemini", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta");
+        check("azure", "https://me.openai.azure.com/", "https://me.openai.azure.com/openai/v1");
+        let deployment = "https://me.openai.azure.com/openai/deployments/d?api-version=2024-10-21";
+        check("azure", deployment, deployment);
         let project = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1";
         check("vertex", project, project);
     }
@@ -311,7 +371,8 @@ mod tests {
                 "{}",
                 entry.name
             );
-            assert_eq!(entry.complete_base_url(entry.base_url), entry.base_url);
+            let is_complete = entry.complete_base_url(entry.base_url) == entry.base_url;
+            assert!(entry.base_url.is_empty() || is_complete, "{}", entry.name);
             let is_unsupported =
                 |name: &&str| UNSUPPORTED_KEY_VARIABLES.iter().any(|(other, _)| other == name);
             assert!(!entry.key_variables.iter().any(is_unsupported), "{}", entry.name);

@@ -200,7 +200,12 @@ impl Transport {
             headers.insert(*name, HeaderValue::from_static(value));
         }
         if let Some(key) = self.keys.current() {
-            for (name, value) in protocol.auth_headers(request, Secret::expose(&key)) {
+            let key = Secret::expose(&key);
+            let auth_headers = match self.endpoint.quirks.key_header {
+                Some(name) => vec![(name, key.to_owned())],
+                None => protocol.auth_headers(request, key),
+            };
+            for (name, value) in auth_headers {
                 headers.insert(name, secret_value(&value)?);
             }
         }

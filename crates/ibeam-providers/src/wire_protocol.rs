@@ -180,6 +180,8 @@ pub struct Quirks {
     pub echo_reasoning: bool,
     /// The models of the service may write tool calls as text.
     pub text_tool_calls: bool,
+    /// The name of the header that carries the key alone, instead of the headers of the protocol.
+    pub key_header: Option<&'static str>,
 }
 
 impl Quirks {
@@ -189,6 +191,7 @@ impl Quirks {
         stream_usage: true,
         echo_reasoning: false,
         text_tool_calls: false,
+        key_header: None,
     };
 }
 

@@ -136,7 +136,13 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
         return remote_model(app, provider, model, origin);
     }
     match unused_key(app) {
-        None => embedded_model(app, "no key is set".to_owned(), None),
+        None => {
+            let origin = match key_sources(app).first() {
+                Some((provider, _)) => format!("{provider} has a key, but no default model"),
+                None => "no key is set".to_owned(),
+            };
+            embedded_model(app, origin, None)
+        }
         Some(key) => {
             let origin = format!("no key of a provider is set; {} is a key of {}", key.variable, key.service);
             embedded_model(app, origin, Some(key))
@@ -219,7 +225,7 @@ fn remote_model(
     model: &str,
     origin: String,
 ) -> Result<ModelChoice, Reason> {
-    provider.check_encryption(app)?;
+    provider.check_address(app)?;
     let display =
         app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };

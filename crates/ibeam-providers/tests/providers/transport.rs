@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
-use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_providers::known_provider;
+use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts};
 
 use crate::conversation::{request, user};
@@ -111,6 +112,30 @@ async fn the_messages_api_has_its_own_headers() {
     let seen = server.requests().await.remove(0);
     for line in ["post /v1/messages http/1.1", "x-api-key: sk-very-secret", "anthropic-version: 2023-06-01"] {
         assert!(seen.contains(line), "{line}\n{seen}");
+    }
+}
+
+#[tokio::test]
+async fn azure_gets_its_key_in_its_own_header_and_keeps_the_query_of_its_address() {
+    let azure = known_provider("azure").unwrap();
+    let answers = [TEXT, include_str!("../../fixtures/responses-tools.sse")];
+    let [chat, responses] = [
+        (OPENAI_CHAT, "", "post /openai/v1/chat/completions http/1.1"),
+        (
+            OPENAI_RESPONSES,
+            "/openai/deployments/d?api-version=2024-10-21",
+            "post /openai/deployments/d/responses?api-version=2024-10-21 http/1.1",
+        ),
+    ];
+    for ((protocol, path, line), answer) in [chat, responses].into_iter().zip(answers) {
+        let server = Server::start(vec![Act::Send(chunked("", answer))]).await;
+        let base_url = azure.complete_base_url(&format!("{}{path}", server.url));
+        let endpoint = Endpoint { protocol, quirks: azure.quirks, ..endpoint(&base_url) };
+        let (_, error) = ask(&HttpProvider::new(endpoint)).await;
+        assert_eq!(error, None);
+        let seen = server.requests().await.remove(0);
+        assert!(seen.contains(line) && seen.contains("api-key: sk-very-secret"), "{seen}");
+        assert!(!seen.contains("authorization"), "{seen}");
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> 
         text.push_str(&format!("{id} - {label}{mark}\n"));
     };
     for provider in ConfiguredProvider::usable(app)? {
-        if let Err(reason) = provider.check_encryption(app) {
+        if let Err(reason) = provider.check_address(app) {
             drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, explain_in_line(app, &reason)));
             continue;
         }

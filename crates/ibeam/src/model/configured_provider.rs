@@ -2,10 +2,13 @@
 
 use ibeam_config::{Setting, Value};
 use ibeam_protocol::{KeySource, Reason, UnusedKey};
-use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
+use ibeam_providers::protocols::OPENAI_RESPONSES;
+use ibeam_providers::provider_table::{
+    self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
+};
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, WireProtocol, find_protocol,
-    has_credentials, is_secret_header, with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, WireProtocol, default_model,
+    find_protocol, has_credentials, is_secret_header, with_default_scheme,
 };
 
 use crate::app::AppContext;
@@ -16,7 +19,9 @@ use crate::similar_names::closest;
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredProvider {
     pub(crate) name: String,
-    pub(crate) protocol: &'static dyn WireProtocol,
+    protocol: &'static dyn WireProtocol,
+    /// The models that use Responses instead of `protocol`.
+    responses: ResponsesModels,
     pub(crate) base_url: String,
     /// The flag, variable, or file and line that sets the base URL; `None` for the default.
     base_url_source: Option<String>,
@@ -80,6 +85,11 @@ impl ConfiguredProvider {
                 });
             }
         };
+        let responses = match known {
+            Some(known) if text("wire").is_none() && has_own_address => known.responses.at_another_address(),
+            Some(known) if text("wire").is_none() => known.responses,
+            Some(_) | None => ResponsesModels::None,
+        };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
         let gets_own_key = !is_endpoint_of_another_server(app, name);
@@ -90,6 +100,7 @@ impl ConfiguredProvider {
         Ok(Some(Self {
             name: name.to_owned(),
             protocol,
+            responses,
             base_url,
             base_url_source,
             key,
@@ -101,6 +112,11 @@ impl ConfiguredProvider {
             timeouts: timeouts(app, known),
             has_own_address,
         }))
+    }
+
+    /// Returns the protocol for requests to `model`.
+    pub(crate) fn protocol_for(&self, model: &str) -> &'static dyn WireProtocol {
+        if self.responses.contains(model) { OPENAI_RESPONSES } else { self.protocol }
     }
 
     /// Checks that the key is set, if the provider needs one.
@@ -118,17 +134,21 @@ impl ConfiguredProvider {
         }
     }
 
-    /// Checks that no key would be sent over plain HTTP to another machine, unless a setting allows the host.
+    /// Checks that the base URL is known, and that no key would be sent over plain HTTP to another machine, unless a
+    /// setting allows the host.
     ///
     /// # Errors
     /// `BadConfig` with the source of the base URL; also for a base URL that cannot be used.
-    pub(crate) fn check_encryption(&self, app: &AppContext) -> Result<(), Reason> {
+    pub(crate) fn check_address(&self, app: &AppContext) -> Result<(), Reason> {
         let bad = |detail: String| Reason::BadConfig {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
             line: None,
             column: None,
             detail,
         };
+        if self.base_url.is_empty() {
+            return Err(bad(self.missing_address()));
+        }
         let server = PlainHttpServer::from_base_url(&self.base_url).map_err(bad)?;
         let carries_secret = self.key.is_some()
             || self.headers.iter().any(|(name, _)| is_secret_header(name))
@@ -145,9 +165,19 @@ impl ConfiguredProvider {
         )))
     }
 
-    /// Returns the first provider with a key, in the order of the table, then of the configuration.
+    /// Returns the message for a provider whose base URL depends on the account of the user.
+    fn missing_address(&self) -> String {
+        let variables =
+            provider_table::known_provider(&self.name).map_or(&[][..], |known| known.base_url_variables);
+        match variables.last() {
+            Some(variable) => format!("`base_url` is missing; set it, or the variable `{variable}`"),
+            None => "`base_url` is missing".to_owned(),
+        }
+    }
+
+    /// Returns the first provider with a key and a default model, in the order of the table, then of the configuration.
     pub(crate) fn first_with_key(app: &AppContext) -> Option<Self> {
-        provider_names(app).into_iter().find_map(|name| {
+        provider_names(app).into_iter().filter(|name| default_model(name).is_some()).find_map(|name| {
             let provider = Self::find(app, &name).ok()??;
             (provider.key.is_some() && provider.key_source != KeySource::Flag).then_some(provider)
         })

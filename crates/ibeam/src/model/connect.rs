@@ -43,7 +43,7 @@ pub(crate) async fn list_models(provider: &ConfiguredProvider) -> Result<Vec<Lis
 fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
     Endpoint {
         provider: provider.name.clone(),
-        protocol: provider.protocol,
+        protocol: provider.protocol_for(model),
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
