@@ -1,4 +1,4 @@
-//! A virtual machine of namespaces for each case: processes, mounts and a network of its own.
+//! A virtual machine of namespaces for each case: own processes, mounts and network.
 //!
 //! A command without protection does no harm there. `/tmp` is a small file system in memory, every address that a case
 //! connects to leads to the runner, and all surviving processes belong to the case. If the system refuses namespaces,

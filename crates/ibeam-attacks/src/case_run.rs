@@ -30,9 +30,9 @@ use crate::user::{SYSTEM_PATH, User, find};
 use crate::verdict::{self, Outcome};
 use crate::{bare_bash, model_script, survivors, user_commands};
 
-/// The time limit of a case without a limit of its own.
+/// The time limit of a case without its own limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(90);
-/// The time that a case with a limit of its own gets beyond that limit.
+/// The time that a case with its own limit gets beyond that limit.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// A case to run, with its programs and mode.
@@ -42,7 +42,7 @@ pub(crate) struct Job {
     pub(crate) user: User,
     pub(crate) program: PathBuf,
     pub(crate) test_programs: PathBuf,
-    /// An empty directory; `None` if the case has no namespaces of its own.
+    /// An empty directory; `None` if the case does not have its own namespaces.
     pub(crate) mount_point: Option<PathBuf>,
     pub(crate) mode: Mode,
 }
@@ -223,7 +223,7 @@ fn launcher_for(case: &Case, fixture: &Fixture, own_machine: bool) -> Result<Vec
     }
 }
 
-/// Makes the second run on the session, with a script of its own.
+/// Makes the second run on the session, with its own script.
 fn resume(
     case: &Case,
     fixture: &Fixture,

@@ -49,7 +49,7 @@ impl Journal {
         let count = |word: &str| lines.iter().filter(|line| line.contains(word)).count();
         let torn = segments.clone().any(|(_, text)| !text.ends_with('\n'))
             || lines.iter().any(|line| serde_json::from_str::<Value>(line).is_err());
-        // A payload that is stored in a file of its own leaves only its name in the line.
+        // A payload that is stored in its own file leaves only its name in the line.
         let finished = count("\"tool_call_finished\"") + count("\"blob\":");
         torn || lines.is_empty() || finished < completed || count("\"run_finished\"") == 0
     }

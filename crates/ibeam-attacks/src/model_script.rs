@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_run_has_a_script_of_its_own() {
+    fn the_second_run_has_a_separate_script() {
         let line = json!({"id": "x", "tool": "ls", "expect": "denied", "resume": {"tool": "shell"}, "answer": ["a", "b"]});
         let case = Case::parse(&line).unwrap();
         assert_eq!(answers(&case).len(), 1 + ADDITIONAL_ANSWERS + 1);

@@ -1,4 +1,4 @@
-//! Runs every case of a file as every user, several at a time, each in a process of its own.
+//! Runs every case of a file as every user, several at a time, each in its own process.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -174,7 +174,7 @@ fn read_file(
     Ok(())
 }
 
-/// Runs a case in a process of its own, which isolates the next case from its effects.
+/// Runs a case in its own process, which isolates the next case from its effects.
 fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
     let problems =
         |reason: String| CaseResult { outcome: Outcome::Failed(vec![reason]), transcript: String::new() };

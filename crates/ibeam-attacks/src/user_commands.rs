@@ -53,7 +53,7 @@ pub(crate) fn run_after(fixture: &Fixture, lines: &[String], directory: &Path) -
     Ok(stdout)
 }
 
-/// Runs a script in a process group of its own. Both streams go to files, since background processes would hold pipes
+/// Runs a script in its own process group. Both streams go to files, since background processes would hold pipes
 /// open.
 fn run_script(
     fixture: &Fixture,

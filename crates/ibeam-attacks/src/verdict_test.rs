@@ -55,7 +55,7 @@ fn only_a_refusal_is_denied() {
 }
 
 #[test]
-fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
+fn an_early_error_is_a_refusal_if_harm_would_be_visible() {
     let error = |text: &str| evidence_of(json!({"error": {"errorMessage": text}}));
     let denied = case("denied", &Value::Null);
     check(&denied, &error("invalid arguments: `workingDirectory` leaves the workspace"), true);

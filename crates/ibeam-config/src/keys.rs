@@ -23,7 +23,7 @@ pub(crate) enum ProjectScope {
     Delegated,
 }
 
-/// One key. `*` in `path` stands for any one name.
+/// One key. `*` in `path` matches any one name.
 #[derive(Debug)]
 pub(crate) struct Key {
     pub(crate) path: &'static str,

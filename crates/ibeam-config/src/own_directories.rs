@@ -2,7 +2,7 @@
 //!
 //! If the workspace contains the home directory, commands may write to it. The user's configuration and the directories
 //! that this program writes must then exist before the sandbox is planned, because only existing paths can be
-//! protected from commands. Refuses a link, a directory of another user and a directory that everybody may write.
+//! protected from commands. Refuses a link, a directory of another user and a directory that every user may write.
 
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{self, ErrorKind};

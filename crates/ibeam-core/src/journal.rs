@@ -103,7 +103,7 @@ impl Journal {
     /// delta or before the next other event.
     ///
     /// # Errors
-    /// `JournalClosed`: stop the run; the readers of the channel know the reason.
+    /// `JournalClosed`: stop the run; the readers of the channel have the reason.
     ///
     /// Cancel safe: an event is folded, numbered and sent, or none of these.
     pub async fn record(&mut self, mut kind: EventKind) -> Result<(), JournalClosed> {

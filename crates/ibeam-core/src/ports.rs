@@ -244,7 +244,7 @@ pub enum HookDecision {
     Continue,
     /// The prompt or call is blocked.
     Block(HookBlock),
-    /// The call gets other arguments, which the gate then judges like any others.
+    /// The call gets other arguments, which the gate then checks like any others.
     UpdateInput {
         /// The name of the hook.
         hook: String,

@@ -125,7 +125,7 @@ impl Run {
     /// Records `notices` after the prompt. When `stop` is requested, the run ends early and in order.
     ///
     /// # Errors
-    /// `JournalClosed` when the journal has no readers any more; they know the reason.
+    /// `JournalClosed` when the journal has no readers any more; they have the reason.
     pub async fn turn(
         &self,
         journal: &mut Journal,

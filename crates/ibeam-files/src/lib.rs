@@ -1,4 +1,4 @@
-//! Reads small files that somebody else may have written, and replaces files that are for their owner alone.
+//! Reads small files that another program may have written, and replaces files that are for their owner alone.
 //!
 //! Shared by the configuration, the tools, the hooks and the binary. Knows neither formats nor permissions of a run.
 

@@ -1,4 +1,4 @@
-//! Reads small files that somebody else may have written, without blocking and with a size limit.
+//! Reads small files that another program may have written, without blocking and with a size limit.
 //!
 //! Refuses what is not a regular file, because a FIFO would block and a device may never end, and what is too large. A
 //! device is not opened at all, because opening some devices has an effect.

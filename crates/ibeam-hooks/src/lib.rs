@@ -2,7 +2,7 @@
 //!
 //! The hooks of an event run one after the other, those of the strongest file first, each as a process with bounded
 //! time and output and without a terminal. The first refusal counts. A hook that fails becomes a warning, or a refusal
-//! if its file says so. No hook can allow what the rules refuse. The format of the files: docs/hooks.md.
+//! if its file requests that. No hook can allow what the rules refuse. The format of the files: docs/hooks.md.
 
 mod event_name;
 mod hook_chain;

@@ -94,7 +94,7 @@ fn names() -> Vec<String> {
     names.extend(
         ["re", "ad", "er", "Ġa", "read", "<|endoftext|>", "<|im_start|>", "<|im_end|>"].map(str::to_owned),
     );
-    // Rows of the table come in sixteens, as the kernels like them.
+    // The kernels need a multiple of sixteen rows.
     while !names.len().is_multiple_of(16) {
         names.push(format!("<|spare{}|>", names.len()));
     }

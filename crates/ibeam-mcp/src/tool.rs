@@ -83,7 +83,7 @@ impl Tool for McpTool {
 }
 
 fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
-    // A description is an instruction to the model, so people must be able to see all of it.
+    // A description is an instruction to the model, so all of it must be visible to people.
     let description = escape_invisible(tool.description.as_deref().unwrap_or_default());
     let description = match description.char_indices().nth(MAX_DESCRIPTION_CHARS) {
         Some((end, _)) => format!("{}…", description.get(..end).unwrap_or_default()),

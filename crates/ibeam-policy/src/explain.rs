@@ -1,6 +1,6 @@
 //! Explains a verdict: what was found in an access, and how each rule applies to it.
 //!
-//! For people who write rules (`ibeam policy test`). Makes no decision of its own: it uses the same functions as the
+//! For people who write rules (`ibeam policy test`). Does not decide itself: it uses the same functions as the
 //! decision and collects their results.
 
 use std::path::{Path, PathBuf};

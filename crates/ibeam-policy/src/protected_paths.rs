@@ -65,7 +65,7 @@ fn lies_in(path: &Path, place: &Path) -> bool {
     })
 }
 
-/// Whether a path can be judged by its text: absolute, without `..` and NUL.
+/// Whether a path can be checked by its text: absolute, without `..` and NUL.
 pub(crate) fn is_resolved(path: &Path) -> bool {
     path.is_absolute()
         && !path.as_os_str().as_encoded_bytes().contains(&0)

@@ -35,7 +35,7 @@ impl Elision {
 
     /// Returns the shortened text, or `text` unchanged when it fits.
     ///
-    /// The cut falls between characters. The gap reads `… 1234 bytes left out …` on a line of its own.
+    /// The cut falls between characters. The gap reads `… 1234 bytes left out …` on its own line.
     pub fn apply(self, text: &str) -> Cow<'_, str> {
         if text.len() <= self.limit {
             return Cow::Borrowed(text);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_full_of_gaps_costs_no_more_memory() {
+    fn gaps_do_not_increase_memory_use() {
         let mut order = EventOrder::default();
         for seq in 0..10_000 {
             assert_eq!(order.check(2 * seq + 1), AfterGap);

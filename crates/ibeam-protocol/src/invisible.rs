@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         check("ru\u{200b}n \u{202e}evil", "ru<U+200B>n <U+202E>evil");
         check("a\u{e0041}\u{e007f}b", "a<U+E0041><U+E007F>b");
         check("a\u{fe0f}\u{fe01}b\u{e0100}", "a<U+FE0F><U+FE01>b<U+E0100>");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays() {
+    fn visible_characters_stay() {
         for text in [
             "",
             "plain\n\ttext",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_text_on_one_line_cannot_make_another() {
+    fn escaped_text_stays_on_one_line() {
         assert_eq!(
             escape_to_one_line("a\n# Orders\tof\u{202e}mine\r\n"),
             "a<U+000A># Orders of<U+202E>mine<U+000A>"
@@ -175,7 +175,7 @@ mod tests {
 
     /// Data can be hidden in a row of selectors behind a picture.
     #[test]
-    fn a_selector_behind_a_selector_is_written_out() {
+    fn a_selector_after_a_selector_is_escaped() {
         check("😀\u{fe0f}\u{fe0f}\u{e0101}", "😀\u{fe0f}<U+FE0F><U+E0101>");
         check("😀\u{200d}\u{200d}😀", "😀<U+200D><U+200D>😀");
     }

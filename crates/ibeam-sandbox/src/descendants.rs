@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_put_together() {
+    fn paths_are_joined_from_parts() {
         let mut path = ProcPath::new();
         path.text(b"/proc/").number(0).text(b"/").number(4_194_304).text(b"/").number(i32::MAX);
         assert_eq!(path.as_c_str().unwrap().to_str().unwrap(), "/proc/0/4194304/2147483647");

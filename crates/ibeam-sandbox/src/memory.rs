@@ -150,7 +150,7 @@ mod tests {
     use super::MapsLine;
 
     #[test]
-    fn only_memory_of_no_file_is_heap() {
+    fn only_anonymous_memory_is_heap() {
         let maps = "\
 55d0c000-55d0d000 rw-p 00003000 fe:00 1234                       /usr/bin/ibeam
 55d0d000-55d0e000 rw-p 00000000 00:00 0 

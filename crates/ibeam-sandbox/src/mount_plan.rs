@@ -92,10 +92,10 @@ pub(crate) struct MountPlan {
 /// Which processes commands can see and signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Processes {
-    /// Only those of their own pid namespace, with a `/proc` for it.
+    /// Only processes of their own pid namespace, with a `/proc` for it.
     #[default]
     Own,
-    /// Only those of their own pid namespace, but with the `/proc` of the system, because containers that mask parts of
+    /// Only processes of their own pid namespace, but with the `/proc` of the system, because containers that mask parts of
     /// `/proc` do not allow a new one. Processes outside cannot be signalled. The pids in `/proc` differ from those
     /// that commands use.
     OwnNumbers,

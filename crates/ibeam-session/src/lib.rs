@@ -1,7 +1,7 @@
 //! Sessions on disk: one append-only journal each, in a directory named by its id.
 //!
 //! `<sessions>/<uuid>/` holds the journal in segments (`layout`), one framed record per line (`record`), large payloads
-//! in files of their own (`blob`), and `lock`, the lease of the writing process. All files are readable by their owner
+//! in separate files (`blob`), and `lock`, the lease of the writing process. All files are readable by their owner
 //! only, and no symbolic link is followed. Synchronous code; does not depend on the loop, on output formats, on the
 //! environment or on files that sessions share.
 

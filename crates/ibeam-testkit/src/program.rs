@@ -219,7 +219,7 @@ impl Ibeam {
         drop(command);
         match (self.stdin, child.stdin.take()) {
             (Stdin::Piped(bytes), Some(mut pipe)) => {
-                // A program that has ended does not read its stdin. The test judges that.
+                // A program that has ended does not read its stdin. The test checks that.
                 std::thread::spawn(move || drop(pipe.write_all(&bytes)));
             }
             (_, pipe) => open_stdin = open_stdin.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
@@ -292,7 +292,7 @@ impl OutputMonitor {
         self.changed.notify_all();
     }
 
-    /// Reads a pipe to its end on a thread of its own.
+    /// Reads a pipe to its end on its own thread.
     fn read_pipe(
         self: &Arc<Self>,
         pipe: Option<impl Read + Send + 'static>,

@@ -59,7 +59,7 @@ impl Ibeam {
         act: impl FnMut(&TracePoint) -> TraceAction + Send,
     ) -> Result<TraceResult, TraceError> {
         let guard = self.guard;
-        // The tracer is a thread of its own, since its end releases the traced processes.
+        // The tracer has its own thread, since its end releases the traced processes.
         let traced = std::thread::scope(|scope| {
             let tracer = scope.spawn(move || {
                 // The shell waits for a line, so that the program starts only when it is traced.

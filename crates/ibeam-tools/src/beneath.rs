@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beneath_is_opened() {
+    fn files_beneath_the_directory_are_opened() {
         for rel_path in ["d/f", "d", ".", "./d/f"] {
             check(rel_path, OFlags::RDONLY, Ok(()));
             check(rel_path, SEARCH, Ok(()));

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_does_not_end_in_its_time_is_left_behind() {
+    fn work_that_exceeds_its_time_limit_is_left_running() {
         let (_, for_model) = stuck(Duration::from_millis(50), None);
         assert!(
             for_model.contains("timeouts.files") && for_model.contains("effect is unknown"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_does_not_end_with_its_run_is_left_behind() {
+    fn work_that_does_not_end_with_its_run_is_left_running() {
         let (why, for_model) = stuck(Duration::from_secs(60), Some(Duration::from_millis(50)));
         assert_eq!(why, ToolFailure::Interrupted);
         assert!(for_model.contains("effect is unknown"), "{for_model}");

@@ -47,7 +47,7 @@ fn repository(directory: &Path) {
 }
 
 #[test]
-fn what_runs_something_is_kept_and_the_rest_is_writable() {
+fn files_that_run_programs_are_read_only_and_the_rest_is_writable() {
     let fixture = Fixture::with(".vscode/tasks.json", "{}");
     repository(&fixture.root());
     fixture.put(".Mcp.json", "{}");
@@ -71,7 +71,7 @@ fn a_rule_that_names_a_path_makes_it_writable() {
 }
 
 #[test]
-fn credentials_that_are_there_are_hidden_where_they_are() {
+fn existing_credentials_are_hidden_at_their_real_path() {
     let fixture = Fixture::new();
     std::fs::create_dir_all(fixture.outside("dotfiles/ssh")).unwrap();
     std::fs::create_dir_all(fixture.outside("home/.aws")).unwrap();
@@ -102,7 +102,7 @@ fn a_workspace_in_a_hidden_directory_is_not_hidden() {
 }
 
 #[test]
-fn what_deny_rules_cover_is_found() {
+fn paths_that_deny_rules_cover_are_found() {
     let fixture = Fixture::with("sub/.env.local", "");
     for name in [".ENV", "deep/secrets/k", "secrets/k", "a.key", "b.txt", "keys.d/x"] {
         fixture.put(name, "");
@@ -122,7 +122,7 @@ fn what_deny_rules_cover_is_found() {
 }
 
 #[test]
-fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
+fn a_linked_work_tree_makes_only_its_own_repository_writable() {
     let fixture = Fixture::new();
     repository(&fixture.outside("main"));
     git(&fixture.outside("main"), &["worktree", "add", "-q", "../ws/tree"]);
@@ -154,7 +154,7 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
 }
 
 #[test]
-fn a_git_file_that_leads_to_the_workspace_itself_makes_nothing_else_writable() {
+fn a_git_file_that_names_the_workspace_makes_nothing_else_writable() {
     let fixture = Fixture::new();
     let path_policy = |root: &Path| {
         Policy::new(PermissionMode::Force, root.to_owned(), fixture.outside("home")).path_policy()
@@ -209,7 +209,7 @@ fn a_repository_that_contains_the_home_directory_does_not_become_writable() {
 }
 
 #[test]
-fn repositories_of_submodules_are_kept_like_their_own() {
+fn repositories_of_submodules_are_protected_like_the_main_one() {
     let fixture = Fixture::new();
     repository(&fixture.outside("other"));
     repository(&fixture.root());
@@ -227,7 +227,7 @@ fn repositories_of_submodules_are_kept_like_their_own() {
 }
 
 #[test]
-fn what_is_protected_is_kept_wherever_it_lies() {
+fn protected_paths_are_read_only_at_any_depth() {
     let fixture = Fixture::with("packages/app/.vscode/tasks.json", "{}");
     repository(&fixture.root());
     repository(&fixture.path("vendor/lib"));
@@ -301,7 +301,7 @@ fn a_workspace_that_is_too_large_to_be_searched_is_reported() {
 }
 
 #[test]
-fn credentials_that_are_made_later_are_hidden_from_then_on() {
+fn credentials_that_are_created_later_are_hidden_afterwards() {
     let fixture = Fixture::new();
     std::fs::create_dir_all(fixture.outside("home/.config")).unwrap();
     std::fs::write(fixture.outside("home/.netrc"), "").unwrap();

@@ -102,7 +102,7 @@ mod tests {
 
     /// One test for everything, because the permits belong to the process.
     #[test]
-    fn calls_take_turns_and_the_run_ends_where_none_has_room() {
+    fn calls_wait_for_descriptors_and_the_run_ends_if_none_are_free() {
         runtime().block_on(async {
             let (context, other) = (context(), context());
             let first = acquire_when_low(&context, check_free).await;

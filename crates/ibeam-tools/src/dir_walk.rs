@@ -209,7 +209,7 @@ mod tests {
     use crate::fixture::Fixture;
 
     #[test]
-    fn the_files_that_a_person_would_see_are_listed_within_bounds() {
+    fn files_that_are_not_ignored_are_listed_within_limits() {
         let fixture = Fixture::with("a", "");
         for file in ["b/c", "b/d/e", "b/d/f/g", ".hidden", ".git/config", ".dir/x", "ignored"] {
             fixture.put(file, "");

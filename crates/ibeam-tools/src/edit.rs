@@ -54,7 +54,7 @@ impl Tool for Edit {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = EditCall::parse(arguments)?;
         let target = self.files.target(&args.path);
-        let access = Access::Write(target.judged().to_owned());
+        let access = Access::Write(target.checked_path().to_owned());
         let canonical = shared::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |_| {

@@ -67,7 +67,7 @@ fn several_edits_apply_in_order_or_not_at_all() {
 }
 
 #[test]
-fn a_text_that_does_not_fit_once_is_refused_with_the_count() {
+fn a_text_that_does_not_occur_exactly_once_is_refused_with_the_count() {
     refused("a\nb\n", replace("c", "d"), "(0 matches); read the file again");
     refused("x\ny\nx\n", replace("x", "z"), "has `oldText` 2 times (lines 1, 3)");
     refused("x", replace("", "z"), "empty `oldText`");
@@ -98,7 +98,7 @@ fn mixed_line_ends_stay_where_they_are() {
 }
 
 #[test]
-fn a_carriage_return_in_the_call_is_meant() {
+fn a_carriage_return_in_the_call_is_written() {
     check("a\r\nb\r\n", replace("a\r\n", "a\n"), "a\nb\r\n");
     check("a\nb\n", replace("a\n", "a\r\n"), "a\r\nb\n");
     check("a\r\nb\r\n", replace("a", "x\r\ny\n"), "x\r\ny\n\r\nb\r\n");
@@ -176,12 +176,12 @@ fn a_hunk_is_found_near_its_place() {
 }
 
 #[test]
-fn miscounted_headers_and_bare_empty_lines_are_taken() {
+fn miscounted_headers_and_bare_empty_lines_are_accepted() {
     check("a\n\nb\n", patch("@@ -1,9 +1,7 @@\n a\n\n-b\n+c\n\n"), "a\n\nc\n");
 }
 
 #[test]
-fn the_other_form_of_patch_is_taken() {
+fn the_other_patch_format_is_accepted() {
     let text = "*** Begin Patch\n*** Update File: f\n@@ fn main\n a\n-b\n+c\n*** End Patch\n";
     check("a\nb\n", patch(text), "a\nc\n");
 }
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn no_patch_text_breaks_anything(text in "[ab\n\r]{0,20}", patch in "[-+ @\\\\ab0-9,\n*]{0,60}") {
+    fn any_patch_text_is_applied_or_refused(text in "[ab\n\r]{0,20}", patch in "[-+ @\\\\ab0-9,\n*]{0,60}") {
         let _ = super::patch::apply(text.as_bytes(), &patch);
     }
 }

@@ -36,7 +36,7 @@ fn replace(old: &str, new: &str) -> Value {
 }
 
 #[test]
-fn a_write_is_compared_with_what_is_there() {
+fn a_write_is_compared_with_the_present_file() {
     of_write("one\ntwo\n", "one\ntwo\n", "`f` now holds exactly what this call was to write");
     of_write("one\n", "one\ntwo\n", "`f` has 4 bytes now, which are not what this call was to write");
     let fixture = Fixture::new();
@@ -45,7 +45,7 @@ fn a_write_is_compared_with_what_is_there() {
 }
 
 #[test]
-fn a_write_in_the_conventions_of_the_old_file_is_known_again() {
+fn a_write_in_the_conventions_of_the_old_file_is_recognized() {
     for old in [b"a\r\nb\r\n".as_slice(), b"\xef\xbb\xbfold", b"\xff\xfea\0\r\0\n\0", b"old\n"] {
         let before = format!("`f` has {} bytes now, which are not what this call was to write", old.len());
         let after = "`f` now holds exactly what this call was to write";
@@ -54,7 +54,7 @@ fn a_write_in_the_conventions_of_the_old_file_is_known_again() {
 }
 
 #[test]
-fn evidence_of_an_edit_is_which_text_the_file_holds() {
+fn evidence_of_an_edit_states_which_text_the_file_has() {
     let made = "`f` holds the new text and no longer the old text";
     let not_made = "`f` still holds the old text and not the new text";
     around("let x = 1;\r\nend\r\n", "edit", replace("x = 1;\nend", "x = 2;\nend"), not_made, made);
@@ -94,7 +94,7 @@ fn a_patch_is_tried_forward_and_in_reverse() {
 }
 
 #[test]
-fn evidence_of_a_delete_is_whether_the_file_exists() {
+fn evidence_of_a_delete_states_whether_the_file_exists() {
     around("four", "delete", json!({}), "`f` still exists (4 bytes)", "`f` does not exist now");
     let fixture = Fixture::new();
     fixture.link("gone", "link");
@@ -102,7 +102,7 @@ fn evidence_of_a_delete_is_whether_the_file_exists() {
 }
 
 #[test]
-fn evidence_never_waits_and_is_limited() {
+fn evidence_does_not_block_and_is_limited() {
     let fixture = Fixture::new();
     fixture.fifo("pipe");
     let write = |path: &str| json!({"path": path, "fileText": "x"});

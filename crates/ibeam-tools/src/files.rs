@@ -1,6 +1,6 @@
 //! The files of a run: resolves the path of a call, and checks policy when the resolved path is opened.
 //!
-//! Policy judges a call before it runs, and the tree may change in between. So the resolved path is a value of the call,
+//! Policy checks a call before it runs, and the tree may change in between. So the resolved path is a value of the call,
 //! and is opened beneath a held directory without following links ([`crate::beneath`]). A race ends in an error, never
 //! in another file.
 
@@ -114,7 +114,7 @@ impl Files {
         self.workspace.resolve_entry(&self.expand_home(requested))
     }
 
-    /// Returns the path that was judged, if it may be read.
+    /// Returns the path that was checked, if it may be read.
     ///
     /// # Errors
     /// `path`, as the model wrote it, does not resolve, or policy denies it.
@@ -127,7 +127,7 @@ impl Files {
         self.check_policy(path, target.resolved(action, path)?, false)
     }
 
-    /// Returns the path that was judged, if it may be written.
+    /// Returns the path that was checked, if it may be written.
     ///
     /// # Errors
     /// As [`Self::to_read`].
@@ -234,16 +234,16 @@ impl TargetPath {
         Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical(path), error }))
     }
 
-    /// Returns the absolute path that policy judges: without links, or normalized by name where the path does not
+    /// Returns the absolute path that policy checks: without links, or normalized by name where the path does not
     /// resolve.
-    pub(crate) fn judged(&self) -> &Path {
+    pub(crate) fn checked_path(&self) -> &Path {
         match &self.0 {
             Ok(resolved) => &resolved.real,
             Err(unresolved) => &unresolved.lexical,
         }
     }
 
-    /// Returns the path that was judged.
+    /// Returns the path that was checked.
     ///
     /// # Errors
     /// `path`, as the model wrote it, does not resolve, so `action` is impossible.

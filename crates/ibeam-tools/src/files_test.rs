@@ -37,7 +37,7 @@ fn never_shown(fixture: &Fixture, tool: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn searches_skip_what_may_not_be_read_and_go_on() {
+fn searches_skip_denied_files_and_continue() {
     let fixture = Fixture::guarded(&[], &["Read(.env*)", "Read(secrets/)"]);
     for name in [".env", "sub/.ENV.local", "secrets/k", "a.txt", "sub/b.txt"] {
         fixture.put(
@@ -63,7 +63,7 @@ fn searches_skip_what_may_not_be_read_and_go_on() {
 }
 
 #[test]
-fn credentials_are_skipped_where_the_workspace_holds_them() {
+fn credentials_below_a_searched_directory_are_skipped() {
     let fixture = Fixture::guarded(&[], &[]);
     let home = fixture.outside("home");
     std::fs::create_dir_all(home.join(".ssh")).unwrap();
@@ -75,7 +75,7 @@ fn credentials_are_skipped_where_the_workspace_holds_them() {
 }
 
 #[test]
-fn credentials_are_kept_where_a_link_leads_to_them() {
+fn credentials_behind_a_link_are_not_read() {
     let fixture = Fixture::guarded(&[], &[]);
     std::fs::create_dir_all(fixture.outside("home")).unwrap();
     std::fs::create_dir_all(fixture.outside("dotfiles/ssh")).unwrap();
@@ -90,7 +90,7 @@ fn credentials_are_kept_where_a_link_leads_to_them() {
 }
 
 #[test]
-fn a_tilde_is_the_home_directory_unless_something_is_named_so() {
+fn a_tilde_is_the_home_directory_unless_a_file_has_this_name() {
     let fixture = Fixture::guarded(&[], &[]);
     std::fs::create_dir_all(fixture.outside("home/.ssh")).unwrap();
     std::fs::write(fixture.outside("home/.ssh/id_rsa"), CANARY).unwrap();
@@ -165,7 +165,7 @@ fn point_link_to_b(fixture: &Fixture) {
 }
 
 #[test]
-fn a_call_opens_the_path_that_was_judged_wherever_a_link_leads_later() {
+fn a_call_opens_the_checked_path_although_a_link_changes() {
     for (tool, arguments, expect) in [
         ("read", json!({"path": "link/f"}), "a/f"),
         ("grep", json!({"pattern": "f", "path": "link"}), "a/f"),
@@ -188,7 +188,7 @@ fn a_call_opens_the_path_that_was_judged_wherever_a_link_leads_later() {
 }
 
 #[test]
-fn a_call_follows_no_link_that_was_put_in_the_place_of_what_was_judged() {
+fn a_call_does_not_follow_a_link_that_replaced_the_checked_file() {
     let replace_by_link = |fixture: &Fixture| {
         std::fs::rename(fixture.path("a"), fixture.path("aside")).unwrap();
         fixture.link("b", "a");
@@ -311,12 +311,12 @@ fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
                 ("ls", json!({"path": rel_path})),
             ] {
                 let call = fixture.prepare(tool, arguments);
-                // Reading outside is possible here, so this stands in for a gate that permits nothing outside.
-                let judged = match &call.access {
+                // The tools can read outside here, so this check replaces a gate that permits nothing outside.
+                let path = match &call.access {
                     Access::Read(path) | Access::Write(path) => path,
                     other => panic!("{other:?}"),
                 };
-                if !judged.starts_with(fixture.root()) || *judged == fixture.path(".env") {
+                if !path.starts_with(fixture.root()) || *path == fixture.path(".env") {
                     continue;
                 }
                 let outcome = fixture.run(call).await;
@@ -342,7 +342,7 @@ fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
 }
 
 #[test]
-fn nothing_lands_outside_while_a_directory_and_a_link_change_places() {
+fn nothing_is_written_outside_while_a_directory_and_a_link_are_swapped() {
     holds_against("race", |fixture| {
         let (race, aside) = (fixture.path("race"), fixture.path("aside"));
         std::os::unix::fs::symlink(fixture.outside("out"), &aside).unwrap();
@@ -353,7 +353,7 @@ fn nothing_lands_outside_while_a_directory_and_a_link_change_places() {
 }
 
 #[test]
-fn nothing_lands_outside_while_a_link_is_turned_round() {
+fn nothing_is_written_outside_while_a_link_changes_its_target() {
     holds_against("way", |fixture| {
         let (rel_path, next, out) = (fixture.path("way"), fixture.path("next"), fixture.outside("out"));
         fixture.link("race", "way");
@@ -367,7 +367,7 @@ fn nothing_lands_outside_while_a_link_is_turned_round() {
 }
 
 #[test]
-fn nothing_lands_outside_while_a_directory_is_moved_and_replaced() {
+fn nothing_is_written_outside_while_a_directory_is_moved_and_replaced() {
     holds_against("race", |fixture| {
         let (race, aside, out) = (fixture.path("race"), fixture.path("aside"), fixture.outside("out"));
         Attacker::new(move || {
@@ -380,7 +380,7 @@ fn nothing_lands_outside_while_a_directory_is_moved_and_replaced() {
 }
 
 #[test]
-fn nothing_is_read_while_files_and_links_to_denied_ones_change_places() {
+fn no_denied_file_is_read_while_files_and_links_are_swapped() {
     holds_against("race", |fixture| {
         let (file, aside) = (fixture.path("race/f"), fixture.path("aside"));
         let (env, victim) = (fixture.path(".env"), fixture.outside("out/victim"));
@@ -400,7 +400,7 @@ fn nothing_is_read_while_files_and_links_to_denied_ones_change_places() {
 }
 
 #[test]
-fn what_git_obeys_is_protected_in_a_git_directory_under_any_name() {
+fn files_that_control_git_are_protected_in_a_git_directory_of_any_name() {
     let fixture = Fixture::guarded(&["Write(open.git/**)"], &[]);
     for name in ["store", "open.git"] {
         fixture.put(&format!("{name}/HEAD"), "ref: refs/heads/main");

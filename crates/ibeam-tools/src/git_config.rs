@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn what_git_writes_of_itself_is_plain() {
+    fn settings_that_git_writes_are_plain() {
         check("", true);
         check(CLONE, true);
         check("# only words\n; and more\n[core]\n", true);
     }
 
     #[test]
-    fn what_runs_something_is_not_plain_however_it_is_spelled() {
+    fn settings_that_run_programs_are_not_plain_in_any_spelling() {
         for more in [
             "[core]\n\tfsmonitor = touch x\n",
             "[CORE] FsMonitor = touch x\n",

@@ -28,7 +28,7 @@ const MAX_PARTS: usize = 256;
 /// The directories of a root's repository.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GitDirectories {
-    /// Directories with a configuration of their own: `.git`, the common one of a linked work tree, those of
+    /// Directories with their own configuration: `.git`, the common one of a linked work tree, those of
     /// submodules.
     pub(crate) repositories: Vec<PathBuf>,
     /// Directories of linked work trees, which have only `commondir`, `gitdir` and `config.worktree`.

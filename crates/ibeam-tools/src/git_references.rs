@@ -44,7 +44,7 @@ const HOOK_NAMES: [&str; 28] = [
     "sendemail-validate",
     "update",
 ];
-/// Keys whose value is a program; `*` stands for any name.
+/// Keys whose value is a program; `*` matches any name.
 const PROGRAM_KEYS: [&str; 21] = [
     "core.fsmonitor",
     "core.sshcommand",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_directory_under_another_name_is_found_by_what_leads_to_it() {
+    fn a_git_directory_under_another_name_is_found_by_references_to_it() {
         for is_link in [false, true] {
             let fixture = Fixture::with(".bare/config", "[core]\n hooksPath = hooks-of-mine\n");
             fixture.put(".bare/HEAD", "ref: refs/heads/main\n");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_place_of_a_configuration_is_not_waited_for() {
+    fn a_fifo_in_place_of_a_configuration_does_not_block() {
         let fixture = repository("[include]\n path = ../pipe\n[core]\n hooksPath = h\n");
         fixture.fifo("pipe");
         std::fs::remove_file(fixture.path(".git/config")).unwrap();

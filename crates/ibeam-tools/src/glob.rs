@@ -62,7 +62,7 @@ impl Tool for Glob {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<GlobArguments>(arguments)?;
         let target = self.files.target(args.directory());
-        let access = Access::Read(target.judged().to_owned());
+        let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| glob(&files, args, target, end)))

@@ -67,7 +67,7 @@ fn files_beyond_the_limit_are_counted() {
 }
 
 #[test]
-fn a_wrong_glob_or_directory_is_explained() {
+fn an_invalid_glob_or_directory_is_an_error_with_the_reason() {
     let (_, for_model) = failure(fixture().call("glob", json!({"globPattern": "a{b"})));
     assert!(for_model.contains("`a{b` is not a glob"), "{for_model}");
     let (_, for_model) =

@@ -101,7 +101,7 @@ impl Tool for Grep {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<GrepArguments>(arguments)?;
         let target = self.files.target(args.start_path());
-        let access = Access::Read(target.judged().to_owned());
+        let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| grep(&files, args, target, end)))

@@ -43,7 +43,7 @@ fn does_not_count(name: &str, make: impl Fn(&Fixture, &str)) {
 const NAMES: [&str; 4] = [".gitignore", ".ignore", "sub/.gitignore", "sub/.ignore"];
 
 #[test]
-fn a_fifo_as_ignore_file_is_not_waited_for() {
+fn a_fifo_as_ignore_file_does_not_block() {
     for name in NAMES {
         does_not_count(name, |fixture, name| fixture.fifo(name));
     }
@@ -70,7 +70,7 @@ fn an_ignore_file_without_end_is_not_read() {
 }
 
 #[test]
-fn rules_that_nest_or_repeat_without_bound_do_not_count() {
+fn rules_that_nest_or_repeat_without_limit_do_not_count() {
     for rule in [
         format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000)),
         format!("{}a{}", "{".repeat(300), "}".repeat(300)),
@@ -132,7 +132,7 @@ fn rules_of_directories_above_the_start_count() {
 }
 
 #[test]
-fn globs_of_a_call_have_bounds() {
+fn globs_of_a_call_are_limited() {
     let fixture = fixture();
     let bomb = "{".repeat(300);
     for (tool, arguments) in [
@@ -166,7 +166,7 @@ fn directories_nested_as_deep_as_paths_go_are_walked() {
 }
 
 #[test]
-fn the_rules_of_many_directories_together_have_a_bound() {
+fn the_rules_of_many_directories_together_are_limited() {
     let fixture = fixture();
     let rules: String = (0..300).map(|n| format!("{}x{n}\n", "{a,b}".repeat(80))).collect();
     for directory in 0..12 {

@@ -121,7 +121,7 @@ fn a_file_that_has_its_content_again_is_changed() {
 }
 
 #[test]
-fn one_change_after_another_needs_no_reading_in_between() {
+fn consecutive_changes_need_no_read_in_between() {
     let fixture = Fixture::with("f", OLD);
     read(&fixture);
     success(call(&fixture, edit()));
@@ -158,7 +158,7 @@ fn a_file_that_became_unreadable_as_text_can_be_replaced() {
 }
 
 #[test]
-fn large_files_are_compared_whole() {
+fn large_files_are_compared_completely() {
     let mut content = vec![b'x'; 17 << 20];
     let fixture = Fixture::with("f", &content);
     read(&fixture);
@@ -182,7 +182,7 @@ fn a_digest_is_the_same_however_it_is_computed() {
 }
 
 #[test]
-fn the_list_has_a_bound_and_keeps_what_was_used_last() {
+fn the_list_is_limited_and_keeps_the_last_used_files() {
     let known = KnownContents::default();
     let path = |number: usize| {
         let real = PathBuf::from(format!("/{number}"));

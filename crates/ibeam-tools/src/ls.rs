@@ -60,7 +60,7 @@ impl Tool for Ls {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<LsArguments>(arguments)?;
         let target = self.files.target(path_or_default(&args.path));
-        let access = Access::Read(target.judged().to_owned());
+        let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| ls(&files, &args, target, end)))
@@ -179,7 +179,7 @@ impl TreeListing {
                 self.truncated = true;
                 break;
             }
-            // A link that was put there meanwhile would lead elsewhere.
+            // The entry may have been replaced by a link meanwhile.
             if dir_cache.stat(&entry.path).is_err() {
                 self.end.skipped += 1;
                 continue;

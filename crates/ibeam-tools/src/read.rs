@@ -71,7 +71,7 @@ impl Tool for Read {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<ReadArguments>(arguments)?;
         let target = self.files.target(&args.path);
-        let access = Access::Read(target.judged().to_owned());
+        let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| {

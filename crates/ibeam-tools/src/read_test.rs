@@ -45,7 +45,7 @@ fn output(content: &str, total_lines: u64, total_chars: u64) -> ReadOutput {
 }
 
 #[test]
-fn the_model_sees_numbers_and_programs_do_not() {
+fn line_numbers_are_for_the_model_only() {
     check(b"one\ntwo\n", json!({}), output("one\ntwo\n", 2, 8), "    1\tone\n    2\ttwo\n");
 }
 
@@ -124,7 +124,7 @@ fn a_sparse_file_of_10_gb_is_refused_at_once() {
 }
 
 #[test]
-fn a_text_with_a_huge_hole_is_read_within_bounds() {
+fn a_text_with_a_huge_hole_is_read_within_limits() {
     let fixture = Fixture::with("f.txt", "line\n".repeat(300_000));
     let mut file = std::fs::File::options().write(true).open(fixture.path("f.txt")).unwrap();
     file.seek(SeekFrom::Start(3 << 30)).unwrap();
@@ -188,7 +188,7 @@ fn an_unreadable_file_is_denied_by_the_system() {
 }
 
 #[test]
-fn policy_sees_the_real_file() {
+fn policy_receives_the_real_path() {
     let fixture = Fixture::new();
     fixture.link("../secret", "link");
     let access = |path: &str| fixture.prepare("read", json!({"path": path})).access;

@@ -161,7 +161,7 @@ impl Tool for Shell {
         let mut args = arguments::parse::<ShellArguments>(arguments)?;
         args.timeout = Some(runner.timeout_ms(&args));
         let target = TargetPath::new(&runner.workspace, args.directory_path(), Workspace::resolve);
-        let access = working_directory::access(&runner.workspace, &args.command, target.judged());
+        let access = working_directory::access(&runner.workspace, &args.command, target.checked_path());
         let canonical = arguments::canonical(&args)?;
         Ok(PreparedCall::new(canonical, access, async move |context| {
             runner.run(&args, target, &context).await

@@ -140,7 +140,7 @@ fn a_timeout_ends_a_command_that_ignores_term() {
 }
 
 #[test]
-fn the_time_of_a_command_is_set_from_outside() {
+fn the_caller_sets_the_time_limit_of_a_command() {
     let timeouts = CommandTimeouts {
         default: Duration::from_millis(200),
         max: Duration::from_millis(300),
@@ -206,7 +206,7 @@ fn a_dropped_call_kills_its_tree() {
 }
 
 #[test]
-fn a_child_that_holds_the_pipe_is_not_waited_for() {
+fn a_child_that_keeps_the_pipe_open_does_not_delay_the_result() {
     let fixture = Fixture::new();
     let mut held = lifeline(&fixture);
     let started = Instant::now();
@@ -269,7 +269,7 @@ fn a_flood_is_bounded_and_counted() {
 }
 
 #[test]
-fn a_character_in_two_writes_stays_whole() {
+fn a_character_in_two_writes_is_not_split() {
     let (output, for_model) =
         shell("printf '\\xe2'; sleep 0.05; printf x >&2; sleep 0.05; printf '\\x80\\x94'");
     assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("—", "x"));
@@ -331,7 +331,7 @@ fn a_background_command_is_ended_by_a_later_one() {
 }
 
 #[test]
-fn background_commands_are_waited_for_within_bounds() {
+fn background_commands_are_awaited_within_a_time_limit() {
     let timeouts = CommandTimeouts { background: Duration::from_secs(1), ..CommandTimeouts::default() };
     let fixture = Fixture::in_time(timeouts);
     runtime().block_on(async {
@@ -370,7 +370,7 @@ fn a_background_command_that_ignores_term_is_killed() {
 }
 
 #[test]
-fn a_background_command_that_ends_early_is_an_ordinary_one() {
+fn a_background_command_that_ends_early_is_reported_like_any_other() {
     let fixture = Fixture::new();
     let background = |command: &str| fixture.call("shell", json!({"command": command, "isBackground": true}));
     assert!(!ran(background("echo done")).0.is_background);
@@ -405,7 +405,7 @@ fn a_removed_workspace_is_reported() {
 }
 
 #[test]
-fn policy_sees_the_command() {
+fn policy_receives_the_command() {
     let access = Fixture::new().prepare("shell", json!({"command": "rm x"})).access;
     assert_eq!(access, Access::command("rm x"));
 }
@@ -439,7 +439,7 @@ fn a_change_of_a_protected_path_by_a_background_command_is_restored_and_reported
 }
 
 #[test]
-fn policy_sees_where_a_command_starts() {
+fn policy_receives_the_start_directory_of_a_command() {
     let fixture = Fixture::with("sub/file", "");
     std::os::unix::fs::symlink("sub", fixture.path("link")).unwrap();
     for (requested, directory) in
@@ -452,7 +452,7 @@ fn policy_sees_where_a_command_starts() {
 }
 
 #[test]
-fn a_command_starts_where_it_was_judged_or_not_at_all() {
+fn a_command_starts_in_the_checked_directory_or_not_at_all() {
     let fixture = Fixture::guarded(&[], &["Read(secret/**)"]);
     fixture.put("sub/file", "open");
     fixture.put("secret/file", "closed");
@@ -463,14 +463,14 @@ fn a_command_starts_where_it_was_judged_or_not_at_all() {
         std::os::unix::fs::symlink(name, &link).unwrap();
     };
     point_to("sub");
-    let judged = fixture.prepare("shell", call("cat file"));
+    let prepared = fixture.prepare("shell", call("cat file"));
     point_to("secret");
-    assert_eq!(ran(fixture.run_blocking(judged)).0.stdout, "open");
+    assert_eq!(ran(fixture.run_blocking(prepared)).0.stdout, "open");
     point_to("sub");
-    let judged = fixture.prepare("shell", call("cat file"));
+    let prepared = fixture.prepare("shell", call("cat file"));
     std::fs::rename(fixture.path("sub"), fixture.path("aside")).unwrap();
     std::os::unix::fs::symlink("secret", fixture.path("sub")).unwrap();
-    let (_, for_model) = failure(fixture.run_blocking(judged));
+    let (_, for_model) = failure(fixture.run_blocking(prepared));
     assert!(for_model.contains("a symbolic link that was put there just now"), "{for_model}");
 }
 

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_names_are_known_again() {
+    fn temporary_names_are_recognized() {
         assert!(is_temporary(&temporary_name()));
     }
 }

@@ -35,7 +35,7 @@ impl SearchRoot {
         Self::new(files, path, target)?.only_directory(path)
     }
 
-    /// Like [`Self::new_directory`], for the directory of a command; policy judges it with the command.
+    /// Like [`Self::new_directory`], for the directory of a command; policy checks it with the command.
     pub(crate) fn for_command(
         workspace: &Workspace,
         path: &str,

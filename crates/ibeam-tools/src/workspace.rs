@@ -1,6 +1,6 @@
 //! The directories of a run, and the resolution of paths.
 //!
-//! Resolves a path as the kernel would, links included, so that policy judges the real target and not the name. Holds
+//! Resolves a path as the kernel would, links included, so that policy checks the real target and not the name. Holds
 //! the root by descriptor: renaming the directory or replacing it by a link does not move the workspace. `~` has no
 //! special meaning here.
 

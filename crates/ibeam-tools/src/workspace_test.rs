@@ -110,7 +110,7 @@ fn additional_directories_belong_to_the_workspace() {
 }
 
 #[test]
-fn the_workspace_stays_where_it_is_when_its_name_is_given_to_another() {
+fn the_workspace_stays_the_same_when_another_directory_takes_its_name() {
     let fixture = fixture();
     let workspace = workspace(&fixture);
     std::fs::rename(fixture.root(), fixture.outside("moved")).unwrap();

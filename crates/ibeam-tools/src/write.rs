@@ -62,7 +62,7 @@ impl Tool for Write {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<WriteArguments>(arguments)?;
         let target = self.files.target(&args.path);
-        let access = Access::Write(target.judged().to_owned());
+        let access = Access::Write(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| {

@@ -198,7 +198,7 @@ fn names_of_any_kind_are_written() {
 }
 
 #[test]
-fn policy_sees_the_real_file() {
+fn policy_receives_the_real_path() {
     let fixture = Fixture::new();
     fixture.link("../secret", "link");
     let access = |path: &str| fixture.prepare("write", json!({"path": path, "fileText": ""})).access;

@@ -2,7 +2,7 @@
 //!
 //! A page may be written to harm the converter: so deeply nested that the stack overflows, or so tangled that it takes
 //! too long. So the parser stops at a depth that no ordinary page has, the tree is trimmed before it is converted, and
-//! both run on a thread of their own that stops when the result is no longer needed.
+//! both run on a separate thread that stops when the result is no longer needed.
 
 use std::rc::Rc;
 use std::sync::Arc;

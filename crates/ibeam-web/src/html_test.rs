@@ -60,7 +60,7 @@ fn tables_keep_their_rows_and_layout_tables_their_content() {
     check("<table><tr><th>a<tr><td><table><tr><th>b<tr><td>c</table></table>", "| a |\n| - |\n| b c |");
 }
 
-/// A page that is nothing but nesting must not end the process, nor take for ever, nor all memory.
+/// A page of nested elements must not end the process, nor use unlimited time or memory.
 #[test]
 fn a_page_that_is_too_deep_or_has_too_many_nodes_is_cut() {
     for open in ["<div>", "<b>", "<blockquote>", "<ul><li>", "<table><tr><td>"] {

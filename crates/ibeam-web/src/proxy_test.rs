@@ -74,7 +74,7 @@ async fn echo() -> (SocketAddr, AbortOnDrop) {
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_bytes_both_ways_and_each_direction_ends_on_its_own() {
+async fn a_tunnel_carries_bytes_in_both_directions_which_end_separately() {
     let (address, _echo) = echo().await;
     let proxy = RunningProxy::new(dialer(&[("a.test", address)]), &["a.test:443"]);
     let mut client = proxy.connect().await;

@@ -1,4 +1,4 @@
-//! The check that an IP address is public, which means that it leads to the same host from everywhere on the Internet.
+//! The check that an IP address is public, which means that it belongs to the same host from everywhere on the Internet.
 //!
 //! Every other address is refused with its class: addresses of this machine or network (loopback, private networks, the
 //! link, cloud metadata), unassigned addresses, and every form of IPv6 that contains such an IPv4 address.

@@ -1,7 +1,7 @@
 //! Resolution of host names: the trait, and the resolver of the system.
 //!
 //! The call of the system cannot be cancelled. On a thread of the runtime it would delay the end of the program while a
-//! name server does not answer. So it runs on a thread of its own, which the program does not wait for; the caller
+//! name server does not answer. So it runs on its own thread, which the program does not wait for; the caller
 //! limits the wait for the answer.
 
 use std::io;
@@ -19,7 +19,7 @@ pub trait Resolver: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system, `getaddrinfo`, on a thread of its own.
+/// The resolver of the system, `getaddrinfo`, on its own thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 

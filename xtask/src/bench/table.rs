@@ -9,7 +9,7 @@ const REFERENCE: &str = "by_";
 
 const HEAD: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 
-/// Returns the table as Markdown. A reference has a row of its own only if no row is compared with it.
+/// Returns the table as Markdown. A reference has its own row only if no row is compared with it.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut lines: Vec<[String; 5]> = vec![HEAD.map(str::to_owned)];
     for row in rows.iter().filter(|row| reference(row).is_none()) {

@@ -70,7 +70,7 @@ fn command(turn: u32) -> Answer {
     Answer::new().call(&format!("call_{turn}"), "shell", &json!({ "command": command }))
 }
 
-/// Returns an answer with each delta in a chunk of its own.
+/// Returns an answer with each delta in its own chunk.
 fn delta_per_chunk(deltas: u32) -> Answer {
     (0..deltas).map(chunk).fold(Answer::new(), Answer::raw)
 }
@@ -91,7 +91,7 @@ fn name(turn: u32) -> String {
     format!("file-{turn}.txt")
 }
 
-/// Counts the instructions of a successful run. Each process writes a log of its own, so that no log is in a command's
+/// Counts the instructions of a successful run. Each process writes its own log, so that no log is in a command's
 /// output.
 fn count_instructions(what: &'static str, run: Ibeam, workspace: &Workspace) -> Result<u64, SizeError> {
     let logs = workspace.outside().join("valgrind");

@@ -1,7 +1,7 @@
 //! Removes secrets from the model's own text while it arrives.
 //!
 //! A secret may arrive in several deltas, so the end of a text that may be the beginning of a secret is held back until
-//! the next delta decides. The first three bytes of a secret are released all the same: many deltas end in a letter with
+//! the next delta decides. The first three bytes of a secret are released nevertheless: many deltas end in a letter with
 //! which some form of a secret begins, and they should not be delayed. So other text is hardly ever held back.
 
 use std::borrow::Cow;

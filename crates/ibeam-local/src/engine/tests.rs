@@ -35,7 +35,7 @@ impl Tiny {
     }
 }
 
-/// Tokens that differ from each other, none of them control.
+/// Different tokens without control tokens.
 fn tokens(count: u32) -> Vec<u32> {
     (0..count).map(|index| index * 37 % 250).collect()
 }

@@ -160,7 +160,7 @@ fn name(requirement: &str) -> String {
     requirement.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// Bytes of all files under `directory`; what vanishes meanwhile counts nothing.
+/// Bytes of all files under `directory`; files that vanish meanwhile do not count.
 fn directory_size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries

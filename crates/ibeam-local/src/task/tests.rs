@@ -12,9 +12,9 @@ impl WorkspaceFiles for Files {
     }
 }
 
-/// `wants` is a list of: `create`, `change`, `run`, `run-first`, `summary`, `talk` (not about files).
+/// `expect` is a list of: `create`, `change`, `run`, `run-first`, `summary`, `talk` (not about files).
 #[track_caller]
-fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
+fn check(text: &str, existing: &[&str], missing: &[&str], expect: &str) {
     let files = Files(&["README.md", "a.txt", "notes.txt", "src/main.py", "Makefile", "resume.txt"]);
     let task = Task::parse(text, &files, &[]);
     assert_eq!(
@@ -34,7 +34,7 @@ fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
         (!task.about_files, "talk"),
     ];
     let found: Vec<&str> = flags.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
-    assert_eq!(found.join(" "), wants, "{text}");
+    assert_eq!(found.join(" "), expect, "{text}");
 }
 
 #[test]

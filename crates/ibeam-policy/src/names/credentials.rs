@@ -1,4 +1,4 @@
-//! Files and directories that hold credentials, or what people typed and browsed.
+//! Files and directories that hold credentials, or histories of commands and browsers.
 //!
 //! Whole directories where nothing else is in them that commands need; single files where other things are: what
 //! compilers, package tools and version control read in order to work stays readable.

@@ -71,7 +71,7 @@ const BUILTINS: &[Builtin] = &[
     builtin(&["unalias"], "a", BuiltinOperands::Any, false),
 ];
 
-/// Other built-ins of bash. `printf`, `read`, `set` and `test` have rules of their own, and wrappers are judged by what
+/// Other built-ins of bash. `printf`, `read`, `set` and `test` have their own rules, and wrappers are checked by what
 /// they run. The words of the others do not show whether a use is harmless.
 const OTHER_BUILTINS: &[&str] = &[
     "printf",

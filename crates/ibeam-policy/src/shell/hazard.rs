@@ -1,4 +1,4 @@
-//! Finds arguments that are not ordinary: those that are not known to do only what the program is for.
+//! Finds arguments that are not ordinary: arguments that may do more than the purpose of the program.
 //!
 //! `Shell(x)` covers ordinary arguments, `Shell(x:*)` covers any. The tables of [`super::ordinary_files`] and similar
 //! modules list the ordinary arguments of each program. A program without an entry has none, so `Shell(x)` covers only

@@ -1,6 +1,6 @@
 //! Variables: assignments, and values that follow from the text itself: process ids, and the words of a loop.
 //!
-//! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, and is judged like that. A variable
+//! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, and is checked like that. A variable
 //! is replaced only if the text assigns it nowhere else.
 
 use tree_sitter::Node;

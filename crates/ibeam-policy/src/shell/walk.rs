@@ -68,7 +68,7 @@ pub(super) struct Walk<'t> {
     in_loop: bool,
     /// Variables used in arithmetic.
     pub(super) arithmetic_variables: Vec<String>,
-    /// Variables whose value may not be a number; `*` stands for all variables.
+    /// Variables whose value may not be a number; `*` means all variables.
     pub(super) non_numeric_variables: Vec<String>,
     /// Assigned variables, once per assignment.
     pub(super) assignments: Vec<String>,

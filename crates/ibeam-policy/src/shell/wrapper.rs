@@ -219,7 +219,7 @@ fn expand_words(
             for command in commands {
                 expand_words(command, true, depth + 1, &below(&call), opened)?;
             }
-            // The rest of it is a command of its own.
+            // The rest is a separate command.
             let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
             opened.steps.insert(before, CommandStep { call_chain: layers, ..CommandStep::default() });
             return Ok(());

@@ -114,7 +114,7 @@ fn a_builtin_that_does_not_evaluate_needs_no_rule() {
 }
 
 #[test]
-fn a_loop_over_words_is_judged_by_its_words() {
+fn a_loop_over_words_is_checked_for_each_word() {
     check_all_covered(&[
         ("wc", "for f in *.md; do wc -l \"$f\"; done"),
         ("wc", "for f in *.md; do wc -l \"${f}\"; done"),
@@ -160,7 +160,7 @@ fn decide_in(directory: &str, allow: &[&str], deny: &[&str], force: bool, comman
 }
 
 #[test]
-fn a_command_is_judged_in_its_directory() {
+fn a_command_is_checked_in_its_directory() {
     for (directory, allow, deny, force, command) in [
         ("/home/ann/.ssh", "Shell(cat)", "", false, "cat id_rsa"),
         ("/home/ann/.ssh", "Shell(cat:*)", "", false, "cat id_rsa"),

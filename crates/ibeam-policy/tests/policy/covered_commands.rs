@@ -281,7 +281,7 @@ fn a_token_with_arguments_covers_what_it_names() {
 }
 
 #[test]
-fn the_reason_contains_a_way_to_allow_the_call() {
+fn the_reason_names_a_rule_that_would_allow_the_call() {
     let Verdict::Ask { rule, reason } =
         policy(PermissionMode::Default, &[], &[]).decide(&Access::command("cargo test"))
     else {

@@ -229,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn the_program_fits_its_room() {
+    fn the_program_fits_its_buffer() {
         assert!(Program::new([1; 5]).unwrap().length < MAX_INSTRUCTIONS - 16);
     }
 
     #[test]
-    fn no_signal_reaches_what_is_protected() {
+    fn no_signal_reaches_a_protected_process() {
         let (server, perm) = (getpid().as_raw_pid(), Errno::PERM.raw_os_error());
         let client = Pid::from_raw(getpgid(None).unwrap().as_raw_pid()).unwrap();
         let protected = [server, -server, client.as_raw_pid(), -client.as_raw_pid(), -1];
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn priorities_and_processors_are_those_of_the_caller() {
+    fn only_the_callers_priority_and_processors_can_be_changed() {
         let (client, perm) = (Pid::INIT, Errno::PERM.raw_os_error());
         let (own_pid, user) = (number(getpid().as_raw_pid()), PRIORITY_OF_USER as usize);
         for refused in [[0, own_pid, 5, 0, 0, 0], [1, own_pid, 5, 0, 0, 0], [user, 0, 5, 0, 0, 0]] {

@@ -167,7 +167,7 @@ fn a_second_writer_can_wait_for_the_lease() {
 /// A thread of a killed process may still wait for the disk, and the lock is released with the last thread.
 #[test]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the test kills a process")]
-fn the_lease_of_a_killed_holder_is_waited_for() {
+fn the_lease_of_a_killed_holder_is_awaited() {
     let store = Store::new();
     let first = store.create().unwrap();
     let mut killed = std::process::Command::new("sleep").arg("1000").spawn().unwrap();

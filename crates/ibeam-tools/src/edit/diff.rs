@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_are_far_from_each_other_are_hunks_of_their_own() {
+    fn distant_changes_are_separate_hunks() {
         let lines = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{last}\n");
         let hunks = "@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-b\n+B\n";
         check(&lines("a", "b"), &lines("A", "B"), (2, 2), hunks);

@@ -2,7 +2,7 @@
 //!
 //! The list names what passes, because any variable may hold a token. Variables that people add by name pass; a secret
 //! only if its full name is given. Variables that make bash itself run or load something never pass, because then the
-//! text that policy judged would not be all that runs.
+//! text that policy checked would not be all that runs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_people_need_pass() {
+    fn usual_variables_pass() {
         for name in [
             "HOME",
             "LC_ALL",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_models_and_what_bash_executes_pass_in_no_case() {
+    fn keys_of_models_and_variables_that_bash_executes_never_pass() {
         for name in [
             "MY_MODEL",
             "X_API_KEY",
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_has_nothing_of_the_workspace() {
+    fn the_path_contains_no_directory_of_the_workspace() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap().join("ws");
         std::fs::create_dir_all(root.join("bin")).unwrap();
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_git_are_added_to_those_that_are_there() {
+    fn settings_of_git_are_added_to_existing_ones() {
         let mut none = Vec::new();
         add_git_settings(&mut none);
         let merged_settings = |at: usize, count: &str| {
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_nothing_else_is_the_usual_one() {
+    fn a_path_of_refused_directories_becomes_the_default() {
         let root = Path::new("/w");
         assert_eq!(
             passed(variables(&[("PATH", "/w/bin:.")]), &[], &[], &[root]),

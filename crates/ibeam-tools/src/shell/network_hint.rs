@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_are_not() {
+    fn other_commands_get_no_hint() {
         for command in ["echo fine", "exit 1", "echo ENOTFOUND", "echo 'error: test failed' >&2; exit 101"] {
             assert!(!is_hinted(command), "{command}");
         }

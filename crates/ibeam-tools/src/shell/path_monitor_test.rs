@@ -132,7 +132,7 @@ fn ordinary_work_is_not_disturbed() {
 }
 
 #[test]
-fn a_rebase_may_stop_and_go_on_but_leaves_no_step_that_runs_a_command() {
+fn a_rebase_may_stop_and_continue_but_leaves_no_step_that_runs_a_command() {
     let guarded = Guarded::new(repository());
     guarded.permits(
         "git checkout -q -b side; echo side > README.md; git commit -q -a -m side; echo 2 > two; git add two; \
@@ -165,7 +165,7 @@ fn a_rebase_may_stop_and_go_on_but_leaves_no_step_that_runs_a_command() {
 }
 
 #[test]
-fn a_step_of_the_persons_own_stays() {
+fn a_step_that_the_user_added_stays() {
     let guarded = Guarded::new(repository());
     let steps = ".git/rebase-merge/git-rebase-todo";
     bash(&guarded.fixture.root(), "mkdir .git/rebase-merge");
@@ -177,7 +177,7 @@ fn a_step_of_the_persons_own_stays() {
 }
 
 #[test]
-fn a_repository_that_a_command_makes_stays() {
+fn a_repository_that_a_command_creates_stays() {
     let guarded = Guarded::new(Fixture::with("f", "x"));
     guarded.permits("git init -q -b main; git add f; git commit -q -m one");
     guarded.permits("git remote add origin https://example.org/a.git; git config user.name B");
@@ -191,7 +191,7 @@ fn a_repository_that_a_command_makes_stays() {
 }
 
 #[test]
-fn a_repository_made_with_more_than_git_writes_loses_that() {
+fn files_that_git_does_not_write_are_removed_from_a_new_repository() {
     let guarded = Guarded::new(Fixture::new());
     let found = guarded.after(
         "git init -q; git config alias.st '!touch x'; printf x > .git/hooks/post-checkout; echo '* filter=x' > \
@@ -284,7 +284,7 @@ fn a_directory_too_large_to_watch_is_left_alone_except_its_own_name() {
 }
 
 #[test]
-fn a_change_that_leaves_no_trace_in_times_and_size_is_seen() {
+fn a_change_that_keeps_times_and_size_is_detected() {
     let guarded = Guarded::new(Fixture::with(".envrc", "mine"));
     for _ in 0..20 {
         guarded.stops("printf work > .envrc", ".envrc");
@@ -342,7 +342,7 @@ fn a_finding_is_reported_with_a_suggestion() {
 }
 
 #[test]
-fn configuration_of_a_new_repository_below_the_root_is_plain_or_taken_away() {
+fn configuration_of_a_new_repository_below_the_root_is_plain_or_removed() {
     let guarded = Guarded::new(repository());
     guarded.permits("git init -q sub; git -C sub commit -q --allow-empty -m one; git clone -q sub a/b/copy");
     guarded.permits("git clone -q --bare sub bare.git; git -C sub worktree add -q ../linked");
@@ -384,7 +384,7 @@ fn configuration_of_a_new_repository_below_the_root_is_plain_or_taken_away() {
 }
 
 #[test]
-fn existing_protected_places_below_the_root_are_put_back() {
+fn existing_protected_paths_below_the_root_are_restored() {
     let fixture = repository();
     for name in [
         "packages/app/.vscode/tasks.json",
@@ -419,7 +419,7 @@ fn existing_protected_places_below_the_root_are_put_back() {
 }
 
 #[test]
-fn a_protected_name_below_the_root_is_taken_away_wherever_a_command_makes_it() {
+fn a_protected_name_below_the_root_is_removed_wherever_a_command_creates_it() {
     let guarded = Guarded::new(Fixture::with("a/b/c/f", "x"));
     guarded.stops("mkdir a/b/c/.vscode; echo x > a/b/c/.vscode/tasks.json", "a/b/c/.vscode");
     guarded.stops(
@@ -432,7 +432,7 @@ fn a_protected_name_below_the_root_is_taken_away_wherever_a_command_makes_it() {
 }
 
 #[test]
-fn a_directory_with_what_is_protected_in_it_may_be_moved_as_it_is() {
+fn a_directory_with_protected_files_may_be_moved_unchanged() {
     let fixture = repository();
     fixture.put("packages/app/.vscode/tasks.json", "mine");
     bash(&fixture.root(), "git init -q vendor/lib; git -C vendor/lib config core.pager mine");
@@ -446,7 +446,7 @@ fn a_directory_with_what_is_protected_in_it_may_be_moved_as_it_is() {
 }
 
 #[test]
-fn what_is_new_in_a_directory_that_is_too_large_is_taken_away_with_it() {
+fn new_files_in_a_directory_that_is_too_large_are_removed_with_it() {
     let guarded = Guarded::new(Fixture::new());
     guarded.stops(
         "git init -q; mkdir -p .git/hooks; cd .git/hooks; touch $(seq 1 5000); echo x > post-commit",
@@ -466,7 +466,7 @@ fn what_is_new_in_a_directory_that_is_too_large_is_taken_away_with_it() {
 }
 
 #[test]
-fn a_deny_rule_for_writing_holds_at_any_depth_and_in_git() {
+fn a_deny_rule_for_writing_applies_at_any_depth_and_to_git() {
     let guarded = Guarded::with_rules(&[], &["Write(*.key)"], repository());
     let deep = "d/".repeat(40);
     guarded.stops(&format!("mkdir -p {deep}; echo x > {deep}z.key"), &format!("{deep}z.key"));

@@ -1,4 +1,4 @@
-//! The working directory of a command, which policy judges with the command.
+//! The working directory of a command, which policy checks with the command.
 //!
 //! git must not find a bare repository there: git would use its configuration, which anyone may have put into the
 //! workspace.

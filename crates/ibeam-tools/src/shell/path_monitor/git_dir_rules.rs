@@ -1,4 +1,4 @@
-//! Which entries of a git directory a command may change, among those that make git run programs.
+//! The entries of a git directory that make git run programs, and the changes of them that a command may make.
 //!
 //! `git init` and `git clone` write a configuration, sample hooks and `info/exclude`. Later, `git` writes branches into
 //! the configuration. Other changes are not permitted.
