@@ -1,4 +1,4 @@
-//! What comes out of the writers, byte by byte.
+//! The output of the writers, byte by byte.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,6 +7,8 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[path = "output/catalogue_texts.rs"]
+mod catalogue_texts;
 #[path = "output/contract_two.rs"]
 mod contract_two;
 #[path = "output/docs.rs"]
@@ -21,21 +23,19 @@ mod golden;
 mod html;
 #[path = "output/key_order.rs"]
 mod key_order;
+#[path = "output/line_writes.rs"]
+mod line_writes;
 #[path = "output/locales.rs"]
 mod locales;
 #[path = "output/properties.rs"]
 mod properties;
+#[path = "output/run_events.rs"]
+mod run_events;
 #[path = "output/samples.rs"]
 mod samples;
 #[path = "output/schema.rs"]
 mod schema;
-#[path = "output/story.rs"]
-mod story;
 #[path = "output/text.rs"]
 mod text;
 #[path = "output/tool_payloads.rs"]
 mod tool_payloads;
-#[path = "output/whole_lines.rs"]
-mod whole_lines;
-#[path = "output/words.rs"]
-mod words;

@@ -1,4 +1,4 @@
-//! The reader and the checker, against published samples, what our writers print, and what breaks it.
+//! The reader and the checker on published samples, on the output of the writers, and on streams that break the contract.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,17 +9,15 @@
 
 #[path = "wire/bounds.rs"]
 mod bounds;
-#[path = "wire/golden.rs"]
-mod golden;
 #[path = "wire/properties.rs"]
 mod properties;
 #[path = "wire/reader.rs"]
 mod reader;
+#[path = "wire/run_events.rs"]
+mod run_events;
 #[path = "wire/samples.rs"]
 mod samples;
 #[path = "wire/segments.rs"]
 mod segments;
-#[path = "wire/story.rs"]
-mod story;
 #[path = "wire/violations.rs"]
 mod violations;

@@ -1,33 +1,33 @@
-//! What contract 2 prints otherwise: whole segments, and the final message alone.
+//! The output under contract 2: complete segments, and only the final message as text.
 
 use ibeam_output::{EventWriter, Locale, StreamJson, TextOptions};
 use ibeam_protocol::{Event, Reason, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::story::{self, Shared, Story};
+use crate::run_events::{self, RunEvents, SharedBuffer};
 
-fn calls() -> Story {
-    let read = story::call("read", json!({ "path": "a" }));
+fn calls() -> RunEvents {
+    let read = run_events::call("read", json!({ "path": "a" }));
     let failed = || ToolOutcome::error("no".to_owned());
     let two = || {
         let mut second = read.clone();
         second.id = "toolu_2".into();
         second
     };
-    Story::new()
+    RunEvents::new()
         .user("go")
         .text("Let me ")
         .text("look.\n")
-        .begin(&read)
-        .begin(&two())
-        .end(&read, failed())
-        .end(&two(), failed())
+        .start_call(&read)
+        .start_call(&two())
+        .finish_call(&read, failed())
+        .finish_call(&two(), failed())
         .call(&read, failed())
         .text("It is ")
         .text("42.")
 }
 
-/// The lines in short: of the text what it says, then the keys that tell its form; of others the type.
+/// Returns a summary of each line: the text and the keys that show its form for `assistant`, the type for others.
 fn summarized(printed: &str) -> Vec<String> {
     let line = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -45,7 +45,7 @@ fn summarized(printed: &str) -> Vec<String> {
 
 #[track_caller]
 fn check(events: &[Event], partial: bool, expect: &[&str]) {
-    assert_eq!(summarized(&story::segments(events, partial)), expect);
+    assert_eq!(summarized(&run_events::segments(events, partial)), expect);
 }
 
 const CALL: &str = "tool_call";
@@ -65,11 +65,11 @@ fn a_segment_is_the_text_between_calls() {
         r#""It is 42." - -"#,
         "result",
     ];
-    check(&calls().done(), false, &expect);
+    check(&calls().completed(), false, &expect);
 }
 
 #[test]
-fn partial_output_is_deltas_and_then_the_segment_again() {
+fn partial_output_has_deltas_before_each_segment() {
     let expect = [
         "system",
         "user",
@@ -87,32 +87,32 @@ fn partial_output_is_deltas_and_then_the_segment_again() {
         r#""It is 42." - -"#,
         "result",
     ];
-    check(&calls().done(), true, &expect);
+    check(&calls().completed(), true, &expect);
 }
 
 #[test]
 fn a_failed_run_prints_its_text_before_the_error() {
-    let story = || Story::new().user("go").text("Half an ").text("ans");
+    let run = || RunEvents::new().user("go").text("Half an ").text("ans");
     let expect = ["system", "user", r#""Half an ans" - -"#, "error"];
-    check(&story().failed(Reason::Refused), false, &expect);
-    let printed = story::segments(&story().failed(Reason::Refused), true);
+    check(&run().failed(Reason::Refused), false, &expect);
+    let printed = run_events::segments(&run().failed(Reason::Refused), true);
     assert_eq!(summarized(&printed)[4..], [r#""Half an ans" - -"#, "error"]);
     let error: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
     assert_eq!(error["result"], "Half an ans");
 }
 
 #[test]
-fn a_run_that_only_acts_prints_no_segment() {
-    let read = story::call("read", json!({ "path": "a" }));
-    let events = Story::new().user("go").call(&read, ToolOutcome::error("no".to_owned())).done();
+fn a_run_without_text_prints_no_segment() {
+    let read = run_events::call("read", json!({ "path": "a" }));
+    let events = RunEvents::new().user("go").call(&read, ToolOutcome::error("no".to_owned())).completed();
     check(&events, true, &["system", "user", CALL, CALL, "result"]);
 }
 
 #[test]
 fn a_replay_of_a_run_without_an_end_prints_its_text() {
-    let out = Shared::default();
+    let out = SharedBuffer::default();
     let mut writer = StreamJson::for_contract_two(out.clone(), false);
-    for event in &Story::new().user("go").text("Half").events {
+    for event in &RunEvents::new().user("go").text("Half").events {
         writer.write(event).unwrap();
     }
     writer.finish_incomplete().unwrap();
@@ -121,10 +121,10 @@ fn a_replay_of_a_run_without_an_end_prints_its_text() {
 
 #[test]
 fn keys_are_in_their_order_and_init_names_the_contract() {
-    let printed = story::segments(&calls().done(), true);
+    let printed = run_events::segments(&calls().completed(), true);
     let init: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     assert_eq!(init["ibeam"]["contract"], "2");
-    let id = story::SESSION;
+    let id = run_events::SESSION;
     let text = |text: &str| {
         format!(
             r#"{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"{id}""#
@@ -137,14 +137,14 @@ fn keys_are_in_their_order_and_init_names_the_contract() {
 }
 
 #[test]
-fn text_is_the_final_message_alone() {
+fn text_is_only_the_final_message() {
     let options = TextOptions { verbose: true, message_only: true, ..TextOptions::default() };
-    let text = |events: &[Event]| story::text(events, Locale::Ja, options);
-    assert_eq!(text(&calls().done()), "It is 42.\n");
+    let text = |events: &[Event]| run_events::text(events, Locale::Ja, options);
+    assert_eq!(text(&calls().completed()), "It is 42.\n");
     assert_eq!(text(&calls().failed(Reason::Refused)), "");
-    // No text after the last call: the last one that was said.
-    let read = story::call("read", json!({ "path": "a" }));
-    let acted = calls().call(&read, ToolOutcome::error("no".to_owned()));
-    assert_eq!(text(&acted.done()), "It is 42.\n");
-    assert_eq!(text(&Story::new().user("go").done()), "");
+    // Without text after the last call, the last text before it.
+    let read = run_events::call("read", json!({ "path": "a" }));
+    let with_call = calls().call(&read, ToolOutcome::error("no".to_owned()));
+    assert_eq!(text(&with_call.completed()), "It is 42.\n");
+    assert_eq!(text(&RunEvents::new().user("go").completed()), "");
 }

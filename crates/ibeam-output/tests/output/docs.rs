@@ -1,20 +1,20 @@
-//! `docs/output-format.md` tells the truth.
+//! The examples of `docs/output-format.md` match the output.
 
 use ibeam_protocol::tool_output::ReadOutput;
 use ibeam_protocol::{Event, EventKind, FailureCode, RunFinished, RunOutcome, RunTotals, ToolOutput, Usage};
 use serde_json::json;
 
-use crate::story::{self, Story};
-use crate::words::every_reason;
+use crate::catalogue_texts::every_reason;
+use crate::run_events::{self, RunEvents};
 
 const DOCS: &str = include_str!("../../../../docs/output-format.md");
 
 fn documented_run() -> Vec<Event> {
-    let mut head = story::started();
+    let mut head = run_events::session_started();
     head.cwd = "/home/me/project".into();
-    let mut call = story::call("read", json!({"path": "README.md"}));
+    let mut call = run_events::call("read", json!({"path": "README.md"}));
     call.id = "toolu_01".into();
-    let read = story::success(ToolOutput::Read(ReadOutput {
+    let read = run_events::success(ToolOutput::Read(ReadOutput {
         content: "# Project\n".into(),
         is_empty: false,
         exceeded_limit: false,
@@ -29,20 +29,20 @@ fn documented_run() -> Vec<Event> {
         ..RunTotals::default()
     };
     let end = RunFinished {
-        session_id: story::session_id(),
+        session_id: run_events::session_id(),
         outcome: RunOutcome::Completed,
         duration_ms: 1234,
         totals,
         partial: None,
         ephemeral: false,
     };
-    let mut events = Story::of(head)
+    let mut events = RunEvents::from_start(head)
         .user("Read README.md")
         .text("I will ")
         .text("read it.")
-        .then(EventKind::ToolCallStarted { model_call_id: "1".into(), call: call.clone() })
-        .then(EventKind::ToolCallFinished { model_call_id: "1".into(), call, outcome: read })
-        .then(EventKind::RunFinished(Box::new(end)))
+        .event(EventKind::ToolCallStarted { model_call_id: "1".into(), call: call.clone() })
+        .event(EventKind::ToolCallFinished { model_call_id: "1".into(), call, outcome: read })
+        .event(EventKind::RunFinished(Box::new(end)))
         .events;
     for (event, ms) in events.iter_mut().zip([0, 0, 0, 40, 300, 302, 0]) {
         event.at_ms = 1_764_000_000_000 + ms;
@@ -54,7 +54,7 @@ fn documented_run() -> Vec<Event> {
 fn the_sample_run_is_what_the_writer_prints() {
     let (_, rest) = DOCS.split_once("```json\n").unwrap();
     let (sample, _) = rest.split_once("```").unwrap();
-    assert_eq!(story::stream_json(&documented_run()), sample);
+    assert_eq!(run_events::stream_json(&documented_run()), sample);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_sample_segment_is_what_the_writer_prints_under_contract_2() {
     let (_, section) = DOCS.split_once("## Contract 2\n").unwrap();
     let (_, rest) = section.split_once("```json\n").unwrap();
     let (sample, _) = rest.split_once("```").unwrap();
-    let printed = story::segments(&documented_run(), false);
+    let printed = run_events::segments(&documented_run(), false);
     assert_eq!(printed.split_inclusive('\n').nth(2), Some(sample));
 }
 
@@ -75,13 +75,13 @@ fn every_exit_code_has_its_row() {
         };
         let start = format!("| {exit} | `{}` |", code.as_str());
         let row = DOCS.lines().find(|line| line.starts_with(&start));
-        let row = row.unwrap_or_else(|| panic!("no row begins {start}"));
+        let row = row.unwrap_or_else(|| panic!("no row starts with {start}"));
         assert_eq!(row.ends_with("| yes |"), code.is_retryable(), "{row}");
     }
 }
 
 #[test]
-fn the_published_action_lines_are_named() {
+fn the_published_action_lines_are_documented() {
     for line in ["Read file", "Edited file", "Ran terminal command", "Created new file"] {
         assert!(DOCS.contains(&format!("`{line}`")), "{line}");
     }

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::words::{every_notice, every_reason};
+use crate::catalogue_texts::{every_notice, every_reason};
 
-/// Other values of reasons whose message depends on them.
+/// Returns more values of reasons whose message depends on the value.
 fn more_reasons() -> Vec<Reason> {
     let s = || "other".to_owned();
     let mut reasons = vec![
@@ -60,13 +60,13 @@ fn notice_entry(notice: &Notice) -> String {
     text + "\n"
 }
 
-/// Returns the content of the stored file.
+/// Returns the content of the golden file.
 pub(crate) fn table() -> String {
     let reasons = every_reason().into_iter().chain(more_reasons());
     reasons.map(failure_entry).chain(every_notice().iter().map(notice_entry)).collect()
 }
 
-/// Returns the tags of all variants of an enum: serde lists them in its error about an unknown one.
+/// Returns the tags of all variants of an enum, which serde lists in its error about an unknown variant.
 fn tags<T: DeserializeOwned + Debug>() -> Vec<String> {
     let error = serde_json::from_str::<T>("\"?\"").unwrap_err().to_string();
     error.split('`').skip(3).step_by(2).map(str::to_owned).collect()

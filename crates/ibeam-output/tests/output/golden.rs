@@ -1,6 +1,6 @@
 //! Every kind of line of every machine format, compared byte by byte with stored files.
 //!
-//! The files hold what the contract promises. `write_the_golden_files` renews them after an intended change:
+//! The files are the reference of the contract. `write_the_golden_files` renews them after an intended change:
 //! `cargo test -p ibeam-output --test output -- --ignored write_the_golden_files`.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use ibeam_protocol::{
 use serde_json::{Value, json};
 
 use crate::failure_table;
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
 
 fn failure(failure: ToolFailure) -> ToolOutcome {
     ToolOutcome::Failure { failure, for_model: "for the model only".into() }
@@ -38,7 +38,7 @@ fn shell_output() -> ShellOutput {
     }
 }
 
-/// Every tool with every arm that it can end in, and the calls that fit no tool.
+/// Returns calls of every tool with every arm, and calls of unknown tools.
 pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
     let read = || json!({"path": "a.txt", "offset": 3, "limit": 2, "new": {"z": 1, "a": [null, true, -1.5]}});
     let edit = || json!({"path": "a", "strReplace": {"oldText": "x", "newText": "y", "replaceAll": true}});
@@ -50,7 +50,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         })
     };
     let grep = |matches| {
-        story::success(ToolOutput::Grep(GrepOutput {
+        run_events::success(ToolOutput::Grep(GrepOutput {
             pattern: "fn".into(),
             path: "/p/src".into(),
             matches,
@@ -80,7 +80,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "read",
             read(),
-            story::success(ToolOutput::Read(ReadOutput {
+            run_events::success(ToolOutput::Read(ReadOutput {
                 content: "x\n\u{7f}é".into(),
                 is_empty: false,
                 exceeded_limit: true,
@@ -96,7 +96,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "write",
             json!({"path": "a", "fileText": "x\n", "toolCallId": "made up", "more": 1}),
-            story::success(ToolOutput::Write(WriteOutput {
+            run_events::success(ToolOutput::Write(WriteOutput {
                 path: "/p/a".into(),
                 lines_created: 1,
                 file_size: 2,
@@ -108,7 +108,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "edit",
             edit(),
-            story::success(ToolOutput::Edit(EditOutput {
+            run_events::success(ToolOutput::Edit(EditOutput {
                 path: "/p/a".into(),
                 lines_added: 1,
                 lines_removed: 2,
@@ -118,11 +118,11 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         ),
         ("edit", edit(), missing()),
         ("edit", json!({"path": "a", "applyPatch": {"patchContent": "@@"}}), refused()),
-        ("shell", shell(), story::success(ToolOutput::Shell(shell_output()))),
+        ("shell", shell(), run_events::success(ToolOutput::Shell(shell_output()))),
         (
             "shell",
             shell(),
-            story::success(ToolOutput::Shell(ShellOutput { is_background: true, ..shell_output() })),
+            run_events::success(ToolOutput::Shell(ShellOutput { is_background: true, ..shell_output() })),
         ),
         (
             "shell",
@@ -157,7 +157,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "glob",
             json!({"globPattern": "*.rs", "targetDirectory": "src"}),
-            story::success(ToolOutput::Glob(GlobOutput {
+            run_events::success(ToolOutput::Glob(GlobOutput {
                 pattern: "*.rs".into(),
                 path: "/p".into(),
                 files: vec!["a.rs".into()],
@@ -168,13 +168,13 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "ls",
             json!({"path": ".", "ignore": ["*.o"]}),
-            story::success(ToolOutput::Ls(LsOutput { root, truncated: false })),
+            run_events::success(ToolOutput::Ls(LsOutput { root, truncated: false })),
         ),
         ("ls", json!({"path": "none", "ignore": []}), missing()),
         (
             "delete",
             json!({"path": "a"}),
-            story::success(ToolOutput::Delete(DeleteOutput { path: "/p/a".into(), file_size: 5 })),
+            run_events::success(ToolOutput::Delete(DeleteOutput { path: "/p/a".into(), file_size: 5 })),
         ),
         ("delete", json!({"path": "a"}), missing()),
         (
@@ -186,7 +186,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
                 ],
                 "merge": true,
             }),
-            story::success(ToolOutput::Todos(todos.to_vec())),
+            run_events::success(ToolOutput::Todos(todos.to_vec())),
         ),
         ("update_todos", json!({"todos": "none"}), ToolOutcome::error("bad arguments")),
         (
@@ -197,7 +197,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "web_fetch",
             json!({"url": "http://docs.example.org/"}),
-            story::success(ToolOutput::WebFetch(WebFetchOutput {
+            run_events::success(ToolOutput::WebFetch(WebFetchOutput {
                 url: "https://docs.example.org/".into(),
                 markdown: "# Docs".into(),
             })),
@@ -206,7 +206,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "mcp_db_query_rows_0a1b2c3d",
             mcp(),
-            story::success(ToolOutput::Mcp(McpOutput { content: vec!["1".into(), "[image]".into()] })),
+            run_events::success(ToolOutput::Mcp(McpOutput { content: vec!["1".into(), "[image]".into()] })),
         ),
         (
             "mcp_db_query",
@@ -215,16 +215,16 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         ),
         ("mcp_db_query", mcp(), refused()),
         ("mcp_gone", json!({"a": 1}), ToolOutcome::error("there is no tool `mcp_gone`")),
-        ("weather", json!({"city": "Oslo"}), story::success(ToolOutput::Other(json!({"degrees": -3})))),
-        ("weather", json!({"city": "Oslo"}), story::success(ToolOutput::Other(json!([1, "two"])))),
+        ("weather", json!({"city": "Oslo"}), run_events::success(ToolOutput::Other(json!({"degrees": -3})))),
+        ("weather", json!({"city": "Oslo"}), run_events::success(ToolOutput::Other(json!([1, "two"])))),
         ("teleport", json!("{not json"), ToolOutcome::error("no such tool")),
         ("teleport", json!(null), denied()),
     ]
 }
 
-/// A run whose head has every key, and every call.
-fn full_run() -> Story {
-    let mut head = story::started();
+/// Returns a run whose first event has every key, with every call.
+fn full_run() -> RunEvents {
+    let mut head = run_events::session_started();
     head.key_source = KeySource::None;
     head.permission_mode = PermissionMode::Ask;
     head.tools = vec!["read".into(), "mcp_db_query".into()];
@@ -253,14 +253,17 @@ fn full_run() -> Story {
     head.journal_gaps = 2;
     head.ephemeral = true;
     let content = vec!["explain \"this\"".into(), "line 1\nline 2\u{85}".into()];
-    let story =
-        Story::of(head).then(EventKind::UserMessage { content }).thinking("hm").text("I will ").text("");
-    let story = story.text("look\u{2028}.\n").backstage("x");
-    every_call().into_iter().enumerate().fold(story, |story, (index, (name, arguments, outcome))| {
+    let run = RunEvents::from_start(head)
+        .event(EventKind::UserMessage { content })
+        .thinking("hm")
+        .text("I will ")
+        .text("");
+    let run = run.text("look\u{2028}.\n").unprinted("x");
+    every_call().into_iter().enumerate().fold(run, |run, (index, (name, arguments, outcome))| {
         let id = CallId::from(format!("toolu_{index}").as_str());
         let call = ToolCall { id, name: name.into(), arguments };
-        let story = story.call(&call, outcome);
-        if index % 7 == 0 { story.text("So ").text("far.") } else { story }
+        let run = run.call(&call, outcome);
+        if index % 7 == 0 { run.text("So ").text("far.") } else { run }
     })
 }
 
@@ -283,7 +286,7 @@ fn totals() -> RunTotals {
     }
 }
 
-fn limited() -> Failure {
+fn rate_limited() -> Failure {
     Failure {
         reason: Reason::Refused,
         http_status: Some(429),
@@ -292,7 +295,7 @@ fn limited() -> Failure {
     }
 }
 
-/// The runs of which each format prints every kind of line.
+/// Returns runs of which each format prints every kind of line.
 fn runs() -> Vec<Vec<Event>> {
     let modes = [
         (KeySource::Env, PermissionMode::Default, SandboxMode::Off),
@@ -301,35 +304,39 @@ fn runs() -> Vec<Vec<Event>> {
     ];
     let heads = modes.map(|(key_source, permission_mode, mode)| {
         let sandbox = Sandbox { mode, ..Sandbox::default() };
-        let head =
-            ibeam_protocol::SessionStarted { key_source, permission_mode, sandbox, ..story::started() };
+        let head = ibeam_protocol::SessionStarted {
+            key_source,
+            permission_mode,
+            sandbox,
+            ..run_events::session_started()
+        };
         let withheld = EventKind::PromptWithheld { content: vec!["no".into()] };
-        Story::of(head).then(withheld).text("Done.").done()
+        RunEvents::from_start(head).event(withheld).text("Done.").completed()
     });
-    let mut ephemeral = full_run().text("Half").ended(RunOutcome::Failed(limited()), totals());
+    let mut ephemeral = full_run().text("Half").finish(RunOutcome::Failed(rate_limited()), totals());
     if let Some(EventKind::RunFinished(run)) = ephemeral.last_mut().map(|event| &mut event.kind) {
         run.ephemeral = true;
     }
     let mut runs = vec![
-        full_run().text("It is ").text("42.").ended(RunOutcome::Completed, totals()),
+        full_run().text("It is ").text("42.").finish(RunOutcome::Completed, totals()),
         ephemeral,
-        Story::new().user("hi").failed(Reason::Refused),
-        Story::new().user("hi").done(),
+        RunEvents::new().user("hi").failed(Reason::Refused),
+        RunEvents::new().user("hi").completed(),
     ];
     runs.extend(heads);
     runs
 }
 
-/// Name and content of each golden file.
+/// Returns the name and the content of each golden file.
 fn files() -> Vec<(&'static str, String)> {
     let all = |print: &dyn Fn(&[Event]) -> String| runs().iter().map(|run| print(run)).collect::<String>();
-    let run = story::finished(RunOutcome::Failed(limited()));
-    let errors = [error_object(&limited(), None), error_object(&limited(), Some(&run))];
+    let run = run_events::run_finished(RunOutcome::Failed(rate_limited()));
+    let errors = [error_object(&rate_limited(), None), error_object(&rate_limited(), Some(&run))];
     vec![
-        ("contract-1.ndjson", all(&|run| story::stream_json(run))),
-        ("contract-2.ndjson", all(&|run| story::segments(run, false))),
-        ("contract-2-partial.ndjson", all(&|run| story::segments(run, true))),
-        ("json.ndjson", all(&|run| story::json(run))),
+        ("contract-1.ndjson", all(&|run| run_events::stream_json(run))),
+        ("contract-2.ndjson", all(&|run| run_events::segments(run, false))),
+        ("contract-2-partial.ndjson", all(&|run| run_events::segments(run, true))),
+        ("json.ndjson", all(&|run| run_events::json(run))),
         ("errors.ndjson", errors.map(|error| error + "\n").concat()),
         ("failures.txt", failure_table::table()),
     ]

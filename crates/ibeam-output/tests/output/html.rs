@@ -1,4 +1,4 @@
-//! The page, whatever a session holds.
+//! The page of `html`, for any content of a session.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use ibeam_protocol::{Event, Reason, RunOutcome, RunTotals, ToolFailure, ToolOutc
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
 
 fn page(events: &[Event], locale: Locale) -> String {
-    story::drive(events, |out| Box::new(Html::new(out, Arc::new(Catalogue::new(locale)))))
+    run_events::print_events(events, |out| Box::new(Html::new(out, Arc::new(Catalogue::new(locale)))))
 }
 
-/// The page behind its style, apart into tags and text.
+/// Returns the tags of the page after its style.
 ///
-/// Holds that the tags are ours, closed in order, and that text is escaped.
+/// Checks that only known tags occur, that they are closed in order, and that text is escaped.
 #[track_caller]
 fn tags(page: &str) -> Vec<&str> {
     let (head, body) = page.split_once("</style>").unwrap();
@@ -69,8 +69,8 @@ fn check_tag(tag: &str) {
     }
 }
 
-/// Text that wants to be markup.
-fn hostile() -> impl Strategy<Value = String> {
+/// Texts that look like markup.
+fn markup_like_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => ".*",
         1 => Just("</pre></p></code><script>alert(1)</script>".to_owned()),
@@ -85,40 +85,40 @@ fn outcome(kind: u8, text: &str) -> ToolOutcome {
     match kind {
         0 => ToolOutcome::error(text),
         1 => ToolOutcome::Rejected { reason: text.to_owned() },
-        2 => {
-            story::success(ToolOutput::Other(json!({ text: [text, 1, { text: text }], "diffString": text })))
-        }
+        2 => run_events::success(ToolOutput::Other(
+            json!({ text: [text, 1, { text: text }], "diffString": text }),
+        )),
         3 => ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: text.into() },
-        _ => story::success(ToolOutput::Other(json!(text))),
+        _ => run_events::success(ToolOutput::Other(json!(text))),
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_of_a_session_is_markup(
-        texts in prop::collection::vec((0..5u8, 0..5u8, hostile()), 0..8),
+    fn texts_of_a_session_are_never_markup(
+        texts in prop::collection::vec((0..5u8, 0..5u8, markup_like_text()), 0..8),
         end in 0..3u8,
     ) {
-        let mut head = story::started();
+        let mut head = run_events::session_started();
         let first = texts.first().map(|(_, _, text)| text.clone()).unwrap_or_default();
         head.model.display.clone_from(&first);
         head.cwd = first.clone().into();
         head.version.clone_from(&first);
-        let story = texts.iter().fold(Story::of(head), |story, (step, kind, text)| match step {
-            0 => story.user(text),
-            1 => story.text(text),
-            2 => story.backstage(text),
-            3 => story.begin(&story::call(text, json!({ text: text, "path": text }))),
+        let run = texts.iter().fold(RunEvents::from_start(head), |run, (step, kind, text)| match step {
+            0 => run.user(text),
+            1 => run.text(text),
+            2 => run.unprinted(text),
+            3 => run.start_call(&run_events::call(text, json!({ text: text, "path": text }))),
             _ => {
                 let name = if text.len() % 2 == 0 { "shell" } else { text };
-                story.call(&story::call(name, json!({ "command": text })), outcome(*kind, text))
+                run.call(&run_events::call(name, json!({ "command": text })), outcome(*kind, text))
             }
         });
         let totals = RunTotals { turns: 1, files_changed: vec![first.clone().into()], ..RunTotals::default() };
         let events = match end {
-            0 => story.ended(RunOutcome::Completed, totals),
-            1 => story.failed(Reason::ProviderFailed { provider: first.clone(), detail: first }),
-            _ => story.done(),
+            0 => run.finish(RunOutcome::Completed, totals),
+            1 => run.failed(Reason::ProviderFailed { provider: first.clone(), detail: first }),
+            _ => run.completed(),
         };
         tags(&page(&events, Locale::En));
     }
@@ -126,7 +126,7 @@ proptest! {
 
 #[test]
 fn a_page_loads_nothing_and_runs_nothing() {
-    let page = page(&Story::new().text("hi").done(), Locale::En);
+    let page = page(&RunEvents::new().text("hi").completed(), Locale::En);
     let head = page.split_once("<style>").unwrap().0;
     assert!(head.contains("content=\"default-src 'none'; style-src 'unsafe-inline'\""), "{head}");
     assert!(
@@ -139,23 +139,23 @@ fn a_page_loads_nothing_and_runs_nothing() {
 }
 
 #[test]
-fn a_story_reads_from_top_to_bottom() {
-    let ls = story::call("shell", json!({ "command": "ls" }));
+fn a_page_shows_a_run_from_top_to_bottom() {
+    let ls = run_events::call("shell", json!({ "command": "ls" }));
     let totals = RunTotals {
         turns: 2,
         usage: Some(Usage { input: 10, output: 3, cache_read: 20, cache_write: 0, ..Usage::default() }),
         files_changed: vec!["/a/b".into()],
         ..RunTotals::default()
     };
-    let events = Story::new()
+    let events = RunEvents::new()
         .user("do it")
         .text("Let me\n")
         .text("\nsee.")
         .call(&ls, ToolOutcome::error("no"))
         .text("Done.")
-        .ended(RunOutcome::Completed, totals);
+        .finish(RunOutcome::Completed, totals);
     let page = page(&events, Locale::En);
-    let said = [
+    let expected = [
         "Claude 4 Sonnet <time datetime=\"1970-01-01T00:00:01Z\">1970-01-01 00:00:01 UTC</time>",
         "<code>/Users/user/project</code> · default",
         "<h3>Prompt <time",
@@ -172,7 +172,7 @@ fn a_story_reads_from_top_to_bottom() {
         "<pre>\n/a/b</pre>",
     ];
     let mut rest = page.as_str();
-    for text in said {
+    for text in expected {
         rest = rest.split_once(text).unwrap_or_else(|| panic!("{text} is missing in {rest}")).1;
     }
     tags(&page);
@@ -180,9 +180,9 @@ fn a_story_reads_from_top_to_bottom() {
 
 #[test]
 fn a_call_without_an_end_is_shown_at_the_end_of_its_run() {
-    let call = story::call("read", json!({ "path": "n.txt" }));
-    let mut events = Story::new().begin(&call).events;
-    events.extend(Story::new().text("again").done());
+    let call = run_events::call("read", json!({ "path": "n.txt" }));
+    let mut events = RunEvents::new().start_call(&call).events;
+    events.extend(RunEvents::new().text("again").completed());
     let page = page(&events, Locale::En);
     let (before, after) = page.split_once("no result").unwrap();
     assert_eq!((before.matches("<h2>").count(), after.matches("<h2>").count()), (1, 1));
@@ -193,7 +193,7 @@ fn a_call_without_an_end_is_shown_at_the_end_of_its_run() {
 #[test]
 fn the_page_is_in_the_language_of_its_catalogue() {
     for locale in Locale::ALL {
-        let page = page(&Story::new().text("x").failed(Reason::Refused), locale);
+        let page = page(&RunEvents::new().text("x").failed(Reason::Refused), locale);
         assert!(page.contains(&format!("<html lang=\"{}\">", locale.code())), "{page}");
         assert_eq!(page.contains("<h3>Answer"), locale == Locale::En, "{page}");
         tags(&page);

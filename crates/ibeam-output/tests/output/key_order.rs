@@ -1,4 +1,4 @@
-//! Whole lines as they leave: names, order and absence of keys.
+//! Complete lines: the names, the order and the absence of keys.
 
 use ibeam_protocol::run::{Denial, McpServer, McpStatus};
 use ibeam_protocol::{
@@ -6,7 +6,7 @@ use ibeam_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::story::{self, Story, started};
+use crate::run_events::{self, RunEvents, session_started};
 
 fn totals() -> RunTotals {
     RunTotals {
@@ -32,7 +32,7 @@ const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"per
 #[test]
 fn init_has_the_published_keys_before_the_additions() {
     assert_eq!(
-        story::stream_json(&Story::new().events),
+        run_events::stream_json(&RunEvents::new().events),
         concat!(
             r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/Users/user/project","#,
             r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","model":"Claude 4 Sonnet","#,
@@ -48,9 +48,10 @@ fn init_has_the_published_keys_before_the_additions() {
 
 #[track_caller]
 fn check_init(change: impl FnOnce(&mut ibeam_protocol::SessionStarted), pointer: &str, expect: Value) {
-    let mut head = started();
+    let mut head = session_started();
     change(&mut head);
-    let line: Value = serde_json::from_str(&story::stream_json(&Story::of(head).events)).unwrap();
+    let line: Value =
+        serde_json::from_str(&run_events::stream_json(&RunEvents::from_start(head).events)).unwrap();
     assert_eq!(line.pointer(pointer), Some(&expect));
 }
 
@@ -61,7 +62,7 @@ fn a_model_without_a_key_has_the_published_source_env_and_the_added_source_none(
 }
 
 #[test]
-fn every_key_source_has_its_word() {
+fn every_key_source_has_its_value() {
     check_init(|head| head.key_source = KeySource::Env, "/apiKeySource", json!("env"));
     check_init(|head| head.key_source = KeySource::Env, "/ibeam/api_key", json!("env"));
     check_init(|head| head.key_source = KeySource::Flag, "/apiKeySource", json!("flag"));
@@ -69,7 +70,7 @@ fn every_key_source_has_its_word() {
 }
 
 #[test]
-fn every_permission_mode_has_its_word() {
+fn every_permission_mode_has_its_value() {
     check_init(|head| head.permission_mode = PermissionMode::Force, "/permissionMode", json!("force"));
     check_init(|head| head.permission_mode = PermissionMode::Plan, "/permissionMode", json!("plan"));
     check_init(|head| head.permission_mode = PermissionMode::Ask, "/permissionMode", json!("ask"));
@@ -87,7 +88,7 @@ fn limits_contain_a_timeout_if_there_is_one() {
 #[test]
 fn piped_context_is_a_second_block_of_the_user_line() {
     let content = vec!["explain".into(), "line 1\nline 2".into()];
-    let lines = story::lines(&Story::new().then(EventKind::UserMessage { content }).events);
+    let lines = run_events::lines(&RunEvents::new().event(EventKind::UserMessage { content }).events);
     assert_eq!(
         lines[1],
         concat!(
@@ -99,7 +100,7 @@ fn piped_context_is_a_second_block_of_the_user_line() {
 
 #[test]
 fn a_delta_has_its_time() {
-    let lines = story::lines(&Story::new().text("hello").events);
+    let lines = run_events::lines(&RunEvents::new().text("hello").events);
     assert_eq!(
         lines[1],
         concat!(
@@ -111,8 +112,8 @@ fn a_delta_has_its_time() {
 
 #[test]
 fn a_call_has_its_request_and_time_after_the_published_keys() {
-    let call = story::call("read", json!({"path": "a.txt"}));
-    let lines = story::lines(&Story::new().begin(&call).events);
+    let call = run_events::call("read", json!({"path": "a.txt"}));
+    let lines = run_events::lines(&RunEvents::new().start_call(&call).events);
     assert_eq!(
         lines[1],
         concat!(
@@ -125,7 +126,8 @@ fn a_call_has_its_request_and_time_after_the_published_keys() {
 
 #[test]
 fn the_terminal_line_ends_with_usage_and_ibeam() {
-    let lines = story::lines(&Story::new().text("a").text("b").ended(RunOutcome::Completed, totals()));
+    let lines =
+        run_events::lines(&RunEvents::new().text("a").text("b").finish(RunOutcome::Completed, totals()));
     let expect = concat!(
         r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,
         r#""result":"ab","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"req_1","#,
@@ -136,38 +138,38 @@ fn the_terminal_line_ends_with_usage_and_ibeam() {
 
 #[test]
 fn the_json_object_has_its_own_order() {
-    let events = Story::new().text("a").text("b").ended(RunOutcome::Completed, totals());
+    let events = RunEvents::new().text("a").text("b").finish(RunOutcome::Completed, totals());
     let expect = concat!(
         r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":5234,"duration_api_ms":5234,"#,
         r#""result":"ab","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"req_1","#,
         r#""usage":{"inputTokens":11,"outputTokens":22,"cacheReadTokens":33,"cacheWriteTokens":44},"#
     );
-    assert_eq!(story::json(&events), format!("{expect}{SUMMARY}}}\n"));
+    assert_eq!(run_events::json(&events), format!("{expect}{SUMMARY}}}\n"));
 }
 
 #[test]
 fn the_final_message_is_the_text_after_the_last_call() {
-    let call = || story::call("read", json!({ "path": "a" }));
-    let story = |text: &str| {
-        let events = Story::new().user("go").text("Looking.").begin(&call());
-        events.end(&call(), ToolOutcome::error("no")).text(text).text(text)
+    let call = || run_events::call("read", json!({ "path": "a" }));
+    let run = |text: &str| {
+        let events = RunEvents::new().user("go").text("Looking.").start_call(&call());
+        events.finish_call(&call(), ToolOutcome::error("no")).text(text).text(text)
     };
     for (text, expect) in [("It. ", "It. It. "), ("", "")] {
-        let last = story::lines(&story(text).done()).pop().unwrap();
-        for printed in [last, story::json(&story(text).done())] {
+        let last = run_events::lines(&run(text).completed()).pop().unwrap();
+        for printed in [last, run_events::json(&run(text).completed())] {
             let printed: Value = serde_json::from_str(&printed).unwrap();
             assert_eq!(printed["ibeam"]["final"], expect, "{printed}");
             assert_eq!(printed["result"], format!("Looking.{expect}"));
         }
     }
-    let failed = story::lines(&story("It. ").failed(Reason::Refused)).pop().unwrap();
+    let failed = run_events::lines(&run("It. ").failed(Reason::Refused)).pop().unwrap();
     assert!(!failed.contains(r#""final""#), "{failed}");
 }
 
 #[test]
 fn values_that_the_provider_does_not_send_are_absent() {
     let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0,"final":""}}"#;
-    let lines = story::lines(&Story::new().done());
+    let lines = run_events::lines(&RunEvents::new().completed());
     let head = concat!(
         r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,
         r#""result":"","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","#
@@ -177,15 +179,15 @@ fn values_that_the_provider_does_not_send_are_absent() {
 
 #[test]
 fn init_lists_the_mcp_servers_with_their_status() {
-    let of = |name: &str, status| McpServer { name: name.to_owned(), status };
+    let server = |name: &str, status| McpServer { name: name.to_owned(), status };
     check_init(
         |head| {
             head.mcp_servers = vec![
-                of("a", McpStatus::Connected),
-                of("b", McpStatus::Failed),
-                of("c", McpStatus::Untrusted),
-                of("d", McpStatus::Unsupported),
-                of("e", McpStatus::Disabled),
+                server("a", McpStatus::Connected),
+                server("b", McpStatus::Failed),
+                server("c", McpStatus::Untrusted),
+                server("d", McpStatus::Unsupported),
+                server("e", McpStatus::Disabled),
             ];
         },
         "/mcp_servers",

@@ -1,4 +1,4 @@
-//! Six languages say the same things; choosing one.
+//! The locale files have the same messages and placeables; selection of a locale.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use ibeam_output::Locale;
 
 type Placeables = BTreeSet<String>;
 
-/// Each message and attribute (`id` or `id.attribute`) of a file, with the names of its placeables.
+/// Returns the messages and attributes (`id` or `id.attribute`) of a file with the names of their placeables.
 fn outline(source: &str) -> BTreeMap<String, Placeables> {
     let resource = parse(source).unwrap_or_else(|(_, errors)| panic!("{errors:?}"));
     let mut outline = BTreeMap::new();
@@ -25,7 +25,7 @@ fn outline(source: &str) -> BTreeMap<String, Placeables> {
         for (name, pattern) in parts.chain([(id.to_owned(), value)]) {
             let mut names = Placeables::new();
             placeables(pattern, &mut names);
-            assert!(outline.insert(name.clone(), names).is_none(), "{name} stands twice");
+            assert!(outline.insert(name.clone(), names).is_none(), "{name} occurs twice");
         }
     }
     outline
@@ -55,14 +55,14 @@ fn variable(expression: &InlineExpression<&str>, names: &mut Placeables) {
 fn check(source: &str) {
     let english = outline(include_str!("../../locales/en.ftl"));
     assert!(english.len() > 100, "{}", english.len());
-    let ours = outline(source);
+    let translated = outline(source);
     for (name, placeables) in &english {
-        assert_eq!(ours.get(name), Some(placeables), "{name}");
+        assert_eq!(translated.get(name), Some(placeables), "{name}");
     }
-    for name in ours.keys() {
+    for name in translated.keys() {
         assert!(english.contains_key(name), "{name} is not in the English file");
     }
-    // A file that was copied and forgotten says the same things in English.
+    // A copy of the English file is not a translation.
     assert!(!source.contains("action-read = Read file"));
 }
 
@@ -92,7 +92,7 @@ fn portuguese_is_complete() {
 }
 
 #[test]
-fn names_of_locales_are_understood_in_every_spelling() {
+fn locale_names_are_parsed_in_every_spelling() {
     for (name, expect) in [
         ("en", Some(Locale::En)),
         ("en_GB.UTF-8", Some(Locale::En)),
@@ -117,7 +117,7 @@ fn names_of_locales_are_understood_in_every_spelling() {
 }
 
 #[test]
-fn the_first_variable_that_is_set_decides() {
+fn the_first_variable_with_a_value_selects_the_locale() {
     let choose = Locale::from_environment;
     assert_eq!(choose(None, None, None), Locale::En);
     assert_eq!(choose(None, None, Some("ja_JP.UTF-8")), Locale::Ja);
@@ -127,7 +127,7 @@ fn the_first_variable_that_is_set_decides() {
 }
 
 #[test]
-fn a_language_we_do_not_have_is_english_and_hides_the_variables_after_it() {
+fn an_unsupported_language_selects_english_and_hides_later_variables() {
     assert_eq!(Locale::from_environment(Some("de_DE.UTF-8"), None, Some("fr_FR")), Locale::En);
     assert_eq!(Locale::from_environment(Some("C"), None, Some("fr_FR")), Locale::En);
 }

@@ -1,41 +1,44 @@
-//! The five published sample streams, told as events and written again.
+//! The five published sample streams, converted into events and written again.
 //!
-//! What we add stands after what is published, so each sample line but for its last brace begins ours.
+//! Additions follow the published keys, so each printed line starts with the sample line without its last brace.
 
 use ibeam_protocol::tool_output::{ReadOutput, WriteOutput};
 use ibeam_protocol::{CallId, Event, RunOutcome, RunTotals, ToolCall, ToolOutcome, ToolOutput};
 use serde_json::Value;
 
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
 
 #[track_caller]
 fn check(sample: &str) {
-    let ours = story::lines(&events(sample));
-    assert_eq!(ours.len(), sample.lines().count());
-    for (ours, sample) in ours.iter().zip(sample.lines()) {
+    let printed = run_events::lines(&events(sample));
+    assert_eq!(printed.len(), sample.lines().count());
+    for (printed, sample) in printed.iter().zip(sample.lines()) {
         let published = sample.strip_suffix('}').unwrap();
-        assert!(ours.starts_with(published), "\n  ours: {ours}\nsample: {sample}");
-        assert!(ours[published.len()..].starts_with([',', '}']), "\n  ours: {ours}\nsample: {sample}");
+        assert!(printed.starts_with(published), "\nprinted: {printed}\n sample: {sample}");
+        assert!(
+            printed[published.len()..].starts_with([',', '}']),
+            "\nprinted: {printed}\n sample: {sample}"
+        );
     }
 }
 
-/// The run that a sample tells of.
+/// Returns the events of a sample.
 fn events(sample: &str) -> Vec<Event> {
-    let mut story = Story::new();
+    let mut run = RunEvents::new();
     for line in sample.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let text = || line["message"]["content"][0]["text"].as_str().unwrap();
-        story = match (line["type"].as_str().unwrap(), line["subtype"].as_str()) {
-            ("system", Some("init")) => story,
-            ("user", None) => story.user(text()),
-            ("assistant", None) => story.text(text()),
-            ("tool_call", Some("started")) => story.begin(&call(&line)),
-            ("tool_call", Some("completed")) => story.end(&call(&line), outcome(&line)),
+        run = match (line["type"].as_str().unwrap(), line["subtype"].as_str()) {
+            ("system", Some("init")) => run,
+            ("user", None) => run.user(text()),
+            ("assistant", None) => run.text(text()),
+            ("tool_call", Some("started")) => run.start_call(&call(&line)),
+            ("tool_call", Some("completed")) => run.finish_call(&call(&line), outcome(&line)),
             ("result", Some("success")) => {
                 let request_id = line["request_id"].as_str().map(str::to_owned);
                 let totals = RunTotals { request_id, ..RunTotals::default() };
-                return story.ended(RunOutcome::Completed, totals);
+                return run.finish(RunOutcome::Completed, totals);
             }
-            other => panic!("an event that the contract does not know: {other:?}"),
+            other => panic!("unknown event: {other:?}"),
         };
     }
     panic!("the sample has no terminal event");
@@ -51,22 +54,22 @@ fn call(line: &Value) -> ToolCall {
 
 fn outcome(line: &Value) -> ToolOutcome {
     let (key, body) = line["tool_call"].as_object().unwrap().iter().next().unwrap();
-    let facts = &body["result"]["success"];
-    story::success(match key.as_str() {
+    let success = &body["result"]["success"];
+    run_events::success(match key.as_str() {
         "readToolCall" => ToolOutput::Read(ReadOutput {
-            content: facts["content"].as_str().unwrap().into(),
-            is_empty: facts["isEmpty"].as_bool().unwrap(),
-            exceeded_limit: facts["exceededLimit"].as_bool().unwrap(),
-            total_lines: facts["totalLines"].as_u64().unwrap(),
-            total_chars: facts["totalChars"].as_u64().unwrap(),
+            content: success["content"].as_str().unwrap().into(),
+            is_empty: success["isEmpty"].as_bool().unwrap(),
+            exceeded_limit: success["exceededLimit"].as_bool().unwrap(),
+            total_lines: success["totalLines"].as_u64().unwrap(),
+            total_chars: success["totalChars"].as_u64().unwrap(),
         }),
         "writeToolCall" => ToolOutput::Write(WriteOutput {
-            path: facts["path"].as_str().unwrap().into(),
-            lines_created: facts["linesCreated"].as_u64().unwrap(),
-            file_size: facts["fileSize"].as_u64().unwrap(),
+            path: success["path"].as_str().unwrap().into(),
+            lines_created: success["linesCreated"].as_u64().unwrap(),
+            file_size: success["fileSize"].as_u64().unwrap(),
             created: true,
         }),
-        other => panic!("no such tool in the samples: {other}"),
+        other => panic!("unknown tool: {other}"),
     })
 }
 
@@ -90,12 +93,12 @@ fn the_portuguese_sample_is_reproduced() {
     check(include_str!("../samples/pt.ndjson"));
 }
 
-/// Its `result` is not the concatenation of its own deltas, against its own rule: a slip of the translation.
+/// The `result` of this sample is not the concatenation of its deltas, which breaks the published rule.
 #[test]
-fn the_japanese_sample_is_reproduced_but_for_its_slip() {
-    let slip = r#""result":"README.md を読んで要約を作るね""#;
+fn the_japanese_sample_is_reproduced_except_its_wrong_result() {
+    let wrong = r#""result":"README.md を読んで要約を作るね""#;
     let deltas = r#""result":"了解README.md を読むねそれから要約を作るよ""#;
     let sample = include_str!("../samples/ja.ndjson");
-    assert!(sample.contains(slip));
-    check(&sample.replace(slip, deltas));
+    assert!(sample.contains(wrong));
+    check(&sample.replace(wrong, deltas));
 }

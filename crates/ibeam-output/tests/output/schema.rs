@@ -1,6 +1,6 @@
-//! The published schemas: what is printed fits them, and what breaks the contract does not.
+//! The published schemas: printed lines are valid, and lines that break the contract are not.
 //!
-//! `story` holds every line that any test here prints against them too.
+//! `run_events` also checks every line that another test prints against them.
 
 use std::sync::LazyLock;
 
@@ -10,53 +10,55 @@ use ibeam_wire::{Contract, SchemaTarget, schema};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::story;
+use crate::run_events::{self, RunEvents};
 
-/// A schema as others see it, and the same with what ibeam always writes required.
-pub(crate) struct Held {
+/// A published schema, and a strict one that requires all keys that ibeam always writes.
+pub(crate) struct LineSchema {
     published: Validator,
-    ours: Validator,
+    strict: Validator,
 }
 
-impl Held {
-    fn new(of: SchemaTarget, contract: Contract) -> Self {
-        let schema = schema(of, contract);
-        let mut ours = schema.clone();
-        require_what_is_always_there(&mut ours);
+impl LineSchema {
+    fn new(target: SchemaTarget, contract: Contract) -> Self {
+        let schema = schema(target, contract);
+        let mut strict = schema.clone();
+        require_always_written_keys(&mut strict);
         let validator = |schema| jsonschema::draft202012::new(schema).unwrap();
-        Self { published: validator(&schema), ours: validator(&ours) }
+        Self { published: validator(&schema), strict: validator(&strict) }
     }
 
-    /// A line of ours fits.
+    /// Checks that a line of ibeam is valid.
     #[track_caller]
     pub(crate) fn check(&self, line: &str) {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        if let Err(error) = self.ours.validate(&value) {
+        if let Err(error) = self.strict.validate(&value) {
             panic!("{error} at `{}`: {line}", error.instance_path());
         }
     }
 }
 
-fn require_what_is_always_there(schema: &mut Value) {
+fn require_always_written_keys(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
             if let Some(Value::Array(always)) = keys.shift_remove("x-always") {
                 keys["required"].as_array_mut().unwrap().extend(always);
             }
-            keys.values_mut().for_each(require_what_is_always_there);
+            keys.values_mut().for_each(require_always_written_keys);
         }
-        Value::Array(schemas) => schemas.iter_mut().for_each(require_what_is_always_there),
+        Value::Array(schemas) => schemas.iter_mut().for_each(require_always_written_keys),
         _ => {}
     }
 }
 
-pub(crate) static STREAM: LazyLock<Held> =
-    LazyLock::new(|| Held::new(SchemaTarget::StreamJson, Contract::One));
-pub(crate) static SEGMENTS: LazyLock<Held> =
-    LazyLock::new(|| Held::new(SchemaTarget::StreamJson, Contract::Two));
-pub(crate) static JSON: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Json, Contract::One));
-static ERROR: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Error, Contract::One));
-pub(crate) static TEXT: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Text, Contract::One));
+pub(crate) static STREAM: LazyLock<LineSchema> =
+    LazyLock::new(|| LineSchema::new(SchemaTarget::StreamJson, Contract::One));
+pub(crate) static SEGMENTS: LazyLock<LineSchema> =
+    LazyLock::new(|| LineSchema::new(SchemaTarget::StreamJson, Contract::Two));
+pub(crate) static JSON: LazyLock<LineSchema> =
+    LazyLock::new(|| LineSchema::new(SchemaTarget::Json, Contract::One));
+static ERROR: LazyLock<LineSchema> = LazyLock::new(|| LineSchema::new(SchemaTarget::Error, Contract::One));
+pub(crate) static TEXT: LazyLock<LineSchema> =
+    LazyLock::new(|| LineSchema::new(SchemaTarget::Text, Contract::One));
 
 const SAMPLES: [&str; 5] = [
     include_str!("../samples/es.ndjson"),
@@ -67,7 +69,7 @@ const SAMPLES: [&str; 5] = [
 ];
 
 #[test]
-fn every_line_of_the_published_samples_fits() {
+fn every_line_of_the_published_samples_is_valid() {
     for line in SAMPLES.iter().flat_map(|sample| sample.lines()) {
         let value: Value = serde_json::from_str(line).unwrap();
         if let Err(error) = STREAM.published.validate(&value) {
@@ -78,7 +80,7 @@ fn every_line_of_the_published_samples_fits() {
 
 #[test]
 fn the_object_of_json_is_a_result() {
-    let mut object: Value = serde_json::from_str(&story::json(&story::Story::new().done())).unwrap();
+    let mut object: Value = serde_json::from_str(&run_events::json(&RunEvents::new().completed())).unwrap();
     assert!(JSON.published.is_valid(&object));
     object["type"] = json!("error");
     assert!(!JSON.published.is_valid(&object));
@@ -87,8 +89,8 @@ fn the_object_of_json_is_a_result() {
 }
 
 #[test]
-fn a_failure_fits_with_and_without_a_run() {
-    for reason in crate::words::every_reason() {
+fn a_failure_is_valid_with_and_without_a_run() {
+    for reason in crate::catalogue_texts::every_reason() {
         let failure = Failure::from(reason);
         ERROR.check(&error_object(&failure, None));
         JSON.check(&error_object(&failure, None));
@@ -102,8 +104,8 @@ fn a_failure_fits_with_and_without_a_run() {
     ERROR.check(&error_object(&failure, None));
 }
 
-/// Lines that fit, by a short name.
-fn good(name: &str) -> Value {
+/// Returns a valid line by a short name.
+fn valid_line(name: &str) -> Value {
     let sample = SAMPLES[0].lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let position = ["init", "user", "assistant", "", "started", "completed", "", "", "write", "result"];
     if let Some(index) = position.iter().position(|known| *known == name) {
@@ -111,11 +113,11 @@ fn good(name: &str) -> Value {
     }
     match name {
         "error" => {
-            let line = story::lines(&story::Story::new().failed(Reason::Refused)).pop().unwrap();
+            let line = run_events::lines(&RunEvents::new().failed(Reason::Refused)).pop().unwrap();
             serde_json::from_str(&line).unwrap()
         }
         "shell" => json!({
-            "type": "tool_call", "subtype": "completed", "call_id": "c", "session_id": story::SESSION,
+            "type": "tool_call", "subtype": "completed", "call_id": "c", "session_id": run_events::SESSION,
             "tool_call": { "shellToolCall": {
                 "args": { "command": "ls", "workingDirectory": "", "timeout": 1000, "toolCallId": "c" },
                 "result": { "failure": {
@@ -125,17 +127,17 @@ fn good(name: &str) -> Value {
             } },
         }),
         "function" => json!({
-            "type": "tool_call", "subtype": "completed", "call_id": "c", "session_id": story::SESSION,
+            "type": "tool_call", "subtype": "completed", "call_id": "c", "session_id": run_events::SESSION,
             "tool_call": { "function": { "name": "x", "arguments": "{}", "result": { "success": 1 } } },
         }),
-        other => panic!("no line is named {other}"),
+        other => panic!("unknown line: {other}"),
     }
 }
 
-/// The line fits, and does not once what `pointer` points to is `value` (`null`: is gone).
+/// Checks that a valid line becomes invalid if the value at `pointer` is replaced by `value`, or removed for `null`.
 #[track_caller]
-fn check_wrong(name: &str, pointer: &str, value: Value) {
-    let mut line = good(name);
+fn check_invalid(name: &str, pointer: &str, value: Value) {
+    let mut line = valid_line(name);
     assert!(STREAM.published.is_valid(&line), "{line}");
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = line.pointer_mut(parent).unwrap();
@@ -149,93 +151,93 @@ fn check_wrong(name: &str, pointer: &str, value: Value) {
         }
         (other, _) => panic!("{other} has no keys"),
     }
-    assert!(!STREAM.published.is_valid(&line), "it fits: {line}");
+    assert!(!STREAM.published.is_valid(&line), "the line is valid: {line}");
 }
 
 #[test]
-fn a_line_without_a_key_that_the_page_names_does_not_fit() {
-    check_wrong("init", "/type", Value::Null);
-    check_wrong("init", "/subtype", Value::Null);
-    check_wrong("init", "/apiKeySource", Value::Null);
-    check_wrong("init", "/cwd", Value::Null);
-    check_wrong("init", "/session_id", Value::Null);
-    check_wrong("init", "/model", Value::Null);
-    check_wrong("init", "/permissionMode", Value::Null);
-    check_wrong("user", "/message", Value::Null);
-    check_wrong("user", "/message/role", Value::Null);
-    check_wrong("assistant", "/message/content/0", Value::Null);
-    check_wrong("assistant", "/message/content/0/text", Value::Null);
-    check_wrong("started", "/call_id", Value::Null);
-    check_wrong("started", "/tool_call/readToolCall", Value::Null);
-    check_wrong("started", "/tool_call/readToolCall/args", Value::Null);
-    check_wrong("completed", "/tool_call/readToolCall/result", Value::Null);
-    check_wrong("completed", "/tool_call/readToolCall/result/success", Value::Null);
-    check_wrong("completed", "/tool_call/readToolCall/result/success/totalLines", Value::Null);
-    check_wrong("result", "/duration_ms", Value::Null);
-    check_wrong("result", "/is_error", Value::Null);
-    check_wrong("result", "/result", Value::Null);
-    check_wrong("error", "/session_id", Value::Null);
-    check_wrong("error", "/ibeam", Value::Null);
-    check_wrong("shell", "/tool_call/shellToolCall/result/failure/exitCode", Value::Null);
-    check_wrong("function", "/tool_call/function/arguments", Value::Null);
+fn a_line_without_a_published_key_is_invalid() {
+    check_invalid("init", "/type", Value::Null);
+    check_invalid("init", "/subtype", Value::Null);
+    check_invalid("init", "/apiKeySource", Value::Null);
+    check_invalid("init", "/cwd", Value::Null);
+    check_invalid("init", "/session_id", Value::Null);
+    check_invalid("init", "/model", Value::Null);
+    check_invalid("init", "/permissionMode", Value::Null);
+    check_invalid("user", "/message", Value::Null);
+    check_invalid("user", "/message/role", Value::Null);
+    check_invalid("assistant", "/message/content/0", Value::Null);
+    check_invalid("assistant", "/message/content/0/text", Value::Null);
+    check_invalid("started", "/call_id", Value::Null);
+    check_invalid("started", "/tool_call/readToolCall", Value::Null);
+    check_invalid("started", "/tool_call/readToolCall/args", Value::Null);
+    check_invalid("completed", "/tool_call/readToolCall/result", Value::Null);
+    check_invalid("completed", "/tool_call/readToolCall/result/success", Value::Null);
+    check_invalid("completed", "/tool_call/readToolCall/result/success/totalLines", Value::Null);
+    check_invalid("result", "/duration_ms", Value::Null);
+    check_invalid("result", "/is_error", Value::Null);
+    check_invalid("result", "/result", Value::Null);
+    check_invalid("error", "/session_id", Value::Null);
+    check_invalid("error", "/ibeam", Value::Null);
+    check_invalid("shell", "/tool_call/shellToolCall/result/failure/exitCode", Value::Null);
+    check_invalid("function", "/tool_call/function/arguments", Value::Null);
 }
 
 #[test]
-fn a_line_with_a_word_that_the_contract_does_not_have_does_not_fit() {
-    check_wrong("init", "/type", json!("sistema"));
-    check_wrong("init", "/subtype", json!("started"));
-    check_wrong("init", "/apiKeySource", json!("none"));
-    check_wrong("init", "/permissionMode", json!("predeterminado"));
-    check_wrong("init", "/cwd", json!("src"));
-    check_wrong("init", "/session_id", json!("not-a-uuid"));
-    check_wrong("user", "/message/role", json!("assistant"));
-    check_wrong("assistant", "/message/role", json!("user"));
-    check_wrong("assistant", "/message/content/0/type", json!("thinking"));
-    check_wrong("started", "/subtype", json!("begun"));
-    check_wrong("result", "/subtype", json!("correcto"));
-    check_wrong("result", "/is_error", json!(true));
-    check_wrong("error", "/code", json!("oops"));
-    check_wrong("error", "/exit_code", json!(0));
+fn a_line_with_an_unknown_value_is_invalid() {
+    check_invalid("init", "/type", json!("sistema"));
+    check_invalid("init", "/subtype", json!("started"));
+    check_invalid("init", "/apiKeySource", json!("none"));
+    check_invalid("init", "/permissionMode", json!("predeterminado"));
+    check_invalid("init", "/cwd", json!("src"));
+    check_invalid("init", "/session_id", json!("not-a-uuid"));
+    check_invalid("user", "/message/role", json!("assistant"));
+    check_invalid("assistant", "/message/role", json!("user"));
+    check_invalid("assistant", "/message/content/0/type", json!("thinking"));
+    check_invalid("started", "/subtype", json!("begun"));
+    check_invalid("result", "/subtype", json!("correcto"));
+    check_invalid("result", "/is_error", json!(true));
+    check_invalid("error", "/code", json!("oops"));
+    check_invalid("error", "/exit_code", json!(0));
 }
 
 #[test]
-fn a_value_of_another_kind_does_not_fit() {
-    check_wrong("assistant", "/message/content", json!("text"));
-    check_wrong("assistant", "/timestamp_ms", json!("now"));
-    check_wrong("completed", "/tool_call/readToolCall/args", json!("README.md"));
-    check_wrong("completed", "/tool_call/readToolCall/result/success/isEmpty", json!("false"));
-    check_wrong("result", "/duration_ms", json!(1.5));
-    check_wrong("result", "/duration_ms", json!(-1));
-    check_wrong("result", "/result", json!(["a"]));
-    check_wrong("result", "/usage", json!({ "inputTokens": 1 }));
-    check_wrong("function", "/tool_call/function/arguments", json!({}));
+fn a_value_of_another_type_is_invalid() {
+    check_invalid("assistant", "/message/content", json!("text"));
+    check_invalid("assistant", "/timestamp_ms", json!("now"));
+    check_invalid("completed", "/tool_call/readToolCall/args", json!("README.md"));
+    check_invalid("completed", "/tool_call/readToolCall/result/success/isEmpty", json!("false"));
+    check_invalid("result", "/duration_ms", json!(1.5));
+    check_invalid("result", "/duration_ms", json!(-1));
+    check_invalid("result", "/result", json!(["a"]));
+    check_invalid("result", "/usage", json!({ "inputTokens": 1 }));
+    check_invalid("function", "/tool_call/function/arguments", json!({}));
 }
 
 #[test]
-fn a_call_has_one_tool_and_one_arm_and_a_result_at_its_end_only() {
-    check_wrong("started", "/tool_call/readToolCall/result", json!({ "success": {} }));
-    check_wrong("started", "/tool_call/lsToolCall", json!({ "args": {} }));
-    check_wrong("started", "/tool_call", json!({ "read": { "args": {} } }));
-    check_wrong("completed", "/tool_call/readToolCall/result/error", json!({ "errorMessage": "e" }));
-    check_wrong("completed", "/tool_call/readToolCall/args", json!({ "file": "README.md" }));
-    check_wrong("completed", "/subtype", json!("started"));
-    check_wrong("write", "/tool_call/writeToolCall/result/success", json!({ "path": "a" }));
-    check_wrong("shell", "/tool_call/shellToolCall/result", json!({ "exploded": {} }));
+fn a_call_has_one_tool_one_arm_and_a_result_only_at_its_end() {
+    check_invalid("started", "/tool_call/readToolCall/result", json!({ "success": {} }));
+    check_invalid("started", "/tool_call/lsToolCall", json!({ "args": {} }));
+    check_invalid("started", "/tool_call", json!({ "read": { "args": {} } }));
+    check_invalid("completed", "/tool_call/readToolCall/result/error", json!({ "errorMessage": "e" }));
+    check_invalid("completed", "/tool_call/readToolCall/args", json!({ "file": "README.md" }));
+    check_invalid("completed", "/subtype", json!("started"));
+    check_invalid("write", "/tool_call/writeToolCall/result/success", json!({ "path": "a" }));
+    check_invalid("shell", "/tool_call/shellToolCall/result", json!({ "exploded": {} }));
 }
 
 #[test]
-fn what_a_later_version_may_add_fits() {
-    let mut line = good("init");
+fn additions_of_a_later_version_are_valid() {
+    let mut line = valid_line("init");
     line["later"] = json!({ "a": [1] });
     assert!(STREAM.published.is_valid(&line));
-    let mut line = good("started");
+    let mut line = valid_line("started");
     line["tool_call"] = json!({ "drawToolCall": { "args": { "shape": "o" } } });
     assert!(STREAM.published.is_valid(&line));
 }
 
 #[test]
-fn arguments_that_no_tool_can_read_fit_a_call_that_failed() {
-    let mut line = good("completed");
+fn arguments_that_do_not_fit_the_tool_are_valid_in_a_failed_call() {
+    let mut line = valid_line("completed");
     line["tool_call"]["readToolCall"] =
         json!({ "args": { "path": 5 }, "result": { "error": { "errorMessage": "wrong `path`" } } });
     assert!(STREAM.published.is_valid(&line));
@@ -243,23 +245,23 @@ fn arguments_that_no_tool_can_read_fit_a_call_that_failed() {
 
 #[test]
 fn every_key_has_a_description_a_version_and_a_unit() {
-    for (of, contract) in every_schema() {
+    for (target, contract) in every_schema() {
         let mut keys = 0;
-        walk(&schema(of, contract), "", &mut |path, property| {
+        walk(&schema(target, contract), "", &mut |path, property| {
             keys += 1;
             for keyword in ["description", "x-since"] {
-                assert!(property[keyword].is_string(), "{}: {path} has no `{keyword}`", of.name());
+                assert!(property[keyword].is_string(), "{}: {path} has no `{keyword}`", target.name());
             }
             let number = property["type"] == "integer" || property["type"] == "number";
-            assert_eq!(number, property["x-unit"].is_string(), "{}: {path}: the unit", of.name());
-            assert_ne!(property["type"], json!(["string", "null"]), "{}: {path}", of.name());
+            assert_eq!(number, property["x-unit"].is_string(), "{}: {path}: the unit", target.name());
+            assert_ne!(property["type"], json!(["string", "null"]), "{}: {path}", target.name());
         });
-        assert!(of == SchemaTarget::Text || keys > 20, "{}: {keys} keys", of.name());
+        assert!(target == SchemaTarget::Text || keys > 20, "{}: {keys} keys", target.name());
     }
 }
 
 fn every_schema() -> impl Iterator<Item = (SchemaTarget, Contract)> {
-    SchemaTarget::ALL.into_iter().flat_map(|of| Contract::ALL.map(|contract| (of, contract)))
+    SchemaTarget::ALL.into_iter().flat_map(|target| Contract::ALL.map(move |contract| (target, contract)))
 }
 
 /// Visits each key of each object.
@@ -281,21 +283,21 @@ fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
-    for (of, contract) in every_schema() {
-        let schema = schema(of, contract);
+fn every_reference_has_a_target() {
+    for (target, contract) in every_schema() {
+        let schema = schema(target, contract);
         let text = schema.to_string();
-        for way in text.split(r##""$ref":"#"##).skip(1) {
-            let pointer = way.split('"').next().unwrap();
-            assert!(schema.pointer(pointer).is_some(), "{}: {pointer}", of.name());
+        for rest in text.split(r##""$ref":"#"##).skip(1) {
+            let pointer = rest.split('"').next().unwrap();
+            assert!(schema.pointer(pointer).is_some(), "{}: {pointer}", target.name());
         }
     }
 }
 
 #[test]
-fn the_contracts_differ_in_assistant_init_and_text_alone() {
-    let of = |contract| schema(SchemaTarget::StreamJson, contract);
-    let (mut one, two) = (of(Contract::One), of(Contract::Two));
+fn the_contracts_differ_only_in_assistant_init_and_text() {
+    let stream_schema = |contract| schema(SchemaTarget::StreamJson, contract);
+    let (mut one, two) = (stream_schema(Contract::One), stream_schema(Contract::Two));
     assert_eq!((&one["x-contract"], &two["x-contract"]), (&json!("1"), &json!("2")));
     one["x-contract"] = json!("2");
     one["$defs"]["AssistantEvent"] = two["$defs"]["AssistantEvent"].clone();
@@ -303,10 +305,10 @@ fn the_contracts_differ_in_assistant_init_and_text_alone() {
     let result = "/$defs/ResultEvent/properties/result/description";
     *one.pointer_mut(result).unwrap() = two.pointer(result).unwrap().clone();
     assert_eq!(one, two);
-    for of in [SchemaTarget::Json, SchemaTarget::Error] {
-        let mut one = schema(of, Contract::One);
+    for target in [SchemaTarget::Json, SchemaTarget::Error] {
+        let mut one = schema(target, Contract::One);
         one["x-contract"] = json!("2");
-        assert_eq!(one, schema(of, Contract::Two));
+        assert_eq!(one, schema(target, Contract::Two));
     }
     assert_ne!(
         schema(SchemaTarget::Text, Contract::One)["description"],
@@ -315,9 +317,9 @@ fn the_contracts_differ_in_assistant_init_and_text_alone() {
 }
 
 #[test]
-fn an_assistant_event_of_contract_2_has_three_forms_and_no_fourth() {
-    let mut line = good("assistant");
-    let mut fits = |timestamp: Option<Value>, answer: Option<Value>| {
+fn an_assistant_event_of_contract_2_has_exactly_three_forms() {
+    let mut line = valid_line("assistant");
+    let mut is_valid = |timestamp: Option<Value>, answer: Option<Value>| {
         let keys = line.as_object_mut().unwrap();
         for (key, value) in [("timestamp_ms", timestamp), ("model_call_id", answer)] {
             match value {
@@ -327,10 +329,12 @@ fn an_assistant_event_of_contract_2_has_three_forms_and_no_fourth() {
         }
         SEGMENTS.published.is_valid(&line)
     };
-    assert!(fits(None, None) && fits(Some(json!(1)), None) && fits(Some(json!(1)), Some(json!("m"))));
     assert!(
-        !fits(None, Some(json!("m")))
-            && !fits(Some(json!("1")), None)
-            && !fits(Some(json!(1)), Some(json!(1)))
+        is_valid(None, None) && is_valid(Some(json!(1)), None) && is_valid(Some(json!(1)), Some(json!("m")))
+    );
+    assert!(
+        !is_valid(None, Some(json!("m")))
+            && !is_valid(Some(json!("1")), None)
+            && !is_valid(Some(json!(1)), Some(json!(1)))
     );
 }

@@ -1,4 +1,4 @@
-//! `text`, as people see it.
+//! The output of `text`.
 
 use ibeam_output::{Locale, TextOptions};
 use ibeam_protocol::tool_output::{
@@ -7,7 +7,7 @@ use ibeam_protocol::tool_output::{
 use ibeam_protocol::{Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::json;
 
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
 
 const BARE: TextOptions = TextOptions { verbose: false, live: false, message_only: false };
 const VERBOSE: TextOptions = TextOptions { verbose: true, ..BARE };
@@ -15,15 +15,15 @@ const LIVE: TextOptions = TextOptions { live: true, ..BARE };
 
 #[track_caller]
 fn check(events: &[Event], options: TextOptions, expect: &str) {
-    assert_eq!(story::text(events, Locale::En, options), expect);
+    assert_eq!(run_events::text(events, Locale::En, options), expect);
 }
 
 fn read() -> ToolCall {
-    story::call("read", json!({"path": "a.txt"}))
+    run_events::call("read", json!({"path": "a.txt"}))
 }
 
-fn was_read() -> ToolOutcome {
-    story::success(ToolOutput::Read(ReadOutput {
+fn read_outcome() -> ToolOutcome {
+    run_events::success(ToolOutput::Read(ReadOutput {
         content: "x".into(),
         is_empty: false,
         exceeded_limit: false,
@@ -32,26 +32,26 @@ fn was_read() -> ToolOutcome {
     }))
 }
 
-fn was_written(created: bool) -> ToolOutcome {
+fn write_outcome(created: bool) -> ToolOutcome {
     let path = "/p/a.txt".into();
-    story::success(ToolOutput::Write(WriteOutput { path, lines_created: 1, file_size: 1, created }))
+    run_events::success(ToolOutput::Write(WriteOutput { path, lines_created: 1, file_size: 1, created }))
 }
 
 fn write() -> ToolCall {
-    story::call("write", json!({"path": "a.txt", "fileText": "x"}))
+    run_events::call("write", json!({"path": "a.txt", "fileText": "x"}))
 }
 
 fn shell(command: &str) -> ToolCall {
-    story::call("shell", json!({"command": command}))
+    run_events::call("shell", json!({"command": command}))
 }
 
-fn was_run() -> ToolOutcome {
-    story::success(ToolOutput::Shell(ShellOutput::default()))
+fn shell_outcome() -> ToolOutcome {
+    run_events::success(ToolOutput::Shell(ShellOutput::default()))
 }
 
-/// The four published actions, done, failed and refused.
+/// Returns a run with the four published actions, each successful, failed and refused.
 fn published_actions() -> Vec<Event> {
-    let edit = story::call("edit", json!({"path": "a.txt"}));
+    let edit = run_events::call("edit", json!({"path": "a.txt"}));
     let output = EditOutput {
         path: "/p/a.txt".into(),
         lines_added: 0,
@@ -59,22 +59,22 @@ fn published_actions() -> Vec<Event> {
         diff: String::new(),
         message: String::new(),
     };
-    let was_edited = story::success(ToolOutput::Edit(output));
-    let mut story = Story::new()
-        .call(&read(), was_read())
-        .call(&edit, was_edited)
-        .call(&shell("ls"), was_run())
-        .call(&write(), was_written(true));
+    let edit_outcome = run_events::success(ToolOutput::Edit(output));
+    let mut run = RunEvents::new()
+        .call(&read(), read_outcome())
+        .call(&edit, edit_outcome)
+        .call(&shell("ls"), shell_outcome())
+        .call(&write(), write_outcome(true));
     for call in [read(), edit, shell("ls"), write()] {
-        story = story.call(&call, ToolOutcome::error("x"));
-        story = story.call(&call, ToolOutcome::Rejected { reason: "x".into() });
+        run = run.call(&call, ToolOutcome::error("x"));
+        run = run.call(&call, ToolOutcome::Rejected { reason: "x".into() });
     }
-    story.text("Ok.").done()
+    run.text("Ok.").completed()
 }
 
 #[track_caller]
 fn check_locale(locale: Locale, expect: &str) {
-    assert_eq!(story::text(&published_actions(), locale, BARE), expect);
+    assert_eq!(run_events::text(&published_actions(), locale, BARE), expect);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn portuguese_lines_are_the_published_ones() {
 }
 
 #[test]
-fn french_lines_are_in_the_same_manner() {
+fn french_lines_follow_the_published_ones() {
     check_locale(
         Locale::Fr,
         "Fichier lu\nFichier modifié\nCommande exécutée dans le terminal\nNouveau fichier créé\n\
@@ -138,7 +138,7 @@ fn french_lines_are_in_the_same_manner() {
 }
 
 #[test]
-fn japanese_lines_are_in_the_same_manner() {
+fn japanese_lines_follow_the_published_ones() {
     check_locale(
         Locale::Ja,
         "ファイルを読み取りました\nファイルを編集しました\nターミナルでコマンドを実行しました\n\
@@ -151,15 +151,15 @@ fn japanese_lines_are_in_the_same_manner() {
 }
 
 #[test]
-fn writing_over_a_file_is_an_edit() {
-    check(&Story::new().call(&write(), was_written(false)).done(), BARE, "Edited file\n");
+fn overwriting_a_file_is_an_edit() {
+    check(&RunEvents::new().call(&write(), write_outcome(false)).completed(), BARE, "Edited file\n");
 }
 
 #[test]
 fn a_tool_without_a_phrase_is_named() {
-    let call = story::call("weather", json!({}));
+    let call = run_events::call("weather", json!({}));
     check(
-        &Story::new().call(&call, story::success(ToolOutput::Other(json!(1)))).done(),
+        &RunEvents::new().call(&call, run_events::success(ToolOutput::Other(json!(1)))).completed(),
         BARE,
         "Called tool `weather`\n",
     );
@@ -168,22 +168,27 @@ fn a_tool_without_a_phrase_is_named() {
 #[test]
 fn the_final_message_is_the_text_after_the_last_call() {
     check(
-        &Story::new().text("I read.").call(&read(), was_read()).text("It says ").text("x.\n").done(),
+        &RunEvents::new()
+            .text("I read.")
+            .call(&read(), read_outcome())
+            .text("It says ")
+            .text("x.\n")
+            .completed(),
         BARE,
         "Read file\n\nIt says x.\n",
     );
 }
 
 #[test]
-fn without_text_after_the_last_call_the_one_before_is_the_message() {
+fn without_text_after_the_last_call_the_previous_text_is_the_message() {
     check(
-        &Story::new()
+        &RunEvents::new()
             .text("First.")
-            .call(&read(), was_read())
+            .call(&read(), read_outcome())
             .text(" Then. ")
-            .call(&write(), was_written(true))
-            .call(&write(), was_written(true))
-            .done(),
+            .call(&write(), write_outcome(true))
+            .call(&write(), write_outcome(true))
+            .completed(),
         BARE,
         "Read file\nCreated new file\nCreated new file\n\nThen.\n",
     );
@@ -191,31 +196,31 @@ fn without_text_after_the_last_call_the_one_before_is_the_message() {
 
 #[test]
 fn an_answer_without_calls_is_only_the_message() {
-    check(&Story::new().text("Four.").done(), BARE, "Four.\n");
+    check(&RunEvents::new().text("Four.").completed(), BARE, "Four.\n");
 }
 
 #[test]
 fn a_run_without_text_has_only_its_lines() {
-    check(&Story::new().call(&read(), was_read()).done(), BARE, "Read file\n");
+    check(&RunEvents::new().call(&read(), read_outcome()).completed(), BARE, "Read file\n");
 }
 
 #[test]
 fn a_failed_run_prints_its_actions_and_no_message() {
-    let story = Story::new().call(&read(), was_read()).text("Half");
-    check(&story.failed(Reason::Refused), BARE, "Read file\n");
+    let run = RunEvents::new().call(&read(), read_outcome()).text("Half");
+    check(&run.failed(Reason::Refused), BARE, "Read file\n");
 }
 
 #[test]
 fn verbose_adds_the_path_or_command() {
     check(
-        &Story::new()
-            .call(&read(), was_read())
-            .call(&shell("cargo test"), was_run())
+        &RunEvents::new()
+            .call(&read(), read_outcome())
+            .call(&shell("cargo test"), shell_outcome())
             .call(
-                &story::call("update_todos", json!({"todos": []})),
-                story::success(ToolOutput::Todos(vec![])),
+                &run_events::call("update_todos", json!({"todos": []})),
+                run_events::success(ToolOutput::Todos(vec![])),
             )
-            .done(),
+            .completed(),
         VERBOSE,
         "Read file: a.txt\nRan terminal command: cargo test\nUpdated to-do list\n",
     );
@@ -224,7 +229,7 @@ fn verbose_adds_the_path_or_command() {
 #[test]
 fn verbose_prints_no_control_character_and_no_second_line() {
     check(
-        &Story::new().call(&shell("printf '\u{1b}[2J'\nrm\u{202e}x"), was_run()).done(),
+        &RunEvents::new().call(&shell("printf '\u{1b}[2J'\nrm\u{202e}x"), shell_outcome()).completed(),
         VERBOSE,
         "Ran terminal command: printf '\\u{1b}[2J'\\nrm\\u{202e}x\n",
     );
@@ -233,22 +238,28 @@ fn verbose_prints_no_control_character_and_no_second_line() {
 #[test]
 fn verbose_cuts_a_long_command() {
     let expect = format!("Ran terminal command: {}…\n", "é".repeat(199));
-    check(&Story::new().call(&shell(&"é".repeat(201)), was_run()).done(), VERBOSE, &expect);
+    check(&RunEvents::new().call(&shell(&"é".repeat(201)), shell_outcome()).completed(), VERBOSE, &expect);
 }
 
 #[test]
-fn the_message_moves_no_cursor() {
+fn control_characters_in_the_message_are_escaped() {
     check(
-        &Story::new().text("a\r\n\tb\u{1b}[31mred\u{7}\u{9b}2J").done(),
+        &RunEvents::new().text("a\r\n\tb\u{1b}[31mred\u{7}\u{9b}2J").completed(),
         BARE,
         "a\n\tb\\u{1b}[31mred\\u{7}\\u{9b}2J\n",
     );
 }
 
 #[test]
-fn live_prints_text_as_it_comes_and_the_message_once() {
+fn live_prints_text_as_it_arrives_and_the_message_once() {
     check(
-        &Story::new().text("I will ").text("read.").call(&read(), was_read()).text("Done").text("!\n").done(),
+        &RunEvents::new()
+            .text("I will ")
+            .text("read.")
+            .call(&read(), read_outcome())
+            .text("Done")
+            .text("!\n")
+            .completed(),
         LIVE,
         "I will read.\nRead file\nDone!\n",
     );
@@ -256,25 +267,25 @@ fn live_prints_text_as_it_comes_and_the_message_once() {
 
 #[test]
 fn live_ends_its_line_when_the_run_fails() {
-    check(&Story::new().text("Half").failed(Reason::Refused), LIVE, "Half\n");
+    check(&RunEvents::new().text("Half").failed(Reason::Refused), LIVE, "Half\n");
 }
 
 #[test]
-fn a_command_out_of_time_failed() {
+fn a_command_that_exceeds_its_time_limit_failed() {
     let failure = ToolFailure::TimedOut { timeout_ms: 1, partial: ShellOutput::default() };
     let outcome = ToolOutcome::Failure { failure, for_model: "".into() };
-    check(&Story::new().call(&shell("x"), outcome).done(), BARE, "Terminal command failed\n");
+    check(&RunEvents::new().call(&shell("x"), outcome).completed(), BARE, "Terminal command failed\n");
 }
 
 #[test]
-fn a_web_page_has_a_line_of_its_own() {
-    let call = story::call("web_fetch", json!({"url": "http://a.example/"}));
+fn a_web_page_has_its_own_line() {
+    let call = run_events::call("web_fetch", json!({"url": "http://a.example/"}));
     let page = WebFetchOutput { url: "http://a.example/".into(), markdown: String::new() };
-    let events = Story::new()
-        .call(&call, story::success(ToolOutput::WebFetch(page)))
+    let events = RunEvents::new()
+        .call(&call, run_events::success(ToolOutput::WebFetch(page)))
         .call(&call, ToolOutcome::error("no such host"))
         .call(&call, ToolOutcome::Rejected { reason: "no".into() })
-        .done();
+        .completed();
     check(&events, BARE, "Fetched web page\nFailed to fetch web page\nNot allowed to fetch web page\n");
     check(
         &events,
@@ -285,11 +296,11 @@ fn a_web_page_has_a_line_of_its_own() {
 }
 
 #[test]
-fn an_mcp_tool_has_a_line_of_its_own() {
+fn an_mcp_tool_has_its_own_line() {
     let arguments = json!({"name": "db-query", "args": {}, "providerIdentifier": "db", "toolName": "query"});
-    let call = story::call("mcp_db_query", arguments);
-    let events = Story::new()
-        .call(&call, story::success(ToolOutput::Mcp(McpOutput::default())))
+    let call = run_events::call("mcp_db_query", arguments);
+    let events = RunEvents::new()
+        .call(&call, run_events::success(ToolOutput::Mcp(McpOutput::default())))
         .call(
             &call,
             ToolOutcome::Failure {
@@ -298,7 +309,7 @@ fn an_mcp_tool_has_a_line_of_its_own() {
             },
         )
         .call(&call, ToolOutcome::Rejected { reason: "no".into() })
-        .done();
+        .completed();
     check(&events, BARE, "Called MCP tool\nMCP tool failed\nNot allowed to call MCP tool\n");
     check(
         &events,

@@ -7,14 +7,14 @@ use ibeam_protocol::tool_output::{
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Value, json};
 
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
 
-/// The `tool_call` object of the completed line is `expect`, byte by byte; that of the started line is the same
-/// without its result.
+/// Checks the `tool_call` object of a call byte by byte: `expect` in the completed line, and `expect` without its result in
+/// the started line.
 #[track_caller]
 fn check(name: &str, arguments: Value, outcome: ToolOutcome, expect: &str) {
-    let call = story::call(name, arguments);
-    let lines = story::lines(&Story::new().call(&call, outcome).events);
+    let call = run_events::call(name, arguments);
+    let lines = run_events::lines(&RunEvents::new().call(&call, outcome).events);
     let object = |line: &str| {
         let (_, rest) = line.split_once(r#""tool_call":"#).unwrap();
         rest.rsplit_once(r#","session_id""#).unwrap().0.to_owned()
@@ -50,7 +50,7 @@ fn read_succeeds() {
     check(
         "read",
         json!({"path": "a.txt", "offset": 1, "limit": 2}),
-        story::success(ToolOutput::Read(ReadOutput {
+        run_events::success(ToolOutput::Read(ReadOutput {
             content: "x\n".into(),
             is_empty: false,
             exceeded_limit: true,
@@ -62,7 +62,7 @@ fn read_succeeds() {
 }
 
 #[test]
-fn read_misses_its_file() {
+fn read_does_not_find_its_file() {
     check(
         "read",
         json!({"path": "none"}),
@@ -72,7 +72,7 @@ fn read_misses_its_file() {
 }
 
 #[test]
-fn read_is_denied_by_the_system() {
+fn read_is_denied_by_the_operating_system() {
     check(
         "read",
         json!({"path": "a"}),
@@ -96,7 +96,7 @@ fn write_succeeds_and_repeats_its_call_id() {
     check(
         "write",
         json!({"path": "a", "fileText": "x"}),
-        story::success(ToolOutput::Write(WriteOutput {
+        run_events::success(ToolOutput::Write(WriteOutput {
             path: "/p/a".into(),
             lines_created: 1,
             file_size: 1,
@@ -121,7 +121,7 @@ fn edit_succeeds() {
     check(
         "edit",
         json!({"path": "a", "strReplace": {"oldText": "x", "newText": "y"}}),
-        story::success(ToolOutput::Edit(EditOutput {
+        run_events::success(ToolOutput::Edit(EditOutput {
             path: "/p/a".into(),
             lines_added: 1,
             lines_removed: 1,
@@ -154,15 +154,15 @@ fn check_shell(outcome: ToolOutcome, result: &str) {
 #[test]
 fn shell_succeeds() {
     check_shell(
-        story::success(ToolOutput::Shell(shell_output())),
+        run_events::success(ToolOutput::Shell(shell_output())),
         r#"{"success":{"command":"ls","workingDirectory":"/p","exitCode":0,"stdout":"a\n","stderr":"e\n","interleavedOutput":"a\ne\n","executionTime":12}}"#,
     );
 }
 
 #[test]
-fn a_background_command_is_flagged_beside_the_arm() {
+fn a_background_command_has_a_flag_next_to_the_arm() {
     check_shell(
-        story::success(ToolOutput::Shell(ShellOutput { is_background: true, ..shell_output() })),
+        run_events::success(ToolOutput::Shell(ShellOutput { is_background: true, ..shell_output() })),
         r#"{"success":{"command":"ls","workingDirectory":"/p","exitCode":0,"stdout":"a\n","stderr":"e\n","interleavedOutput":"a\ne\n","executionTime":12},"isBackground":true}"#,
     );
 }
@@ -177,7 +177,7 @@ fn shell_exits_with_an_error() {
 }
 
 #[test]
-fn shell_runs_out_of_time() {
+fn shell_exceeds_its_time_limit() {
     check_shell(
         failure(ToolFailure::TimedOut { timeout_ms: 1000, partial: shell_output() }),
         r#"{"timeout":{"timeoutMs":1000}}"#,
@@ -193,7 +193,7 @@ fn shell_does_not_start() {
 }
 
 #[test]
-fn a_call_cut_off_by_the_end_of_the_run_is_an_error() {
+fn a_call_interrupted_by_the_end_of_the_run_is_an_error() {
     check_shell(
         failure(ToolFailure::Interrupted),
         r#"{"error":{"errorMessage":"interrupted: the run ended before the call did; its effect is unknown"}}"#,
@@ -206,7 +206,7 @@ fn check_grep(matches: GrepMatches, results: &str) {
     check(
         "grep",
         json!({"pattern": "fn", "path": "src"}),
-        story::success(ToolOutput::Grep(output)),
+        run_events::success(ToolOutput::Grep(output)),
         &format!(
             r#"{{"grepToolCall":{{"args":{{"pattern":"fn","path":"src","toolCallId":"toolu_1"}},"result":{{"success":{{"pattern":"fn","path":"/p/src",{results}}}}}}}}}"#
         ),
@@ -245,7 +245,7 @@ fn glob_succeeds() {
     check(
         "glob",
         json!({"globPattern": "*.rs"}),
-        story::success(ToolOutput::Glob(GlobOutput {
+        run_events::success(ToolOutput::Glob(GlobOutput {
             pattern: "*.rs".into(),
             path: "/p".into(),
             files: vec!["a.rs".into()],
@@ -268,7 +268,7 @@ fn ls_succeeds() {
     check(
         "ls",
         json!({"path": ".", "ignore": []}),
-        story::success(ToolOutput::Ls(LsOutput { root, truncated: false })),
+        run_events::success(ToolOutput::Ls(LsOutput { root, truncated: false })),
         r#"{"lsToolCall":{"args":{"path":".","ignore":[],"toolCallId":"toolu_1"},"result":{"success":{"directoryTreeRoot":{"absPath":"/p","numFiles":2,"childrenFiles":[{"name":"a.txt"}],"childrenDirs":[{"absPath":"/p/src","numFiles":1,"childrenFiles":[{"name":"lib.rs"}],"childrenDirs":[]}]}}}}}"#,
     );
 }
@@ -278,13 +278,13 @@ fn delete_succeeds() {
     check(
         "delete",
         json!({"path": "a"}),
-        story::success(ToolOutput::Delete(DeleteOutput { path: "/p/a".into(), file_size: 5 })),
+        run_events::success(ToolOutput::Delete(DeleteOutput { path: "/p/a".into(), file_size: 5 })),
         r#"{"deleteToolCall":{"args":{"path":"a"},"result":{"success":{"path":"/p/a","fileSize":5}}}}"#,
     );
 }
 
 #[test]
-fn delete_misses_its_file() {
+fn delete_does_not_find_its_file() {
     check(
         "delete",
         json!({"path": "a"}),
@@ -305,7 +305,7 @@ fn update_todos_prints_the_statuses_of_the_contract() {
     check(
         "update_todos",
         json!({"todos": [{"id": "1", "content": "c", "status": "pending"}, {"id": "2", "content": "c", "status": "TODO_STATUS_IN_PROGRESS"}], "merge": true}),
-        story::success(ToolOutput::Todos(todos.to_vec())),
+        run_events::success(ToolOutput::Todos(todos.to_vec())),
         r#"{"updateTodosToolCall":{"args":{"todos":[{"id":"1","content":"c","status":"TODO_STATUS_PENDING"},{"id":"2","content":"c","status":"TODO_STATUS_IN_PROGRESS"}],"merge":true},"result":{"success":{"todos":[{"id":"1","content":"c","status":"TODO_STATUS_PENDING"},{"id":"2","content":"c","status":"TODO_STATUS_IN_PROGRESS"},{"id":"3","content":"c","status":"TODO_STATUS_COMPLETED"},{"id":"4","content":"c","status":"TODO_STATUS_CANCELLED"}]}}}}"#,
     );
 }
@@ -315,7 +315,7 @@ fn another_tool_is_a_function_with_its_arguments_as_text() {
     check(
         "weather",
         json!({"city": "Oslo"}),
-        story::success(ToolOutput::Other(json!({"degrees": -3}))),
+        run_events::success(ToolOutput::Other(json!({"degrees": -3}))),
         r#"{"function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}","result":{"success":{"degrees":-3}}}}"#,
     );
 }
@@ -331,7 +331,7 @@ fn a_tool_that_does_not_exist_is_a_function_that_failed() {
 }
 
 #[test]
-fn arguments_that_are_no_object_become_an_empty_one() {
+fn arguments_of_another_type_become_an_empty_object() {
     for arguments in [json!("{broken"), json!(null), json!([1]), json!(7)] {
         check(
             "read",
@@ -366,11 +366,11 @@ fn a_path_that_is_not_utf8_is_still_a_string() {
 }
 
 #[test]
-fn a_web_page_is_given_with_where_it_came_from() {
+fn a_web_page_has_its_address_after_redirects() {
     check(
         "web_fetch",
         json!({"url": "http://docs.example.org/"}),
-        story::success(ToolOutput::WebFetch(WebFetchOutput {
+        run_events::success(ToolOutput::WebFetch(WebFetchOutput {
             url: "https://docs.example.org/".into(),
             markdown: "# Docs".into(),
         })),
@@ -402,13 +402,13 @@ fn an_mcp_tool_succeeds_under_its_server_and_its_own_name() {
     check(
         "mcp_db_query_rows_0a1b2c3d",
         mcp_arguments(),
-        story::success(ToolOutput::Mcp(mcp_output())),
+        run_events::success(ToolOutput::Mcp(mcp_output())),
         r#"{"mcpToolCall":{"args":{"name":"db-query.rows","args":{"sql":"select 1"},"toolCallId":"toolu_1","providerIdentifier":"db","toolName":"query.rows"},"result":{"success":{"content":[{"text":{"text":"1"}},{"text":{"text":"[image image/png, 4 bytes]"}}],"isError":false}}}}"#,
     );
 }
 
 #[test]
-fn the_failure_of_an_mcp_tool_is_in_the_arm_of_success() {
+fn the_failure_of_an_mcp_tool_is_in_the_arm_success() {
     check(
         "mcp_db_query",
         mcp_arguments(),

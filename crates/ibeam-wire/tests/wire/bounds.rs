@@ -1,17 +1,17 @@
-//! Long lines, many findings, long streams.
+//! Long lines, many findings and long streams.
 
 use std::io::{self, Read};
 
 use ibeam_wire::Reader;
 use ibeam_wire::check::{Rule, check};
 
-use crate::samples::{checked, documented};
+use crate::samples::{checked, documented_run};
 
-/// One answer may have 64 MiB, and the last line repeats the text of all of them.
+/// One answer may have 64 MiB, and the last line repeats the text of all answers.
 #[test]
 fn the_longest_lines_that_a_run_prints_are_read() {
     let text = "I will read it.".repeat((65 << 20) / 15);
-    let result = documented().lines().last().unwrap().replace("I will read it.", &text) + "\n";
+    let result = documented_run().lines().last().unwrap().replace("I will read it.", &text) + "\n";
     assert!(result.len() > 64 << 20);
     let report = check(result.as_bytes(), 9).unwrap();
     assert!(report.findings.iter().all(|finding| finding.rule != Rule::LineTooLong), "{:?}", report.findings);
@@ -19,19 +19,19 @@ fn the_longest_lines_that_a_run_prints_are_read() {
 }
 
 #[test]
-fn findings_are_kept_up_to_a_bound_and_all_counted() {
+fn findings_are_stored_up_to_a_maximum_and_all_are_counted() {
     let stream =
-        documented().replace(r#""role":"assistant""#, r#""role":1"#).replace("1764000000", "-1764000000");
+        documented_run().replace(r#""role":"assistant""#, r#""role":1"#).replace("1764000000", "-1764000000");
     let all = checked(&stream);
     assert_eq!(all.errors, all.findings.len() as u64);
     let few = check(stream.as_bytes(), 2).unwrap();
     assert_eq!((few.findings.len(), few.errors), (2, all.errors));
 }
 
-/// What a stream leaves in memory does not grow with it: completed calls are forgotten, texts are not kept.
+/// The memory does not grow with the stream: completed calls are removed, and texts are not stored.
 #[test]
-fn a_long_stream_is_checked_and_its_calls_are_forgotten() {
-    let lines: Vec<&str> = documented().lines().collect();
+fn a_long_stream_is_checked_and_its_completed_calls_are_removed() {
+    let lines: Vec<&str> = documented_run().lines().collect();
     let mut calls = Vec::new();
     let mut events = 0;
     for number in 0..6_000 {
@@ -51,14 +51,14 @@ fn a_long_stream_is_checked_and_its_calls_are_forgotten() {
 }
 
 #[test]
-fn an_input_that_fails_is_an_error_once() {
+fn an_input_that_fails_is_one_error() {
     struct Failing;
     impl Read for Failing {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::other("gone"))
         }
     }
-    let input = || io::BufReader::new(documented().as_bytes().take(300).chain(Failing));
+    let input = || io::BufReader::new(documented_run().as_bytes().take(300).chain(Failing));
     assert_eq!(check(input(), 9).unwrap_err().to_string(), "gone");
     let read: Vec<_> = Reader::new(input()).collect();
     let [Err(error)] = read.as_slice() else { panic!("{read:?}") };

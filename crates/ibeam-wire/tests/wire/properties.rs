@@ -1,4 +1,4 @@
-//! What our writers print keeps the contract, and no bytes upset a reader.
+//! The output of the writers follows the contract, and the checker and the reader accept any bytes.
 
 use ibeam_protocol::tool_output::{ReadOutput, ShellOutput, WriteOutput};
 use ibeam_protocol::{CallId, Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
@@ -7,14 +7,14 @@ use ibeam_wire::{Contract, Event as Read, Reader};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::samples::{ES, JA, checked, documented};
+use crate::run_events::{self, RunEvents};
+use crate::samples::{ES, JA, checked, documented_run};
 use crate::segments;
-use crate::story::{self, Story};
 
 #[derive(Clone, Debug)]
 enum Step {
     Text(String),
-    Backstage,
+    Unprinted,
     Calls(Vec<(Tool, String, Ending)>),
 }
 
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
     let ending = prop_oneof![Just(Ending::Success), Just(Ending::Failure), Just(Ending::Rejected)];
     prop_oneof![
         4 => ".*".prop_map(Step::Text),
-        1 => Just(Step::Backstage),
+        1 => Just(Step::Unprinted),
         2 => prop::collection::vec((tool, ".*", ending), 1..4).prop_map(Step::Calls),
     ]
 }
@@ -47,12 +47,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 0..12)
 }
 
-/// Calls of one answer begin together and end in another order.
-fn story_of(steps: &[Step]) -> Story {
+/// Returns a run. The calls of one answer start together and end in another order.
+fn run_for(steps: &[Step]) -> RunEvents {
     let mut number = 0;
-    steps.iter().fold(Story::new().user("hi"), |story, step| match step {
-        Step::Text(text) => story.text(text),
-        Step::Backstage => story.backstage("x"),
+    steps.iter().fold(RunEvents::new().user("hi"), |run, step| match step {
+        Step::Text(text) => run.text(text),
+        Step::Unprinted => run.unprinted("x"),
         Step::Calls(calls) => {
             let calls: Vec<(ToolCall, ToolOutcome)> = calls
                 .iter()
@@ -62,20 +62,20 @@ fn story_of(steps: &[Step]) -> Story {
                     (ToolCall { id, ..call(*tool, text) }, outcome(*tool, text, *ending))
                 })
                 .collect();
-            let begun = calls.iter().fold(story, |story, (call, _)| story.begin(call));
-            calls.iter().rev().fold(begun, |story, (call, outcome)| story.end(call, outcome.clone()))
+            let started = calls.iter().fold(run, |run, (call, _)| run.start_call(call));
+            calls.iter().rev().fold(started, |run, (call, outcome)| run.finish_call(call, outcome.clone()))
         }
     })
 }
 
 fn call(tool: Tool, text: &str) -> ToolCall {
     match tool {
-        Tool::Read => story::call("read", json!({ "path": text, "limit": 3 })),
+        Tool::Read => run_events::call("read", json!({ "path": text, "limit": 3 })),
         Tool::Write => {
-            story::call("write", json!({ "path": text, "fileText": text, "toolCallId": "not this" }))
+            run_events::call("write", json!({ "path": text, "fileText": text, "toolCallId": "not this" }))
         }
-        Tool::Shell => story::call("shell", json!(text)),
-        Tool::Weather => story::call("weather", json!([text])),
+        Tool::Shell => run_events::call("shell", json!(text)),
+        Tool::Weather => run_events::call("weather", json!([text])),
     }
 }
 
@@ -101,55 +101,55 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
             for_model: text.into(),
         },
         (Ending::Failure, _) => ToolOutcome::error(text),
-        (Ending::Success, Tool::Read) => story::success(ToolOutput::Read(ReadOutput {
+        (Ending::Success, Tool::Read) => run_events::success(ToolOutput::Read(ReadOutput {
             content: text.into(),
             is_empty: text.is_empty(),
             exceeded_limit: false,
             total_lines: 1,
             total_chars: 2,
         })),
-        (Ending::Success, Tool::Write) => story::success(ToolOutput::Write(WriteOutput {
+        (Ending::Success, Tool::Write) => run_events::success(ToolOutput::Write(WriteOutput {
             path: format!("/p/{text}").into(),
             lines_created: 1,
             file_size: 2,
             created: true,
         })),
-        (Ending::Success, Tool::Shell) => story::success(ToolOutput::Shell(shell(0))),
-        (Ending::Success, Tool::Weather) => story::success(ToolOutput::Other(json!(text))),
+        (Ending::Success, Tool::Shell) => run_events::success(ToolOutput::Shell(shell(0))),
+        (Ending::Success, Tool::Weather) => run_events::success(ToolOutput::Other(json!(text))),
     }
 }
 
 fn ends(steps: &[Step]) -> [Vec<Event>; 2] {
-    [story_of(steps).done(), story_of(steps).failed(Reason::Refused)]
+    [run_for(steps).completed(), run_for(steps).failed(Reason::Refused)]
 }
 
 proptest! {
     #[test]
     fn what_our_writers_print_keeps_the_contract(steps in steps()) {
         for events in ends(&steps) {
-            let report = checked(story::stream_json(&events));
+            let report = checked(run_events::stream_json(&events));
             prop_assert_eq!(&report.findings, &[]);
             prop_assert!(report.is_from_ibeam);
             for partial in [false, true] {
-                let report = checked(story::segments(&events, partial));
+                let report = checked(run_events::segments(&events, partial));
                 prop_assert_eq!(&report.findings, &[]);
                 prop_assert_eq!(report.contract, Contract::Two);
             }
-            let said = steps.iter().filter_map(|step| match step {
+            let texts = steps.iter().filter_map(|step| match step {
                 Step::Text(text) => Some(text.as_str()),
-                Step::Backstage | Step::Calls(_) => None,
+                Step::Unprinted | Step::Calls(_) => None,
             });
-            segments::check_answer(&events, &said.collect::<String>());
+            segments::check_answer(&events, &texts.collect::<String>());
         }
-        let report = checked(story::json(&story_of(&steps).done()));
+        let report = checked(run_events::json(&run_for(&steps).completed()));
         prop_assert_eq!(&report.findings, &[]);
         prop_assert!(report.is_single_object);
     }
 
     #[test]
-    fn what_our_writers_print_is_read(steps in steps()) {
+    fn the_reader_knows_every_event_of_the_writers(steps in steps()) {
         for events in ends(&steps) {
-            let stream = story::stream_json(&events);
+            let stream = run_events::stream_json(&events);
             let read: Vec<_> = Reader::new(stream.as_bytes()).collect::<Result<_, _>>().unwrap();
             prop_assert_eq!(read.len(), stream.lines().count());
             prop_assert!(!read.iter().any(|event| matches!(event, Read::Other(_))));
@@ -157,22 +157,22 @@ proptest! {
     }
 
     #[test]
-    fn any_line_that_is_lost_is_missed(steps in steps(), lost: prop::sample::Index, segmented: bool) {
-        let events = story_of(&steps).done();
-        let stream = if segmented { story::segments(&events, false) } else { story::stream_json(&events) };
+    fn a_missing_line_is_a_finding(steps in steps(), lost: prop::sample::Index, segmented: bool) {
+        let events = run_for(&steps).completed();
+        let stream = if segmented { run_events::segments(&events, false) } else { run_events::stream_json(&events) };
         let lines: Vec<&str> = stream.lines().collect();
         let lost = lost.index(lines.len());
-        let silent = lines[lost].contains(r#"[{"type":"text","text":""}]"#) && lines[lost].contains("assistant");
+        let is_empty_delta = lines[lost].contains(r#"[{"type":"text","text":""}]"#) && lines[lost].contains("assistant");
         let rest = lines.iter().enumerate().filter(|(index, _)| *index != lost);
         let rest: String = rest.map(|(_, line)| format!("{line}\n")).collect();
-        // Of a stream without its head nobody knows whose it is; a lone result is the object of `json`.
+        // A stream without its first line may be of another program, and a single result is the object of `json`.
         let report = checked(&rest);
-        prop_assert!(silent || report.errors + report.warnings > 0, "{}", rest);
+        prop_assert!(is_empty_delta || report.errors + report.warnings > 0, "{}", rest);
     }
 
     #[test]
-    fn any_bytes_are_judged(
-        stream in prop::sample::select(vec![documented(), ES, JA]),
+    fn any_bytes_can_be_checked_and_read(
+        stream in prop::sample::select(vec![documented_run(), ES, JA]),
         inserted in prop::collection::vec(any::<u8>(), 0..60),
         removed in 0..60usize,
         at: prop::sample::Index,
@@ -181,12 +181,12 @@ proptest! {
         let at = at.index(stream.len());
         let end = stream.len().min(at + removed);
         stream.splice(at..end, inserted);
-        judge(&stream);
+        check_and_read(&stream);
     }
 
     #[test]
-    fn any_value_in_any_place_is_judged(
-        stream in prop::sample::select(vec![documented(), ES, JA]),
+    fn any_value_in_any_place_can_be_checked_and_read(
+        stream in prop::sample::select(vec![documented_run(), ES, JA]),
         token in prop::sample::select(vec![
             "null", "1", "-1", "1.5", "true", "\"\"", "\"x\"", "[]", "{}", "[1]", "{\"success\":1}", "1e99", "\"\\ud800\"",
         ]),
@@ -198,12 +198,12 @@ proptest! {
         let mut values = value;
         values.next().unwrap().unwrap();
         let end = at + values.byte_offset();
-        judge(format!("{}{token}{}", &stream[..at], &stream[end..]).as_bytes());
+        check_and_read(format!("{}{token}{}", &stream[..at], &stream[end..]).as_bytes());
     }
 }
 
-/// As the fuzz target `wire` holds it.
-fn judge(bytes: &[u8]) {
+/// Checks and reads a stream like the fuzz target `wire`.
+fn check_and_read(bytes: &[u8]) {
     let report = check(bytes, usize::MAX).unwrap();
     assert_eq!(report.errors + report.warnings, report.findings.len() as u64);
     let lines = bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
@@ -213,7 +213,7 @@ fn judge(bytes: &[u8]) {
     }
     let read: Vec<_> = Reader::new(bytes).collect();
     assert!(read.len() as u64 <= lines);
-    // What keeps the contract can be read, event by event.
+    // A stream that follows the contract can be read, event by event.
     if report.is_valid() {
         assert!(read.iter().all(Result::is_ok), "{}: {read:?}", String::from_utf8_lossy(bytes));
         assert_eq!(read.len() as u64, report.events);

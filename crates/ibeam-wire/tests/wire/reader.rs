@@ -1,10 +1,10 @@
-//! Streams as events.
+//! The reader: streams as events.
 
 use ibeam_wire::tool::{self, CallResult};
 use ibeam_wire::{ApiKeySource, CallPhase, Event, ReadError, Reader, ResultEvent};
 
-use crate::samples::{ES, JA, documented};
-use crate::story::{self, Story};
+use crate::run_events::{self, RunEvents};
+use crate::samples::{ES, JA, documented_run};
 
 fn read(stream: &str) -> Vec<Event> {
     Reader::new(stream.as_bytes()).collect::<Result<_, ReadError>>().unwrap()
@@ -12,7 +12,7 @@ fn read(stream: &str) -> Vec<Event> {
 
 #[test]
 fn the_documented_run_is_read() {
-    let events = read(documented());
+    let events = read(documented_run());
     let [
         Event::Init(init),
         Event::User(user),
@@ -44,11 +44,11 @@ fn the_documented_run_is_read() {
     assert_eq!((arm, payload["totalLines"].as_u64()), ("success", Some(1)));
     assert_eq!(end.usage.as_ref().unwrap().input_tokens, 900);
     assert_eq!(end.ibeam.as_ref().unwrap().turns, 2);
-    assert!(events.iter().all(|event| event.session_id() == Some(story::SESSION)));
+    assert!(events.iter().all(|event| event.session_id() == Some(run_events::SESSION)));
 }
 
 #[test]
-fn published_samples_are_read_without_what_ibeam_adds() {
+fn published_samples_are_read_without_the_additions_of_ibeam() {
     for sample in [ES, JA] {
         let events = read(sample);
         assert_eq!(events.len(), 10);
@@ -61,7 +61,7 @@ fn published_samples_are_read_without_what_ibeam_adds() {
 
 #[test]
 fn the_object_of_json_is_read() {
-    let object = story::json(&Story::new().user("hi").text("né").done());
+    let object = run_events::json(&RunEvents::new().user("hi").text("né").completed());
     let end: ResultEvent = serde_json::from_str(&object).unwrap();
     assert_eq!((end.result.as_str(), end.is_error), ("né", false));
 }
@@ -69,17 +69,21 @@ fn the_object_of_json_is_read() {
 #[test]
 fn a_failed_run_ends_in_its_error() {
     let reason = ibeam_protocol::Reason::Refused;
-    let events = read(&story::stream_json(&Story::new().user("hi").text("I").failed(reason)));
+    let events = read(&run_events::stream_json(&RunEvents::new().user("hi").text("I").failed(reason)));
     let Some(Event::Error(end)) = events.last() else { panic!("{events:?}") };
     assert_eq!((end.code.as_str(), end.exit_code, end.retryable), ("refused", 32, false));
     assert_eq!((end.result.as_deref(), end.resumable), (Some("I"), Some(true)));
 }
 
 #[test]
-fn a_tool_without_a_key_of_its_own_has_its_name() {
-    let call = story::call("weather", serde_json::json!({"at": "sea"}));
-    let events = read(&story::stream_json(
-        &Story::new().user("hi").begin(&call).end(&call, ibeam_protocol::ToolOutcome::error("fog")).done(),
+fn a_tool_without_its_own_key_has_its_name() {
+    let call = run_events::call("weather", serde_json::json!({"at": "sea"}));
+    let events = read(&run_events::stream_json(
+        &RunEvents::new()
+            .user("hi")
+            .start_call(&call)
+            .finish_call(&call, ibeam_protocol::ToolOutcome::error("fog"))
+            .completed(),
     ));
     let Event::ToolCall(completed) = &events[3] else { panic!("{:?}", events[3]) };
     assert_eq!((completed.tool_call.key.as_str(), completed.tool_call.tool()), ("function", "weather"));
@@ -88,10 +92,10 @@ fn a_tool_without_a_key_of_its_own_has_its_name() {
 }
 
 #[test]
-fn what_is_new_is_passed_over() {
+fn unknown_keys_and_events_are_accepted() {
     let stream = format!(
         "\r\n{{\"type\":\"progress\",\"percent\":3}}\r\n\n{}",
-        documented().replace(r#""session_id""#, r#""new":[{}],"session_id""#)
+        documented_run().replace(r#""session_id""#, r#""new":[{}],"session_id""#)
     );
     let events = read(&stream);
     assert!(matches!(&events[0], Event::Other(value) if value["percent"] == 3));
@@ -114,26 +118,26 @@ fn errors_have_line_and_column() {
 }
 
 #[test]
-fn after_a_line_that_cannot_be_read_comes_the_next() {
-    let stream = documented().replacen("\"type\":\"user\"", "\"type\":user", 1);
+fn the_reader_continues_after_a_line_that_it_cannot_read() {
+    let stream = documented_run().replacen("\"type\":\"user\"", "\"type\":user", 1);
     let read: Vec<_> = Reader::new(stream.as_bytes()).collect();
     assert_eq!((read.len(), read.iter().filter(|event| event.is_ok()).count()), (7, 6));
 }
 
 #[test]
-fn arguments_may_be_nested_as_deep_as_a_session_keeps_them() {
+fn arguments_may_be_nested_as_deeply_as_in_a_session() {
     let deep = format!("{}{}", "[".repeat(190), "]".repeat(190));
-    let stream = documented().replace(r#""README.md"}}"#, &format!("{deep}}}}}"));
+    let stream = documented_run().replace(r#""README.md"}}"#, &format!("{deep}}}}}"));
     assert!(Reader::new(stream.as_bytes()).all(|event| event.is_ok()));
 }
 
-/// Both directions of the types: an event that was read is written with the same keys in the same order.
+/// The types serialize an event with the same keys in the same order as they deserialized it.
 #[test]
 fn every_event_is_written_as_it_was_read() {
     let golden = [
         include_str!("../../../ibeam-output/tests/golden/contract-1.ndjson"),
         include_str!("../../../ibeam-output/tests/golden/contract-2-partial.ndjson"),
-        documented(),
+        documented_run(),
     ];
     for line in golden.iter().flat_map(|stream| stream.lines()) {
         let event = Event::from_line(line).unwrap();

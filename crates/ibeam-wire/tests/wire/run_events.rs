@@ -1,4 +1,4 @@
-//! Runs told as events, and what our writers make of them.
+//! Runs as events, and the output of the writers for them.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use serde_json::Value;
 pub(crate) const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
 /// The events of one run; event `n` happens at millisecond `1000 + n`.
-pub(crate) struct Story(Vec<Event>);
+pub(crate) struct RunEvents(Vec<Event>);
 
-impl Story {
+impl RunEvents {
     pub(crate) fn new() -> Self {
-        Self(Vec::new()).then(EventKind::SessionStarted(Box::new(SessionStarted {
+        Self(Vec::new()).event(EventKind::SessionStarted(Box::new(SessionStarted {
             session_id: SESSION.parse().unwrap(),
             cwd: "/home/me/project".into(),
             model: ModelInfo {
@@ -38,43 +38,43 @@ impl Story {
         })))
     }
 
-    pub(crate) fn then(mut self, kind: EventKind) -> Self {
+    pub(crate) fn event(mut self, kind: EventKind) -> Self {
         let seq = self.0.len() as u64;
         self.0.push(Event { seq, at_ms: 1000 + seq, kind });
         self
     }
 
     pub(crate) fn user(self, text: &str) -> Self {
-        self.then(EventKind::UserMessage { content: vec![text.into()] })
+        self.event(EventKind::UserMessage { content: vec![text.into()] })
     }
 
     pub(crate) fn text(self, text: &str) -> Self {
-        self.then(EventKind::TextDelta { text: text.into() })
+        self.event(EventKind::TextDelta { text: text.into() })
     }
 
-    /// What no writer prints.
-    pub(crate) fn backstage(self, text: &str) -> Self {
-        self.then(EventKind::ThinkingDelta { text: text.into() })
-            .then(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
+    /// Adds events that no writer prints.
+    pub(crate) fn unprinted(self, text: &str) -> Self {
+        self.event(EventKind::ThinkingDelta { text: text.into() })
+            .event(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
     }
 
-    pub(crate) fn begin(self, call: &ToolCall) -> Self {
-        self.then(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
+    pub(crate) fn start_call(self, call: &ToolCall) -> Self {
+        self.event(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
     }
 
-    pub(crate) fn end(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
-        self.then(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
+    pub(crate) fn finish_call(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        self.event(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
     }
 
-    pub(crate) fn done(self) -> Vec<Event> {
-        self.ended(RunOutcome::Completed)
+    pub(crate) fn completed(self) -> Vec<Event> {
+        self.finish(RunOutcome::Completed)
     }
 
     pub(crate) fn failed(self, reason: Reason) -> Vec<Event> {
-        self.ended(RunOutcome::Failed(Failure::from(reason)))
+        self.finish(RunOutcome::Failed(Failure::from(reason)))
     }
 
-    fn ended(self, outcome: RunOutcome) -> Vec<Event> {
+    fn finish(self, outcome: RunOutcome) -> Vec<Event> {
         let run = RunFinished {
             session_id: SESSION.parse().unwrap(),
             outcome,
@@ -83,7 +83,7 @@ impl Story {
             partial: None,
             ephemeral: false,
         };
-        self.then(EventKind::RunFinished(Box::new(run))).0
+        self.event(EventKind::RunFinished(Box::new(run))).0
     }
 }
 
@@ -96,20 +96,20 @@ pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
 }
 
 pub(crate) fn stream_json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(StreamJson::new(out)))
+    print_events(events, |out| Box::new(StreamJson::new(out)))
 }
 
-/// The same under contract 2.
+/// Returns the output of `stream-json` under contract 2.
 pub(crate) fn segments(events: &[Event], partial: bool) -> String {
-    drive(events, |out| Box::new(StreamJson::for_contract_two(out, partial)))
+    print_events(events, |out| Box::new(StreamJson::for_contract_two(out, partial)))
 }
 
 pub(crate) fn json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(Json::new(out)))
+    print_events(events, |out| Box::new(Json::new(out)))
 }
 
-fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
-    let out = Shared::default();
+fn print_events(events: &[Event], writer: impl FnOnce(SharedBuffer) -> Box<dyn EventWriter>) -> String {
+    let out = SharedBuffer::default();
     let mut writer = writer(out.clone());
     for event in events {
         writer.write(event).unwrap();
@@ -119,9 +119,9 @@ fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) 
 }
 
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Shared {
+impl io::Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())

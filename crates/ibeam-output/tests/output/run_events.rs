@@ -1,4 +1,4 @@
-//! Runs told as events, and what a writer makes of them.
+//! Runs as events, and the output of each writer for them.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -19,8 +19,8 @@ pub(crate) fn session_id() -> SessionId {
     SESSION.parse().unwrap()
 }
 
-/// The end of a run.
-pub(crate) fn finished(outcome: RunOutcome) -> RunFinished {
+/// Returns the end of a run.
+pub(crate) fn run_finished(outcome: RunOutcome) -> RunFinished {
     RunFinished {
         session_id: session_id(),
         outcome,
@@ -31,7 +31,7 @@ pub(crate) fn finished(outcome: RunOutcome) -> RunFinished {
     }
 }
 
-pub(crate) fn started() -> SessionStarted {
+pub(crate) fn session_started() -> SessionStarted {
     SessionStarted {
         session_id: session_id(),
         cwd: "/Users/user/project".into(),
@@ -55,51 +55,51 @@ pub(crate) fn started() -> SessionStarted {
 
 /// The events of one run; event `n` happens at millisecond `1000 + n`.
 #[derive(Default)]
-pub(crate) struct Story {
+pub(crate) struct RunEvents {
     pub(crate) events: Vec<Event>,
 }
 
-impl Story {
-    pub(crate) fn of(started: SessionStarted) -> Self {
-        Self::default().then(EventKind::SessionStarted(Box::new(started)))
+impl RunEvents {
+    pub(crate) fn from_start(started: SessionStarted) -> Self {
+        Self::default().event(EventKind::SessionStarted(Box::new(started)))
     }
 
     pub(crate) fn new() -> Self {
-        Self::of(started())
+        Self::from_start(session_started())
     }
 
-    pub(crate) fn then(mut self, kind: EventKind) -> Self {
+    pub(crate) fn event(mut self, kind: EventKind) -> Self {
         let seq = self.events.len() as u64;
         self.events.push(Event { seq, at_ms: 1000 + seq, kind });
         self
     }
 
     pub(crate) fn user(self, text: &str) -> Self {
-        self.then(EventKind::UserMessage { content: vec![text.into()] })
+        self.event(EventKind::UserMessage { content: vec![text.into()] })
     }
 
     pub(crate) fn text(self, text: &str) -> Self {
-        self.then(EventKind::TextDelta { text: text.into() })
+        self.event(EventKind::TextDelta { text: text.into() })
     }
 
     pub(crate) fn thinking(self, text: &str) -> Self {
-        self.then(EventKind::ThinkingDelta { text: text.into() })
+        self.event(EventKind::ThinkingDelta { text: text.into() })
     }
 
-    pub(crate) fn begin(self, call: &ToolCall) -> Self {
-        self.then(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
+    pub(crate) fn start_call(self, call: &ToolCall) -> Self {
+        self.event(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
     }
 
-    pub(crate) fn end(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
-        self.then(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
+    pub(crate) fn finish_call(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        self.event(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
     }
 
     pub(crate) fn call(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
-        self.begin(call).end(call, outcome)
+        self.start_call(call).finish_call(call, outcome)
     }
 
-    /// What no writer prints: an answer, a retry and a notice, with `text` in them.
-    pub(crate) fn backstage(self, text: &str) -> Self {
+    /// Adds events that no writer prints: an answer, a retry and a notice, with `text` in them.
+    pub(crate) fn unprinted(self, text: &str) -> Self {
         let answer = Answer {
             blocks: Vec::new(),
             stop: StopReason::Unknown(text.into()),
@@ -107,27 +107,27 @@ impl Story {
             request_id: None,
         };
         let reason = Reason::ProviderFailed { provider: "p".into(), detail: text.into() };
-        self.then(EventKind::ModelRequestFinished {
+        self.event(EventKind::ModelRequestFinished {
             model_call_id: "m1".into(),
             answer: Box::new(answer),
             api_ms: 1,
             cost_micros: None,
         })
-        .then(EventKind::Retrying { attempt: 1, delay_ms: 1, reason })
-        .then(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
+        .event(EventKind::Retrying { attempt: 1, delay_ms: 1, reason })
+        .event(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
     }
 
-    pub(crate) fn ended(self, outcome: RunOutcome, totals: RunTotals) -> Vec<Event> {
-        let run = RunFinished { totals, ..finished(outcome) };
-        self.then(EventKind::RunFinished(Box::new(run))).events
+    pub(crate) fn finish(self, outcome: RunOutcome, totals: RunTotals) -> Vec<Event> {
+        let run = RunFinished { totals, ..run_finished(outcome) };
+        self.event(EventKind::RunFinished(Box::new(run))).events
     }
 
-    pub(crate) fn done(self) -> Vec<Event> {
-        self.ended(RunOutcome::Completed, RunTotals::default())
+    pub(crate) fn completed(self) -> Vec<Event> {
+        self.finish(RunOutcome::Completed, RunTotals::default())
     }
 
     pub(crate) fn failed(self, reason: Reason) -> Vec<Event> {
-        self.ended(RunOutcome::Failed(Failure::from(reason)), RunTotals::default())
+        self.finish(RunOutcome::Failed(Failure::from(reason)), RunTotals::default())
     }
 }
 
@@ -139,40 +139,41 @@ pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
     ToolOutcome::Success { output, for_model: "for the model only".into() }
 }
 
-/// What `stream-json` prints, each line of it as the schema says.
+/// Returns the output of `stream-json` and checks each line against the schema.
 #[track_caller]
 pub(crate) fn stream_json(events: &[Event]) -> String {
-    let printed = drive(events, |out| Box::new(StreamJson::new(out)));
+    let printed = print_events(events, |out| Box::new(StreamJson::new(out)));
     printed.split_terminator('\n').for_each(|line| schema::STREAM.check(line));
     printed
 }
 
-/// The same under contract 2.
+/// Returns the output of `stream-json` under contract 2 and checks each line against the schema.
 #[track_caller]
 pub(crate) fn segments(events: &[Event], partial: bool) -> String {
-    let printed = drive(events, |out| Box::new(StreamJson::for_contract_two(out, partial)));
+    let printed = print_events(events, |out| Box::new(StreamJson::for_contract_two(out, partial)));
     printed.split_terminator('\n').for_each(|line| schema::SEGMENTS.check(line));
     printed
 }
 
-/// What `json` prints, as the schema says.
+/// Returns the output of `json` and checks it against the schema.
 #[track_caller]
 pub(crate) fn json(events: &[Event]) -> String {
-    let printed = drive(events, |out| Box::new(Json::new(out)));
+    let printed = print_events(events, |out| Box::new(Json::new(out)));
     printed.split_terminator('\n').for_each(|line| schema::JSON.check(line));
     printed
 }
 
 pub(crate) fn text(events: &[Event], locale: Locale, options: TextOptions) -> String {
-    let printed = drive(events, |out| Box::new(Text::new(out, Arc::new(Catalogue::new(locale)), options)));
+    let printed =
+        print_events(events, |out| Box::new(Text::new(out, Arc::new(Catalogue::new(locale)), options)));
     schema::TEXT.check(&Value::from(printed.as_str()).to_string());
     printed
 }
 
-/// The lines of `stream_json`, checked to be JSON.
+/// Returns the lines of `stream_json` and checks that they are JSON.
 pub(crate) fn lines(events: &[Event]) -> Vec<String> {
     let text = stream_json(events);
-    assert!(text.is_empty() || text.ends_with('\n'), "the last line has no end: {text:?}");
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line has no line end: {text:?}");
     text.lines()
         .inspect(|line| {
             serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -181,8 +182,11 @@ pub(crate) fn lines(events: &[Event]) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
-    let out = Shared::default();
+pub(crate) fn print_events(
+    events: &[Event],
+    writer: impl FnOnce(SharedBuffer) -> Box<dyn EventWriter>,
+) -> String {
+    let out = SharedBuffer::default();
     let mut writer = writer(out.clone());
     for event in events {
         writer.write(event).unwrap();
@@ -191,17 +195,17 @@ pub(crate) fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn Eve
     out.text()
 }
 
-/// An inner writer whose bytes and single writes can be looked at.
+/// An inner writer that stores each write.
 #[derive(Clone, Default)]
-pub(crate) struct Shared(pub(crate) Arc<Mutex<Vec<Vec<u8>>>>);
+pub(crate) struct SharedBuffer(pub(crate) Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl Shared {
+impl SharedBuffer {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().concat()).unwrap()
     }
 }
 
-impl io::Write for Shared {
+impl io::Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().push(bytes.to_vec());
         Ok(bytes.len())

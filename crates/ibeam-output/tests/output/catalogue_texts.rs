@@ -1,7 +1,8 @@
-//! Sentences for people, in English unless the case is about another language.
+//! Texts for people. Expected texts are English, unless a test is about another language.
 
 use ibeam_output::{
-    Catalogue, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine,
+    Catalogue, CatalogueLine, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
+    SubcommandLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -13,7 +14,7 @@ fn check(reason: &Reason, expect: &str) {
 }
 
 #[test]
-fn a_reason_is_an_error_line_and_its_ways_out() {
+fn a_reason_is_an_error_line_with_hints() {
     check(
         &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()), near: None },
         "error: the model `claude-x` is not known to provider `anthropic`\n\
@@ -27,7 +28,7 @@ fn a_reason_is_an_error_line_and_its_ways_out() {
 }
 
 #[test]
-fn a_near_name_comes_before_the_other_ways_out() {
+fn a_similar_name_is_the_first_hint() {
     check(
         &Reason::UnknownModel { model: "openia/x".into(), provider: None, near: Some("openai/x".into()) },
         "error: no provider is known for the model `openia/x`\n\
@@ -53,21 +54,22 @@ fn an_unused_key_is_named_with_the_embedded_model_or_its_absence() {
     for locale in Locale::ALL {
         let catalogue = Catalogue::new(locale);
         let model = || "small".to_owned();
-        let told = [
+        let texts = [
             catalogue.notice(&Notice::EmbeddedModel { model: model(), unused_key: Some(unused_key()) }),
             catalogue
                 .reason(&Reason::ModelNotInstalled { model: model(), unused_key: Some(unused_key()) })
                 .to_string(),
         ];
-        for told in told {
-            let words = ["`small`", "`COHERE_API_KEY`", "Cohere", "`ibeam login openrouter`", "`base_url`"];
-            assert!(words.iter().all(|word| told.contains(word)), "{locale:?}: {told}");
+        for text in texts {
+            let expected =
+                ["`small`", "`COHERE_API_KEY`", "Cohere", "`ibeam login openrouter`", "`base_url`"];
+            assert!(expected.iter().all(|part| text.contains(part)), "{locale:?}: {text}");
         }
     }
 }
 
 #[test]
-fn several_ways_out_are_several_lines() {
+fn each_hint_has_its_own_line() {
     check(
         &Reason::NoKey { provider: "openai".into(), variable: "OPENAI_API_KEY".into(), embedded: false },
         "error: no API key for `openai`\n\
@@ -86,7 +88,7 @@ fn a_message_with_an_empty_detail_has_no_colon() {
 }
 
 #[test]
-fn foreign_words_stay_on_their_line() {
+fn control_characters_in_details_are_escaped() {
     check(
         &Reason::ProviderFailed { provider: "groq".into(), detail: "\u{1b}[31mno\r\nerror: fake\n".into() },
         "error: `groq` failed: \\u{1b}[31mno\\r\\nerror: fake\n\
@@ -95,7 +97,7 @@ fn foreign_words_stay_on_their_line() {
 }
 
 #[test]
-fn a_place_in_a_file_is_what_editors_open() {
+fn a_position_in_a_file_has_the_form_that_editors_open() {
     let at = |line, column| {
         let path = "c.toml".into();
         Catalogue::new(Locale::En)
@@ -130,7 +132,7 @@ fn a_retry_has_its_reason_and_delay() {
 }
 
 #[test]
-fn counts_choose_their_plural() {
+fn counts_select_the_plural_form() {
     let failed = |locale, count| Catalogue::new(locale).reason(&Reason::ToolErrors { count }).message;
     assert_eq!(failed(Locale::En, 1), "1 tool call failed");
     assert_eq!(failed(Locale::En, 2), "2 tool calls failed");
@@ -140,7 +142,7 @@ fn counts_choose_their_plural() {
 }
 
 #[test]
-fn the_providers_id_of_the_request_is_one_more_hint() {
+fn the_request_id_of_the_provider_is_the_last_hint() {
     let failure = Failure {
         request_id: Some("req_7".into()),
         ..Failure::from(Reason::BadRequest { provider: "openai".into(), detail: "no".into() })
@@ -152,18 +154,23 @@ fn the_providers_id_of_the_request_is_one_more_hint() {
 #[test]
 fn a_run_without_a_stored_session_has_no_hint_to_resume() {
     let failure = Failure::from(Reason::WorkspaceGone { path: "/w".into() });
-    let advises = |locale, ephemeral| {
-        let run = RunFinished { ephemeral, ..crate::story::finished(RunOutcome::Failed(failure.clone())) };
+    let suggests_resume = |locale, ephemeral| {
+        let run =
+            RunFinished { ephemeral, ..crate::run_events::run_finished(RunOutcome::Failed(failure.clone())) };
         let hints = Catalogue::new(locale).failed_run(&failure, Some(&run)).hints;
         hints.iter().any(|hint| hint.contains("--resume"))
     };
     for locale in Locale::ALL {
-        assert_eq!([advises(locale, false), advises(locale, true)], [true, false], "{locale:?}");
+        assert_eq!(
+            [suggests_resume(locale, false), suggests_resume(locale, true)],
+            [true, false],
+            "{locale:?}"
+        );
     }
 }
 
 #[test]
-fn a_missing_key_leads_to_the_embedded_model_that_is_there() {
+fn a_missing_key_suggests_an_installed_embedded_model() {
     for locale in Locale::ALL {
         let hint = |embedded| {
             let reason = Reason::NoKey { provider: "openai".into(), variable: "KEY".into(), embedded };
@@ -175,21 +182,22 @@ fn a_missing_key_leads_to_the_embedded_model_that_is_there() {
 }
 
 #[test]
-fn money_is_shown_in_dollars_with_the_decimals_that_matter() {
-    let told = |limit_micros| Catalogue::new(Locale::En).reason(&Reason::CostLimit { limit_micros }).message;
-    assert_eq!(told(500_000), "the run used up its budget of $0.50");
-    assert_eq!(told(2_000_000), "the run used up its budget of $2.00");
-    assert_eq!(told(1_250), "the run used up its budget of $0.00125");
+fn costs_are_dollars_with_the_necessary_decimals() {
+    let message =
+        |limit_micros| Catalogue::new(Locale::En).reason(&Reason::CostLimit { limit_micros }).message;
+    assert_eq!(message(500_000), "the run used up its budget of $0.50");
+    assert_eq!(message(2_000_000), "the run used up its budget of $2.00");
+    assert_eq!(message(1_250), "the run used up its budget of $0.00125");
 }
 
 #[test]
-fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
+fn help_headings_are_localized_and_an_unknown_id_is_returned() {
     let usage = Locale::ALL.map(|locale| Catalogue::new(locale).help("usage"));
     assert_eq!(usage, ["Usage", "Uso", "Penggunaan", "使い方", "Utilisation", "Uso"]);
     assert_eq!(Catalogue::new(Locale::Fr).help("no-such-word"), "no-such-word");
 }
 
-/// One of each variant; two where the message depends on more than the variant.
+/// Returns a value of each variant, and several values of variants with several messages.
 pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
@@ -258,6 +266,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
     ]
 }
 
+/// Returns a value of each variant, and several values of variants with several messages.
 pub(crate) fn every_notice() -> Vec<Notice> {
     let s = || "value".to_owned();
     vec![
@@ -301,9 +310,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
     ]
 }
 
-/// `reason-…` and `notice-…` of the English file, as many as the lists above have.
 #[test]
-fn the_lists_of_this_file_are_complete() {
+fn the_lists_have_every_reason_and_notice_of_the_english_file() {
     let english = include_str!("../../locales/en.ftl");
     let count = |prefix: &str| english.lines().filter(|line| line.starts_with(prefix)).count();
     assert_eq!(every_reason().len(), count("reason-"));
@@ -314,8 +322,9 @@ fn the_lists_of_this_file_are_complete() {
 fn every_message_is_one_complete_line_in_every_language() {
     for locale in Locale::ALL {
         let catalogue = Catalogue::new(locale);
-        let explained = every_reason().into_iter().map(|reason| catalogue.reason(&reason));
-        let sentences = explained.flat_map(|explained| [vec![explained.message], explained.hints].concat());
+        let explanations = every_reason().into_iter().map(|reason| catalogue.reason(&reason));
+        let sentences =
+            explanations.flat_map(|explanation| [vec![explanation.message], explanation.hints].concat());
         for sentence in sentences.chain(every_notice().iter().map(|notice| catalogue.notice(notice))) {
             assert!(!sentence.contains(['{', '\n', '\u{2068}']), "{locale:?}: {sentence:?}");
             assert!(!sentence.ends_with(['.', '。', '!']), "{locale:?}: {sentence:?}");
@@ -360,6 +369,20 @@ fn every_subcommand_line_exists_in_every_language() {
     assert_eq!(deleted(2), "deleted 2 stored keys");
 }
 
+/// Checks that each line has a complete text in every language, and that the texts are translated.
+#[track_caller]
+fn check_translated<L: CatalogueLine>(lines: &[L]) {
+    let id_start = format!("{}-", L::PREFIX);
+    for locale in Locale::ALL {
+        for line in lines {
+            let text = Catalogue::new(locale).line(line);
+            assert!(!text.contains(['{', '\n', '\u{2068}']) && !text.starts_with(&id_start), "{text:?}");
+            let english = Catalogue::new(Locale::En).line(line);
+            assert!(locale == Locale::En || text != english, "{locale:?} is not translated: {text:?}");
+        }
+    }
+}
+
 #[test]
 fn every_session_line_exists_in_every_language() {
     let lines = [
@@ -377,14 +400,7 @@ fn every_session_line_exists_in_every_language() {
         SessionLine::Damage { file: "f", line: 1, detail: "s" },
         SessionLine::MovedAside { path: "p" },
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("session-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
@@ -394,14 +410,7 @@ fn every_check_line_exists_in_every_language() {
         CheckLine::Invalid { file: "f", contract: "2", events: 1, errors: 2, warnings: 3 },
         CheckLine::MoreFindings { count: 1 },
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("check-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
@@ -413,14 +422,7 @@ fn every_convert_line_exists_in_every_language() {
         ConvertLine::Joined { key: "k", count: 1, line: 2 },
         ConvertLine::MoreLosses { count: 1 },
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("convert-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
@@ -432,14 +434,7 @@ fn every_shim_line_exists_in_every_language() {
         ShimLine::NotInPath { directory: "d", command: "c" },
         ShimLine::Shadowed { name: "n", other: "o", directory: "d" },
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("shim-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
@@ -450,14 +445,7 @@ fn every_replay_line_exists_in_every_language() {
         ReplayLine::TruncatedRecord { bytes: 3 },
         ReplayLine::Gaps { count: 1 },
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("replay-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
@@ -474,18 +462,11 @@ fn every_policy_line_exists_in_every_language() {
         PolicyLine::RuleDoesNotApply { rule: "r", why: "s" },
         PolicyLine::NoRules,
     ];
-    for locale in Locale::ALL {
-        for line in &lines {
-            let said = Catalogue::new(locale).line(line);
-            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("policy-"), "{said:?}");
-            let other = Catalogue::new(Locale::En).line(line);
-            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
-        }
-    }
+    check_translated(&lines);
 }
 
 #[test]
-fn every_failure_has_a_way_out() {
+fn every_failure_has_a_hint() {
     let catalogue = Catalogue::new(Locale::En);
     for reason in every_reason() {
         assert!(!catalogue.reason(&reason).hints.is_empty(), "{reason:?}");
@@ -493,7 +474,7 @@ fn every_failure_has_a_way_out() {
 }
 
 #[test]
-fn several_reasons_of_refusals_have_a_line_each() {
+fn each_reason_of_a_refusal_has_its_own_line() {
     let reasons = vec!["no rule allows `make`".to_owned(), "a\nline".to_owned()];
     let notice = Catalogue::new(Locale::En).notice(&Notice::CallsDenied { count: 2, reasons });
     assert_eq!(notice, "2 tool calls were refused:\n  no rule allows `make`\n  a\\nline");
