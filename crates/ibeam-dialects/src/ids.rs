@@ -1,6 +1,6 @@
 //! Ids that one dialect needs and another does not have, derived by FNV-1a hashes.
 //!
-//! The same stream gives the same ids. No secret depends on the hash.
+//! Equal streams get equal ids. No secret depends on the hash.
 
 const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;

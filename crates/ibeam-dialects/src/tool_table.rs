@@ -20,7 +20,7 @@ pub(crate) struct ToolRow {
 
 /// The structure of the arguments in the dialect.
 pub(crate) enum ArgShape {
-    /// As in contract 1.
+    /// The arguments have the structure of contract 1.
     Plain,
     /// One replacement without nesting: the names of the old text, of the new text, and of the flag for all.
     Edit([&'static str; 3]),

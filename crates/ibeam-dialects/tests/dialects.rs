@@ -1,4 +1,4 @@
-//! Recorded and made streams as each dialect tells them, and what comes back.
+//! Conversions of recorded and generated streams into each dialect and back.
 
 #![allow(
     clippy::unwrap_used,

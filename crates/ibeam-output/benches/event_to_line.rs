@@ -1,6 +1,6 @@
-//! From an event to its line: what each text delta and each call costs the thread that writes stdout.
+//! The cost of writing the line of a text delta or a call, on the thread that writes stdout.
 //!
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Rows named `by_…` are the baselines of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -49,7 +49,7 @@ mod call {
     }
 }
 
-/// A head, then these events until there are enough.
+/// Writes the start of a run, then repeats these events until there are `ITEMS`.
 fn lines(events: &[Event], out: impl io::Write) {
     let mut writer = StreamJson::new(out);
     writer.write(black_box(&started())).unwrap();
@@ -90,7 +90,7 @@ fn delta(text: &str) -> Event {
     event(1, EventKind::TextDelta { text: text.to_owned() })
 }
 
-/// A read of two kilobytes, begun and ended.
+/// Returns the start and the end of a read of two kilobytes.
 fn call() -> [Event; 2] {
     let model_call_id = ModelCallId("m1".to_owned());
     let arguments = json!({ "path": "src/main.rs" });

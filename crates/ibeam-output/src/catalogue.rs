@@ -1,7 +1,7 @@
-//! Every text that people read, in six languages.
+//! Texts for people, in six languages.
 //!
-//! The texts are in `locales/*.ftl`. This module finds the text of a failure, a notice or a line and fills in its
-//! arguments. A locale is parsed when its first text is needed. A text that a locale lacks is English.
+//! The texts are in `locales/*.ftl`. This module finds the text of a failure, a notice or a line and inserts its arguments.
+//! A locale is parsed when its first text is needed. A text that a locale lacks is English.
 
 mod action;
 mod lines;
@@ -27,10 +27,10 @@ pub use self::question::ApprovalQuestion;
 use crate::locale::Locale;
 use crate::text::one_line;
 
-/// The beginning of the names of hints that advise to resume the session.
+/// The prefix of the names of hints that suggest to resume the session.
 const RESUME_HINT: &str = "hint-resume";
 
-/// Waits from here on are part of the message, because no attempt of the run itself waits longer.
+/// The shortest wait that is part of the message. No retry of a run waits longer.
 const LONG_WAIT_MS: u64 = 60_000;
 
 type Bundle = FluentBundle<FluentResource>;
@@ -38,7 +38,7 @@ type Bundle = FluentBundle<FluentResource>;
 /// The texts of one locale.
 pub struct Catalogue {
     locale: Locale,
-    own: OnceLock<Bundle>,
+    bundle: OnceLock<Bundle>,
 }
 
 /// Returns the English catalogue: the fallback, and the language of every machine message.
@@ -47,12 +47,12 @@ pub(crate) fn english() -> &'static Catalogue {
     &ENGLISH
 }
 
-/// A failure for people: a message and hints. Printed as `error: …` and `hint: …` lines, the last without its end.
+/// A failure for people: a message and hints. Displays as `error: …` and `hint: …` lines without a last line end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// One sentence on one line.
     pub message: String,
-    /// Possible solutions, most likely first; may be empty.
+    /// Possible solutions, the most likely first.
     pub hints: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Explanation {
 impl Catalogue {
     /// Returns the catalogue of `locale`. Its texts are parsed later.
     pub const fn new(locale: Locale) -> Self {
-        Self { locale, own: OnceLock::new() }
+        Self { locale, bundle: OnceLock::new() }
     }
 
     /// Returns the message and the hints for a reason.
@@ -84,32 +84,33 @@ impl Catalogue {
         Explanation { message: self.render(&reason_message, None), hints }
     }
 
-    /// Like `reason`. The message also contains a long wait that the provider asks for, and a further hint has the
+    /// Returns the message and the hints for a failure: those of its reason, a long wait that the provider requests, and the
     /// provider's id of the failed request.
     pub fn failure(&self, failure: &Failure) -> Explanation {
-        let mut explained = self.reason(&failure.reason);
+        let mut explanation = self.reason(&failure.reason);
         if let Some(wait) = failure.retry_after_ms.filter(|wait| *wait >= LONG_WAIT_MS) {
-            let message = Message::new("failure-retry-after").text("message", &explained.message);
-            explained.message = self.render(&message.text("time", &hours_and_minutes(wait)), None);
+            let message = Message::new("failure-retry-after").text("message", &explanation.message);
+            explanation.message = self.render(&message.text("time", &hours_and_minutes(wait)), None);
         }
         if let Some(id) = &failure.request_id {
-            explained.hints.push(self.render(&Message::new("failure-request-id").text("id", id), None));
+            explanation.hints.push(self.render(&Message::new("failure-request-id").text("id", id), None));
         }
-        explained
+        explanation
     }
 
-    /// Like `failure`, for a program that ran a prompt. Without a stored session or a run, no hint advises to resume.
+    /// Returns the message and the hints for a failure of a prompt. Without a stored session or a run, no hint suggests to
+    /// resume.
     pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explanation {
-        let mut explained = self.failure(failure);
+        let mut explanation = self.failure(failure);
         if run.is_none_or(|run| run.ephemeral) {
-            let advice = self.hints_named(&reason_message(&failure.reason), RESUME_HINT);
-            explained.hints.retain(|hint| !advice.contains(hint));
+            let resume_hints = self.hints_named(&reason_message(&failure.reason), RESUME_HINT);
+            explanation.hints.retain(|hint| !resume_hints.contains(hint));
         }
-        explained
+        explanation
     }
 
-    /// Returns the sentence and the hints for an error that only a command reports: a variant of an enum whose tag is
-    /// the message id without `cli-`, and whose fields are the arguments.
+    /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag
+    /// is the message id without `cli-`, and its fields are the arguments.
     pub fn cli_error(&self, error: &impl Serialize) -> Explanation {
         let message = variant_message("cli", error);
         Explanation { message: self.render(&message, None), hints: self.hints(&message) }
@@ -158,14 +159,14 @@ impl Catalogue {
         self.render(&message, None)
     }
 
-    /// Returns the text of a `warning:` line about a run that was asked for a change and changed no file; `uncounted`
-    /// where something ran whose changes are not counted.
+    /// Returns the text of a `warning:` line about a run whose prompt requested a change and that changed no file.
+    /// `uncounted`: whether something ran whose changes are not counted.
     pub fn no_file_changed(&self, uncounted: bool) -> String {
         let id = if uncounted { "no-file-changed-by-tools" } else { "no-file-changed" };
         self.render(&Message::new(id), None)
     }
 
-    /// Returns the line of `text` for an action, with its path or command if `detail` has one.
+    /// Returns the line of `text` for an action, with its path or command in `detail`.
     pub(crate) fn action(&self, action: &Action<'_>, ending: ActionEnding, detail: Option<&str>) -> String {
         let phrase = self.render(&line_message(action), ending.attribute());
         match detail {
@@ -196,7 +197,7 @@ impl Catalogue {
     /// Returns the text of a message, or of one of its attributes, in the locale or else in English.
     fn render(&self, message: &Message, attribute: Option<&str>) -> String {
         let text = self.find(&message.id, attribute, &message.args).unwrap_or_else(|| message.id.to_string());
-        // A sentence that ends with an empty detail ends with a colon.
+        // A message whose last argument is empty ends with a colon.
         text.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
     }
 
@@ -204,7 +205,7 @@ impl Catalogue {
         self.hints_named(message, "hint")
     }
 
-    /// Returns the hints whose names begin with `prefix`.
+    /// Returns the hints whose names start with `prefix`.
     fn hints_named(&self, message: &Message, prefix: &str) -> Vec<String> {
         let Some(pattern) = self.pattern(&message.id).or_else(|| english().pattern(&message.id)) else {
             return Vec::new();
@@ -233,8 +234,8 @@ impl Catalogue {
     }
 
     fn bundle(&self) -> &Bundle {
-        self.own.get_or_init(|| {
-            // Neither can fail: the tests parse every file strictly and every language code.
+        self.bundle.get_or_init(|| {
+            // Neither can fail, because the tests parse every file and every language code.
             let language = self.locale.code().parse::<LanguageIdentifier>().unwrap_or_default();
             let resource = match FluentResource::try_new(source(self.locale).to_owned()) {
                 Ok(resource) | Err((resource, _)) => resource,

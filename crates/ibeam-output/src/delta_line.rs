@@ -1,6 +1,6 @@
-//! The line of a delta. A long answer has a hundred thousand, which differ in text and time only.
+//! Writes the lines of deltas. A long answer has a hundred thousand deltas, which differ only in text and time.
 //!
-//! The parts around text and time are cut once from a line that serde wrote, so no key is written here.
+//! The parts around text and time are cut once from a line that serde wrote, so this module contains no keys.
 
 use std::io;
 
@@ -24,7 +24,7 @@ impl DeltaLine {
         const NO_TEXT: &[u8] = b"\"\"";
         let mut line = Vec::new();
         write_complete_line(&mut line, "", session_id, 0)?;
-        // The only empty text in it.
+        // The text of the delta is the only empty string in the line.
         let position = line.windows(NO_TEXT.len()).position(|bytes| bytes == NO_TEXT);
         let parts = position.and_then(|at| {
             let between = line.get(at + NO_TEXT.len()..)?.strip_suffix(b"0}\n")?;
@@ -36,7 +36,7 @@ impl DeltaLine {
     /// Appends the line to `bytes`.
     ///
     /// # Errors
-    /// As for [`Self::new`].
+    /// The serializer failed, as for [`Self::new`].
     pub(crate) fn write(&self, bytes: &mut Vec<u8>, text: &str, timestamp_ms: u64) -> io::Result<()> {
         bytes.extend_from_slice(&self.before);
         write_value(bytes, text)?;
@@ -54,7 +54,7 @@ fn write_value(bytes: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> io::Re
     Ok(())
 }
 
-/// Writes the line like every other one.
+/// Writes the line with the serializer of all other lines.
 fn write_complete_line(
     bytes: &mut Vec<u8>,
     text: &str,
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_delta_is_written_as_the_line_that_it_is(text in any::<String>(), at in any::<u64>()) {
+        fn a_delta_line_equals_the_serialized_event(text in any::<String>(), at in any::<u64>()) {
             let session_id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
             let (mut from_template, mut complete) = (Vec::new(), Vec::new());
             DeltaLine::new(session_id).unwrap().write(&mut from_template, &text, at).unwrap();

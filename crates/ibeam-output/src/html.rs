@@ -1,7 +1,7 @@
-//! `html`: one page to read, of one run or of many, written as the events come.
+//! `html`: one page for one or more runs, written as events arrive.
 //!
 //! The page needs no script and loads nothing, which its content security policy enforces. It is complete after every
-//! event, because HTML allows the tags that would end last to stay open. Times are UTC.
+//! event, because HTML does not require the last end tags. Times are UTC.
 
 mod markup;
 mod payload;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use ibeam_protocol::{
     Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionStarted, ToolCall, ToolOutcome,
 };
+use ibeam_wire::tool::SUCCESS;
 use serde_json::Value;
 
 use self::markup::Markup;
@@ -106,7 +107,7 @@ impl<W: Write> Html<W> {
     ) {
         let (model_call_id, at_ms) = at;
         let is_same = |open: &OpenCall| open.call.id == call.id && open.model_call_id == *model_call_id;
-        let began = self.open.iter().position(is_same).map(|index| self.open.remove(index).at_ms);
+        let started_ms = self.open.iter().position(is_same).map(|index| self.open.remove(index).at_ms);
         let ending = ActionEnding::for_outcome(outcome);
         let class = match ending {
             ActionEnding::Done => "<details class=\"done\"><summary><b>",
@@ -115,10 +116,12 @@ impl<W: Write> Html<W> {
         page.raw(class)
             .text(&self.catalogue.action(&Action::for_call(call, outcome), ending, None))
             .raw("</b>");
-        self.call_head(call, began.unwrap_or(at_ms), page);
-        if let Some(took) = began.filter(|began| at_ms > *began).map(|began| at_ms - began) {
+        self.call_head(call, started_ms.unwrap_or(at_ms), page);
+        if let Some(duration_ms) =
+            started_ms.and_then(|started_ms| at_ms.checked_sub(started_ms)).filter(|ms| *ms > 0)
+        {
             page.raw(" <span class=\"quiet\">")
-                .text(&self.line(&PageLine::Took { duration_ms: took }))
+                .text(&self.line(&PageLine::Took { duration_ms }))
                 .raw("</span>");
         }
         page.raw("</summary>\n");
@@ -126,7 +129,7 @@ impl<W: Write> Html<W> {
         page.raw("<h3>").text(&self.line(&PageLine::Result)).raw("</h3>\n");
         // Strings, numbers and lists always become a value.
         let result = serde_json::to_value(call_result(&call.name, outcome)).unwrap_or_default();
-        match result.get("success").filter(|_| result.as_object().is_some_and(|result| result.len() == 1)) {
+        match result.get(SUCCESS).filter(|_| result.as_object().is_some_and(|result| result.len() == 1)) {
             Some(success) => payload::show(success, &call.arguments, page),
             None => payload::show(&result, &call.arguments, page),
         }

@@ -1,4 +1,4 @@
-//! `json`: one object at the end of a run that succeeded, nothing at all otherwise.
+//! `json`: one object at the end of a successful run, and nothing otherwise.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::run_lines::{borrowed, run_summary, token_usage};
 use crate::stream_json::FinalMessage;
 use crate::writer::EventWriter;
 
-/// Writes the one object of contract section 2.
+/// Writes the object of `json`.
 pub struct Json<W> {
     lines: LineBuffer<W>,
     result: String,
@@ -75,9 +75,9 @@ impl<W: Write> EventWriter for Json<W> {
     }
 }
 
-/// Converts the `result` line of a stream to the object of `json` with its line end: the same keys in another order.
+/// Converts the `result` line of a stream into the object of `json` with its line end: the same keys in another order.
 ///
-/// Unknown keys stay. A line that is not an object is returned unchanged.
+/// Unknown keys remain. A line that is not an object is returned unchanged.
 pub fn result_line_to_object(line: &str) -> String {
     const FIRST: [&str; 4] = ["type", "subtype", "is_error", "duration_ms"];
     let Ok(Value::Object(mut line_object)) = serde_json::from_str(line) else { return line.to_owned() };

@@ -1,8 +1,8 @@
 //! JSON that is one line for every reader and has no effect on terminals.
 //!
-//! U+0085, U+2028 and U+2029 are legal inside a JSON string, but Node's `readline` and Python's `splitlines`
-//! end a line there; U+007F and the other C1 controls are legal too, and U+009B begins a sequence on some
-//! terminals. They are escaped; the value is the same.
+//! U+0085, U+2028 and U+2029 are legal in a JSON string, but Node's `readline` and Python's `splitlines` treat them as line
+//! ends. U+007F and the other C1 controls are legal too, but U+009B starts a control sequence on some terminals. All of them
+//! are escaped, which does not change the value.
 
 use std::io;
 
@@ -39,17 +39,17 @@ impl Formatter for LineSafe {
     }
 }
 
-/// Whether a character is legal in JSON and not safe in a line. JSON itself escapes the C0 controls.
+/// Whether a character is legal in JSON but not safe in a line. JSON itself escapes the C0 controls.
 fn is_escaped(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Returns a value as a line of the contract with its end; escapes what a reader may take for a line end.
+/// Returns a value as a line of the contract with its line end, and escapes characters that readers take for line ends.
 pub fn to_line(value: &Value) -> String {
     let mut bytes = Vec::new();
     match write_line(&mut bytes, value) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        // A value has text for keys, so it is always written.
+        // The keys of a value are strings, so serialization cannot fail.
         Err(_) => format!("{value}\n"),
     }
 }

@@ -1,8 +1,8 @@
 //! The writers of ibeam: from events to the bytes that programs and people read.
 //!
-//! One writer per output format (`StreamJson`, `Json`, `Text`, `Html`), the wire types they share (`wire`) and every
-//! word people read (`Catalogue`). Sync, over any `io::Write`. Refuses disk, async, the environment and any
-//! way back to the loop; thinking is written by none of them.
+//! One writer for each output format (`StreamJson`, `Json`, `Text`, `Html`), and all texts for people (`Catalogue`). The
+//! writers are synchronous and write to any `io::Write`. They use neither disk, async, the environment nor the loop. No
+//! writer writes thinking.
 
 mod catalogue;
 mod delta_line;

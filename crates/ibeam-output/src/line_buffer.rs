@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-/// Above this many bytes the lines are written without waiting for `flush`. One longer line stays complete.
+/// The number of pending bytes above which lines are written without waiting for `flush`. A longer line stays complete.
 const LIMIT_BYTES: usize = 64 * 1024;
 
 /// Collects lines and writes them with one `write_all` per batch.

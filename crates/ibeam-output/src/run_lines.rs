@@ -1,4 +1,4 @@
-//! The contract's objects about a run as a whole, filled from its events.
+//! Converts events into the objects of the contract about a complete run.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -23,12 +23,12 @@ pub(crate) fn lossy(path: &Path) -> Cow<'_, str> {
     path.to_string_lossy()
 }
 
-/// Returns a text that is borrowed where it is not computed.
+/// Returns a borrowed text.
 pub(crate) fn borrowed(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Returns the head of a run.
+/// Returns the first event of a run.
 pub fn init_event<'a>(
     started: &'a SessionStarted,
     session_id: &'a str,
@@ -61,7 +61,7 @@ fn texts(texts: &[String]) -> Vec<Cow<'_, str>> {
     texts.iter().map(|text| borrowed(text)).collect()
 }
 
-/// Strict clients drop the event for any other word, so a model without a key has `env`.
+/// Returns the value of `apiKeySource`. Strict clients drop an event with another value, so a model without a key has `env`.
 fn published_key_source(source: KeySource) -> &'static str {
     match source {
         KeySource::Env | KeySource::None => "env",
@@ -135,7 +135,7 @@ pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
     }
 }
 
-/// Returns the sums of a run. `final_message` is the text after the last call of a run that succeeded.
+/// Returns the totals of a run. `final_message` is the text after the last call of a successful run.
 pub(crate) fn run_summary<'a>(
     totals: &'a RunTotals,
     final_message: Option<&'a str>,
@@ -162,8 +162,8 @@ pub(crate) fn run_summary<'a>(
     }
 }
 
-/// Returns the object of a failure. `message` is the English sentence and `text` the answer until then. Without a run
-/// there is neither a session nor a summary.
+/// Returns the object of a failure. `message` is the English sentence, and `text` is the answer up to the failure. Without a
+/// run, the object has neither a session nor a summary.
 pub(crate) fn error_event<'a>(
     failure: &'a Failure,
     message: &'a str,
@@ -212,7 +212,7 @@ pub fn call_event<'a>(
     }
 }
 
-/// Returns the end of a run that succeeded, without the text of the answer.
+/// Returns the end of a successful run, without the text of the answer.
 pub fn result_event(run: &RunFinished) -> ResultEvent<Cow<'_, str>> {
     ResultEvent {
         subtype: ResultSubtype::Success,
@@ -227,28 +227,28 @@ pub fn result_event(run: &RunFinished) -> ResultEvent<Cow<'_, str>> {
     }
 }
 
-/// Returns the end of a run that failed, or a failure without a run, without the text of the answer.
+/// Returns the end of a failed run, or a failure without a run, without the text of the answer.
 pub fn failure_event<'a>(failure: &'a Failure, run: Option<&'a RunFinished>) -> ErrorEvent<Cow<'a, str>> {
     let message = crate::catalogue::english().failure(failure).message;
     ErrorEvent { message: message.into(), ..error_event(failure, "", run, None) }
 }
 
-/// Returns the event of an error that only a command reports.
+/// Returns the event of an error that only sub-commands report.
 pub fn cli_error_event(code: FailureCode, error: &impl Serialize) -> ErrorEvent<Cow<'static, str>> {
     let message = crate::catalogue::english().cli_error(error).message;
     ErrorEvent { message: message.into(), ..error_without_run(code, "") }
 }
 
-/// Returns the `error` object as one line without its end, for `--error-format json`.
+/// Returns the `error` object as one line without its line end, for `--error-format json`.
 ///
-/// Without a run there is neither `session_id` nor `ibeam`. The message is English in every locale.
+/// Without a run, the object has neither `session_id` nor `ibeam`. The message is English in every locale.
 pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     let message = crate::catalogue::english().failure(failure).message;
     let text = run.and_then(|run| run.partial.as_deref());
     without_line_end(&error_event(failure, &message, run, text))
 }
 
-/// Returns the `error` object of an error that only a command reports, as [`error_object`] does.
+/// Returns the `error` object of an error that only sub-commands report, in the form of [`error_object`].
 pub fn cli_error_object(code: FailureCode, error: &impl Serialize) -> String {
     let message = crate::catalogue::english().cli_error(error).message;
     without_line_end(&error_without_run(code, &message))
@@ -258,7 +258,7 @@ fn without_line_end(error: &ErrorEvent<Cow<'_, str>>) -> String {
     let mut bytes = Vec::new();
     match write_line(&mut bytes, error) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
-        // Strings and integers always serialise; an empty object is still an object.
+        // Serialization of strings and integers cannot fail.
         Err(_) => "{}".to_owned(),
     }
 }

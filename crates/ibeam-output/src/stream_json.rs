@@ -1,6 +1,6 @@
 //! `stream-json`: one complete line per event, in the order of the run.
 //!
-//! Under contract 1 each delta is a line; under contract 2 each segment is, and deltas where they are asked for.
+//! Under contract 1 each delta is a line. Under contract 2 each segment is a line, and deltas are optional.
 
 use std::io::{self, Write};
 
@@ -14,20 +14,20 @@ use crate::line_buffer::LineBuffer;
 use crate::run_lines::{borrowed, call_event, error_event, init_event, result_event, run_summary};
 use crate::writer::EventWriter;
 
-/// Writes NDJSON, of either contract.
+/// Writes NDJSON of either contract.
 pub struct StreamJson<W> {
     lines: LineBuffer<W>,
     session_id: Option<String>,
     delta: Option<DeltaLine>,
-    /// Every delta so far: what the terminal line repeats.
+    /// The text of all deltas so far, which the last line repeats.
     result: String,
     final_message: FinalMessage,
-    /// Under contract 2 alone.
+    /// The segments; only under contract 2.
     segments: Option<Segments>,
 }
 
 impl<W: Write> StreamJson<W> {
-    /// A writer for one run, under contract 1.
+    /// Returns a writer for one run, under contract 1.
     pub fn new(out: W) -> Self {
         Self {
             lines: LineBuffer::new(out),
@@ -39,7 +39,7 @@ impl<W: Write> StreamJson<W> {
         }
     }
 
-    /// A writer for one run, under contract 2; `partial` prints the deltas of each segment before it.
+    /// Returns a writer for one run, under contract 2. With `partial` it prints the deltas of each segment before the segment.
     pub fn for_contract_two(out: W, partial: bool) -> Self {
         Self { segments: Some(Segments::new(partial)), ..Self::new(out) }
     }
@@ -55,7 +55,8 @@ impl<W: Write> StreamJson<W> {
         self.lines.append(|bytes| write_line(bytes, line))
     }
 
-    /// Writes the text since the last call as a segment: before the next call, with its answer and time, or as the last.
+    /// Writes the text since the last call as a segment. `before` is the answer and the time of the next call; the last segment
+    /// has none.
     fn end_segment(&mut self, before: Option<(&ModelCallId, u64)>) -> io::Result<()> {
         let Some(text) = self.segments.as_mut().and_then(|segments| segments.end(&self.result)) else {
             return Ok(());
@@ -159,42 +160,43 @@ fn too_early() -> io::Error {
     io::Error::other("an event came before `SessionStarted`")
 }
 
-/// The segments of one run: the texts between calls. Holds no text, because the run's text is there for the last line.
+/// The segments of one run: the texts between calls. Stores no text, because the writer stores the text of the run for the
+/// last line.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    /// Whether deltas are printed too, before the segment that repeats them.
+    /// Whether deltas are printed before the segment that repeats them.
     pub(crate) partial: bool,
-    /// The byte of the run's text at which the current segment begins.
-    begin: usize,
+    /// The byte offset in the text of the run at which the current segment starts.
+    start: usize,
 }
 
 impl Segments {
     pub(crate) fn new(partial: bool) -> Self {
-        Self { partial, begin: 0 }
+        Self { partial, start: 0 }
     }
 
-    /// Ends the current segment and returns it: the end of `text`, which is the run's text so far. `None` for no text.
+    /// Ends the current segment and returns its text, or `None` if it is empty. `text` is the text of the run so far.
     pub(crate) fn end<'a>(&mut self, text: &'a str) -> Option<&'a str> {
-        let segment = text.get(self.begin..).filter(|segment| !segment.is_empty());
-        self.begin = text.len();
+        let segment = text.get(self.start..).filter(|segment| !segment.is_empty());
+        self.start = text.len();
         segment
     }
 }
 
-/// The position in the text of a run where the final message begins.
+/// The byte offset in the text of a run at which the final message starts.
 #[derive(Debug, Default)]
 pub(crate) struct FinalMessage {
-    begin: usize,
+    start: usize,
 }
 
 impl FinalMessage {
-    /// Records a call, which starts after `text`: the text that follows it may be the final message.
+    /// Records a call that starts after `text`. The text after the call may be the final message.
     pub(crate) fn restart(&mut self, text: &str) {
-        self.begin = text.len();
+        self.start = text.len();
     }
 
-    /// Returns the final message of a run that gave `text`. The next run starts again.
+    /// Returns the final message of a run with this text, and resets the offset for the next run.
     pub(crate) fn take<'a>(&mut self, text: &'a str) -> &'a str {
-        text.get(std::mem::take(&mut self.begin)..).unwrap_or_default()
+        text.get(std::mem::take(&mut self.start)..).unwrap_or_default()
     }
 }

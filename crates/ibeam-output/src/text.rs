@@ -1,4 +1,5 @@
-//! `text`, the format for people: a line per action, then the final message. Under contract 2 only the final message.
+//! `text`, the format for people: one line for each action, then the final message. Under contract 2 only the final
+//! message.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::line_buffer::LineBuffer;
 use crate::tool_call_line::mcp_tool;
 use crate::writer::EventWriter;
 
-/// The line of an action is short; a path or command longer than this many characters is cut.
+/// The maximum length in characters of the path or command in the line of an action.
 const DETAIL_CHARACTERS: usize = 200;
 
 /// The options of [`Text`].
@@ -19,25 +20,25 @@ const DETAIL_CHARACTERS: usize = 200;
 pub struct TextOptions {
     /// Add the path or command to the line of each action.
     pub verbose: bool,
-    /// Print text as it arrives instead of the final message at the end: for a conversation at a terminal.
+    /// Print text as it arrives instead of the final message at the end, for a conversation at a terminal.
     pub live: bool,
-    /// Leave out the lines of actions: contract 2.
+    /// Omit the lines of actions, as under contract 2.
     pub message_only: bool,
 }
 
-/// Writes contract section 5, without colour or cursor movement.
+/// Writes text without colour or cursor movement.
 pub struct Text<W> {
     lines: LineBuffer<W>,
     catalogue: Arc<Catalogue>,
     options: TextOptions,
     /// Whether the line of an action was printed.
     has_actions: bool,
-    /// `live` has printed text since the last line end.
-    mid_line: bool,
+    /// Whether `live` has printed text since the last line end.
+    is_mid_line: bool,
     /// The text since the last tool call.
     segment: String,
-    /// The last text before that which was not blank.
-    earlier: String,
+    /// The last non-blank text before `segment`.
+    previous_segment: String,
 }
 
 impl<W: Write> Text<W> {
@@ -48,9 +49,9 @@ impl<W: Write> Text<W> {
             catalogue,
             options,
             has_actions: false,
-            mid_line: false,
+            is_mid_line: false,
             segment: String::new(),
-            earlier: String::new(),
+            previous_segment: String::new(),
         }
     }
 
@@ -65,7 +66,7 @@ impl<W: Write> Text<W> {
         }
         let text = many_lines(text);
         if let Some(last) = text.chars().next_back() {
-            self.mid_line = last != '\n';
+            self.is_mid_line = last != '\n';
         }
         self.print(&text)
     }
@@ -73,7 +74,7 @@ impl<W: Write> Text<W> {
     fn start_call(&mut self) {
         let segment = std::mem::take(&mut self.segment);
         if !segment.trim().is_empty() {
-            self.earlier = segment;
+            self.previous_segment = segment;
         }
     }
 
@@ -94,11 +95,12 @@ impl<W: Write> Text<W> {
 
     fn write_final_message(&mut self, outcome: &RunOutcome) -> io::Result<()> {
         self.end_line()?;
-        let (segment, earlier) = (std::mem::take(&mut self.segment), std::mem::take(&mut self.earlier));
+        let segment = std::mem::take(&mut self.segment);
+        let previous = std::mem::take(&mut self.previous_segment);
         let has_actions = std::mem::take(&mut self.has_actions);
         match outcome {
             RunOutcome::Completed => {
-                let text = if segment.trim().is_empty() { earlier } else { segment };
+                let text = if segment.trim().is_empty() { previous } else { segment };
                 let message = many_lines(text.trim());
                 let gap = if has_actions { "\n" } else { "" };
                 if message.is_empty() { Ok(()) } else { self.print(&format!("{gap}{message}\n")) }
@@ -139,13 +141,13 @@ impl<W: Write> EventWriter for Text<W> {
         self.lines.flush()
     }
 
-    /// Ends the line that `live` has begun.
+    /// Ends the line that `live` has started.
     fn end_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.mid_line) { self.print("\n") } else { Ok(()) }
+        if std::mem::take(&mut self.is_mid_line) { self.print("\n") } else { Ok(()) }
     }
 }
 
-/// The path, command, pattern or address a call is about.
+/// Returns the path, command, pattern or address of a call.
 pub(crate) fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
@@ -160,12 +162,12 @@ pub(crate) fn one_line(text: &str) -> String {
     escaped(text, |c| c.is_control() || (is_invisible(c) && !is_part_of_emoji(c)))
 }
 
-/// Returns `text` with its lines: `\n` and tabs stay, `\r` goes, other control characters become escapes.
+/// Returns `text` with its line ends and tabs. `\r` is removed, and other control characters become escapes.
 pub(crate) fn many_lines(text: &str) -> String {
     escaped(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
-/// Shortens `text` to at most `limit` characters, the last of them `…` where something was cut.
+/// Shortens `text` to at most `limit` characters. The last character of a shortened text is `…`.
 pub(crate) fn shortened(text: String, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text,

@@ -1,6 +1,4 @@
-//! The object `tool_call`, filled from a call and its outcome.
-//!
-//! Contract section 4. A tool without its own key has the key `function`.
+//! Converts a call and its outcome into the object `tool_call`. A tool without its own key has the key `function`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +30,7 @@ use serde_json::Value;
 
 use crate::run_lines::{borrowed, lossy};
 
-/// A call, with its outcome once it has ended.
+/// A call, with its outcome if it has ended.
 pub struct CallBody<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) outcome: Option<&'a ToolOutcome>,
@@ -47,9 +45,9 @@ impl Serialize for CallBody<'_> {
             (Some(tool), _) => {
                 object.serialize_entry(tool.key, &NamedCall { args: Args { call, tool }, result })?;
             }
-            (None, Some(args)) => object.serialize_entry(mcp::TOOL.key, &NamedCall { args, result })?,
+            (None, Some(args)) => object.serialize_entry(mcp::KEY, &NamedCall { args, result })?,
             (None, None) => {
-                // A string is what the model wrote where that was not JSON.
+                // A string is the text of a model that did not write JSON.
                 let arguments = match &call.arguments {
                     Value::String(text) => borrowed(text),
                     value => Cow::Owned(value.to_string()),
@@ -68,7 +66,7 @@ struct NamedCall<'a, A> {
     result: Option<CallResult<Payload<'a>, Cow<'a, str>>>,
 }
 
-/// A tool without its own key, or one that does not exist.
+/// A call of a tool without its own key, or of one that does not exist.
 #[derive(Serialize)]
 struct FunctionCall<'a> {
     name: &'a str,
@@ -77,7 +75,7 @@ struct FunctionCall<'a> {
     result: Option<CallResult<Payload<'a>, Cow<'a, str>>>,
 }
 
-/// The arguments as an object, also where the model did not write one.
+/// The arguments as an object, even if the model wrote something else.
 struct Args<'a> {
     call: &'a ToolCall,
     tool: &'static Tool,
@@ -88,7 +86,7 @@ impl Serialize for Args<'_> {
         let Self { call, tool } = *self;
         let mut args = serializer.serialize_map(None)?;
         for (name, value) in call.arguments.as_object().into_iter().flatten() {
-            if tool.key == update_todos::TOOL.key && name == update_todos::TODOS {
+            if tool.key == update_todos::KEY && name == update_todos::TODOS {
                 args.serialize_entry(name, &with_contract_statuses(value))?;
             } else if !(tool.repeats_call_id && name == CALL_ID) {
                 args.serialize_entry(name, value)?;
@@ -101,7 +99,7 @@ impl Serialize for Args<'_> {
     }
 }
 
-/// Returns the to-dos as the model sent them, with the contract's words for their statuses.
+/// Returns the to-dos of the model with the statuses of the contract.
 fn with_contract_statuses(todos: &Value) -> Value {
     let mut todos = todos.clone();
     for status in todos.as_array_mut().into_iter().flatten().filter_map(|todo| todo.get_mut("status")) {
@@ -112,7 +110,7 @@ fn with_contract_statuses(todos: &Value) -> Value {
     todos
 }
 
-/// The canonical arguments of such a call name server and tool.
+/// Returns the arguments of a call of an MCP server's tool, which name the server and the tool.
 fn mcp_args(call: &ToolCall) -> Option<McpArgs<Cow<'_, str>, &Value>> {
     if !call.name.starts_with("mcp_") {
         return None;
@@ -155,7 +153,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
         ToolFailure::FileNotFound { path } => {
             let arm = CallArm::FileNotFound(FileNotFound { path: lossy(path) });
             let has_arm = Tool::named(tool).is_some_and(|tool| tool.has_arm("fileNotFound"));
-            // For the other tools a missing path is an error like any other.
+            // Other tools report a missing path as an error.
             if has_arm {
                 arm
             } else {

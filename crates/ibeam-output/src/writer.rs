@@ -6,13 +6,13 @@ use ibeam_protocol::Event;
 
 /// Turns the events of a run into bytes.
 ///
-/// The last event of a run is `RunFinished`. After it and a `flush` a writer holds no bytes back, so there is no other
-/// end. A writer returns nothing but errors: its reader is gone or its disk is full, and the run ends.
+/// The last event of a run is `RunFinished`. After it and a `flush`, a writer has no pending bytes. A writer returns only
+/// I/O errors, for example of a closed pipe or a full disk. Such an error ends the run.
 pub trait EventWriter {
     /// Writes the next event. Its bytes may wait for `flush`.
     ///
     /// # Errors
-    /// The inner writer failed. Every later call fails with the same kind, because part of a line may be written.
+    /// The inner writer failed. Every later call fails with the same error kind, because a part of a line may be written.
     fn write(&mut self, event: &Event) -> io::Result<()>;
 
     /// Passes all pending bytes to the inner writer, in one `write_all`, and flushes it.
@@ -29,7 +29,7 @@ pub trait EventWriter {
         Ok(())
     }
 
-    /// Ends a run that has no last event: writes the bytes that were held back, and flushes.
+    /// Ends a run without a last event: writes all pending bytes and flushes.
     ///
     /// # Errors
     /// The inner writer failed, as in `write`.

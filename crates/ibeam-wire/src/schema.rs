@@ -425,7 +425,7 @@ impl Generator {
             let payload = self.reference_to((arm.payload)());
             properties.insert(arm.name.to_owned(), described(payload, arm.description));
         }
-        if tool.key == shell::TOOL.key {
+        if tool.key == shell::KEY {
             let flag = into_keywords(json!({ "type": "boolean" }));
             let description = "True for a command that continues in the background; a key next to the arm.";
             properties.insert("isBackground".to_owned(), described(flag, description));

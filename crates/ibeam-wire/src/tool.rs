@@ -69,7 +69,7 @@ pub const FUNCTION: &str = "function";
 pub const CALL_ID: &str = "toolCallId";
 
 /// The arm of a successful call.
-pub(crate) const SUCCESS: &str = "success";
+pub const SUCCESS: &str = "success";
 
 /// The arms of every tool, without [`SUCCESS`].
 pub(crate) const COMMON_ARMS: &[Arm] = &[
@@ -107,10 +107,20 @@ impl Tool {
         TOOLS.iter().find(|tool| tool.key == key)
     }
 
+    /// Returns the keys of the payload of the arm `success`, in wire order.
+    pub fn success_keys(&self) -> impl Iterator<Item = &'static str> {
+        (self.success)().keys.iter().map(|key| key.name)
+    }
+
     /// Whether a call of the tool can end in this arm.
     pub fn has_arm(&self, name: &str) -> bool {
         name == SUCCESS || self.arms.iter().chain(COMMON_ARMS).any(|arm| arm.name == name)
     }
+}
+
+/// Whether a call of any tool can end in this arm.
+pub fn is_arm(name: &str) -> bool {
+    name == SUCCESS || arm(name).is_some()
 }
 
 /// Returns the arm with this name, of any tool.

@@ -1,9 +1,9 @@
-//! Whole streams through a converter.
+//! Conversion of complete streams.
 
 use ibeam_dialects::{ConvertError, Converter, DialectName, Losses};
 use ibeam_wire::check::check;
 
-/// A stream as another dialect has it.
+/// Converts a stream into another dialect.
 #[track_caller]
 pub(crate) fn converted(from: DialectName, to: DialectName, source: &str) -> (String, Losses) {
     try_converted(from, to, source.as_bytes()).unwrap_or_else(|error| panic!("{from} → {to}: {error}"))

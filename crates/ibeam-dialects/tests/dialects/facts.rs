@@ -1,4 +1,4 @@
-//! What a stream says, fact by fact, and whether a stream that came back says it again.
+//! The facts of a stream, and whether they return after a conversion there and back.
 
 use ibeam_dialects::{DialectName, LossKind, Losses};
 use serde_json::Value;
@@ -12,7 +12,7 @@ struct Fact {
     value: Value,
 }
 
-/// Converts there and back: what was not told as lost is said again, text and calls in the same order.
+/// Converts there and back. Checks that every fact that was not reported as lost returns, and the order of texts and calls.
 #[track_caller]
 pub(crate) fn comes_back(from: DialectName, to: DialectName, source: &str) {
     let (there, lost) = converted(from, to, source);
@@ -27,9 +27,9 @@ pub(crate) fn comes_back(from: DialectName, to: DialectName, source: &str) {
             .position(|other| other.names[..2] == fact.names[..2] && same(&other.value, &fact.value));
         match found {
             Some(at) => drop(known.swap_remove(at)),
-            None => panic!(
-                "{from} → {to} loses {fact:?} and does not say so\n{source}\n{there}\n{back}\n{lost:#?}"
-            ),
+            None => {
+                panic!("{from} → {to} loses {fact:?} without a report\n{source}\n{there}\n{back}\n{lost:#?}")
+            }
         }
     }
     assert_eq!(
@@ -56,7 +56,7 @@ fn facts(dialect: DialectName, stream: &str) -> Vec<Fact> {
     for line in stream.lines().filter(|line| !line.trim().is_empty()) {
         let event: Value = serde_json::from_str(line).unwrap();
         if text_of(dialect, &event).is_some() {
-            // Texts are held together by the outline; what stands beside them is not.
+            // The outline checks the texts; the other keys of their lines are facts.
             let mut event = event.clone();
             take_text(dialect, &mut event);
             leaves(dialect, &event, &mut facts);
@@ -67,7 +67,7 @@ fn facts(dialect: DialectName, stream: &str) -> Vec<Fact> {
     facts
 }
 
-/// What stands on every line, and where it stands first.
+/// The keys that every line repeats, and the keys of their first occurrence.
 const REPEATED: &[(&str, &str)] = &[
     ("session_id", "init.session_id"),
     ("sessionID", "sessionID"),
@@ -79,7 +79,7 @@ const REPEATED: &[(&str, &str)] = &[
 fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
     let bases = bases(dialect, event);
     walk(event, &mut String::new(), &mut |path, value| {
-        // The answer again, where the last event repeats it.
+        // The last event repeats the answer; the other keys are fixed.
         let fixed = [
             "type",
             "subtype",
@@ -90,7 +90,7 @@ fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
             "message.role",
             "message.content[].type",
         ];
-        if fixed.contains(&path) || is_nothing(value) {
+        if fixed.contains(&path) || is_empty_value(value) {
             return;
         }
         let mut names = vec![path.to_owned()];
@@ -100,7 +100,7 @@ fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
                 names.push(format!("{base}.{rest}"));
             }
         }
-        // What a stream repeats on every line is one fact, and told where it stands first.
+        // A key that every line repeats is one fact. Its loss is reported at the first occurrence.
         if let Some((_, first)) = REPEATED.iter().find(|(repeated, _)| *repeated == path) {
             let mut names = vec![path.to_owned(), (*first).to_owned()];
             names.extend(bases.iter().map(|(base, _)| format!("{base}.{path}")));
@@ -113,7 +113,7 @@ fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
     });
 }
 
-/// The names of an event, and the part of it that the name stands for.
+/// Returns the names of an event, and the path of the part that each name denotes.
 fn bases(dialect: DialectName, event: &Value) -> Vec<(String, String)> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
     let kind = text("/type").unwrap_or_default();
@@ -164,22 +164,22 @@ fn walk(value: &Value, path: &mut String, visit: &mut impl FnMut(&str, &Value)) 
     }
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     value.is_null() || value == false || value == "" || value.as_f64() == Some(0.0)
 }
 
-/// Where an id of a call may be lost.
+/// The keys of the ids of calls.
 const ID_KEYS: &[&str] =
     &["tool_call.call_id", "assistant/tool_use.id", "item.id", "tool_use.tool_id", "tool_use.part.callID"];
 
-/// The texts of the model and the ends of calls, in order; texts that stand together are one.
+/// Returns the texts of the model and the ends of calls, in order. Adjacent texts are joined.
 fn outline(dialect: DialectName, stream: &str, lost: &Losses) -> Vec<String> {
     let mut outline: Vec<String> = Vec::new();
     let contract = match dialect {
         DialectName::Cursor => stream.to_owned(),
         dialect => converted(dialect, DialectName::Cursor, stream).0,
     };
-    // A repetition of contract 2 is passed over by converting it.
+    // A conversion removes the repetitions of contract 2.
     let contract = match contract.contains("\"contract\":\"2\"") {
         true => {
             let claude = converted(DialectName::Cursor, DialectName::Claude, &contract).0;
@@ -205,7 +205,7 @@ fn outline(dialect: DialectName, stream: &str, lost: &Losses) -> Vec<String> {
 }
 
 fn text_of(dialect: DialectName, event: &Value) -> Option<&str> {
-    let is = |pointer: &str, word: &str| event.pointer(pointer).is_some_and(|value| value == word);
+    let is = |pointer: &str, expected: &str| event.pointer(pointer).is_some_and(|value| value == expected);
     let pointer = match dialect {
         DialectName::Cursor | DialectName::Claude
             if is("/type", "assistant") && is("/message/content/0/type", "text") =>

@@ -1,4 +1,4 @@
-//! `tests/golden/NAME`: a stream, and what it becomes. `IBEAM_BLESS=1` writes what the streams become now.
+//! `tests/golden/NAME`: a stream and its conversions. `IBEAM_BLESS=1` writes the present conversions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn hold(path: &Path, now: &str, bless: bool) {
         return fs::write(path, now).unwrap();
     }
     let was = fs::read_to_string(path).unwrap_or_default();
-    assert!(was == now, "{} is not what it was; see with IBEAM_BLESS=1 and `git diff`", path.display());
+    assert!(was == now, "{} has changed; see with IBEAM_BLESS=1 and `git diff`", path.display());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn converted_streams_have_the_shape_of_the_target() {
                 to => shapes::hold(to, &target),
             }
         }
-        // The table of shapes is right about those who print them, too.
+        // The recorded streams also have the shape of their dialect.
         if from != DialectName::Cursor {
             shapes::hold(from, &source);
         }

@@ -1,4 +1,4 @@
-//! Lines that are not what they should be.
+//! Invalid and unexpected lines.
 
 use ibeam_dialects::{ConvertError, Converter, DialectName, LossKind};
 use proptest::prelude::*;
@@ -100,7 +100,7 @@ fn an_event_that_is_not_known_is_a_loss_with_its_first_line() {
 }
 
 #[test]
-fn what_follows_the_end_is_a_loss() {
+fn events_after_the_end_are_losses() {
     let end = "{\"type\":\"turn.completed\",\"usage\":{}}\n";
     let (target, losses) = converted(DialectName::Codex, DialectName::Cursor, &format!("{BEGIN}{end}{end}"));
     assert_eq!(target.lines().count(), 3, "{target}");
@@ -119,7 +119,7 @@ fn a_stream_that_makes_up_keys_has_a_bounded_report() {
     assert!(losses.iter().all(|loss| loss.key.chars().count() <= 200));
 }
 
-/// A word that some dialect means something by.
+/// Words that have a meaning in some dialect, and some other texts.
 fn word() -> impl Strategy<Value = String> {
     let words = "type subtype system init user assistant result error success message content text tool_use \
         tool_result tool_use_id id name input role session_id thread.started thread_id turn.completed turn.failed \
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_lines_upset_a_converter(events in prop::collection::vec(event(), 0..12)) {
+    fn a_converter_accepts_any_events(events in prop::collection::vec(event(), 0..12)) {
         for from in DialectName::ALL {
             for to in DialectName::ALL {
                 if let Ok((target, _)) = try_converted(*from, *to, events.concat().as_bytes()) {
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_upset_a_converter(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn a_converter_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for from in DialectName::ALL {
             drop(try_converted(*from, DialectName::Cursor, &bytes));
             drop(try_converted(DialectName::Cursor, *from, &bytes));

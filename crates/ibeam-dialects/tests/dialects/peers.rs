@@ -1,4 +1,4 @@
-//! Streams of other agents that no recording has, after their sources and reports of their users.
+//! Streams of other agents that no recording has, written from their sources and from reports of their users.
 
 use ibeam_dialects::{DialectName, LossKind, Losses};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::facts::comes_back;
 
 const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
-/// These events in contract 1, and what was lost.
+/// Converts events into contract 1, and returns the result and the losses.
 #[track_caller]
 fn to_contract(from: DialectName, events: &[Value]) -> (Vec<Value>, Losses) {
     let source: String = events.iter().map(|event| format!("{event}\n")).collect();
@@ -185,18 +185,18 @@ fn a_segment_without_end_is_cut() {
 }
 
 #[test]
-fn a_call_that_never_ended_comes_back_or_is_lost() {
+fn a_call_that_never_ended_returns_or_is_reported_as_lost() {
     let used = |id: &str, name: &str, input: Value| {
         claude("assistant", None, json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
     };
-    let begun = [
+    let started = [
         claude("user", None, text("do it")),
         used("t1", "Bash", json!({ "command": "sleep 9" })),
         used("t2", "TodoWrite", json!({ "todos": [{ "content": "x", "status": "pending" }] })),
         used("t3", "Read", json!({ "file_path": "/a" })),
     ];
     let end = json!({ "type": "result", "subtype": "error_during_execution", "is_error": true, "session_id": SESSION });
-    let cut: String = begun.iter().map(|event| format!("{event}\n")).collect();
+    let cut: String = started.iter().map(|event| format!("{event}\n")).collect();
     for to in DialectName::ALL.iter().filter(|to| **to != DialectName::Claude) {
         comes_back(DialectName::Claude, *to, &cut);
     }

@@ -106,7 +106,7 @@ fn call() -> impl Strategy<Value = (String, Value, Value)> {
         tool(
             "editToolCall",
             edits.boxed(),
-            words().prop_map(|said| json!({ "path": "/w/a", "linesAdded": 1, "message": said })).boxed()
+            words().prop_map(|text| json!({ "path": "/w/a", "linesAdded": 1, "message": text })).boxed()
         ),
         tool("shellToolCall", one_text("command"), shell.boxed()),
         tool(
@@ -132,7 +132,7 @@ fn call() -> impl Strategy<Value = (String, Value, Value)> {
     ]
 }
 
-fn result(key: &str, success: Value, ending: u8, said: &str) -> Value {
+fn result(key: &str, success: Value, ending: u8, text: &str) -> Value {
     match (ending, key) {
         (0..=4, _) => json!({ "success": success }),
         (5, "shellToolCall") => {
@@ -141,23 +141,23 @@ fn result(key: &str, success: Value, ending: u8, said: &str) -> Value {
             json!({ "failure": failed })
         }
         (6, "shellToolCall") => json!({ "timeout": { "timeoutMs": 10 } }),
-        (5, "readToolCall" | "deleteToolCall") => json!({ "fileNotFound": { "path": said } }),
-        (6, _) => json!({ "permissionDenied": { "path": "a", "error": said } }),
-        (7, _) => json!({ "rejected": { "reason": said } }),
-        _ => json!({ "error": { "errorMessage": said } }),
+        (5, "readToolCall" | "deleteToolCall") => json!({ "fileNotFound": { "path": text } }),
+        (6, _) => json!({ "permissionDenied": { "path": "a", "error": text } }),
+        (7, _) => json!({ "rejected": { "reason": text } }),
+        _ => json!({ "error": { "errorMessage": text } }),
     }
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Text(String),
-    Call { call: (String, Value, Value), ending: u8, said: String },
+    Call { call: (String, Value, Value), ending: u8, text: String },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         words().prop_map(Step::Text),
-        (call(), 0..9_u8, words()).prop_map(|(call, ending, said)| Step::Call { call, ending, said }),
+        (call(), 0..9_u8, words()).prop_map(|(call, ending, text)| Step::Call { call, ending, text }),
     ]
 }
 
@@ -205,21 +205,21 @@ fn run() -> impl Strategy<Value = String> {
                 "session_id": SESSION,
             }),
         ];
-        let mut said = String::new();
+        let mut answer = String::new();
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Text(text) => {
-                    said.push_str(&text);
+                    answer.push_str(&text);
                     lines.push(json!({
                         "type": "assistant",
                         "message": { "role": "assistant", "content": [{ "type": "text", "text": text }] },
                         "session_id": SESSION, "timestamp_ms": 1_764_000_000_000_u64 + number as u64,
                     }));
                 }
-                Step::Call { call: (key, mut body, success), ending, said } => {
+                Step::Call { call: (key, mut body, success), ending, text } => {
                     for subtype in ["started", "completed"] {
                         if subtype == "completed" {
-                            body["result"] = result(&key, success.clone(), ending, &said);
+                            body["result"] = result(&key, success.clone(), ending, &text);
                         }
                         lines.push(json!({
                             "type": "tool_call", "subtype": subtype, "call_id": format!("call{number}"),
@@ -231,8 +231,8 @@ fn run() -> impl Strategy<Value = String> {
                 }
             }
         }
-        if end["type"] == "result" || !said.is_empty() {
-            end["result"] = json!(said);
+        if end["type"] == "result" || !answer.is_empty() {
+            end["result"] = json!(answer);
         }
         lines.push(end);
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -284,7 +284,7 @@ proptest! {
     }
 }
 
-/// Two that are not ours, and not the same.
+/// Two different dialects other than contract 1.
 fn pair() -> impl Strategy<Value = (DialectName, DialectName)> {
     let others = || DialectName::ALL.iter().copied().filter(|dialect| *dialect != DialectName::Cursor);
     let pairs = others().flat_map(|from| others().map(move |to| (from, to))).filter(|(from, to)| from != to);
@@ -292,7 +292,7 @@ fn pair() -> impl Strategy<Value = (DialectName, DialectName)> {
 }
 
 proptest! {
-    // One pair a case: what a dialect cannot say to ours or take from it, the properties above find for each.
+    // One pair for each case. The properties above check the conversions to and from contract 1 for every dialect.
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]

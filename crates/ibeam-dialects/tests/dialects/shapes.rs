@@ -3,7 +3,7 @@
 use ibeam_dialects::DialectName;
 use serde_json::Value;
 
-/// What stands at a pointer.
+/// The type of the value at a pointer.
 #[derive(Clone, Copy, Debug)]
 enum Is {
     Text,

@@ -12,7 +12,7 @@ use crate::tool_call_line::mcp_tool;
 pub(crate) enum Action<'a> {
     /// A file was read.
     Read,
-    /// A file was changed, or written over.
+    /// A file was changed or overwritten.
     Edit,
     /// A new file was written.
     Create,
@@ -34,7 +34,7 @@ pub(crate) enum Action<'a> {
     Mcp,
     /// A tool without its own text.
     Other {
-        /// Its name.
+        /// The name of the tool.
         tool: &'a str,
     },
 }
@@ -59,7 +59,7 @@ impl<'a> Action<'a> {
     pub(crate) fn for_call(call: &'a ToolCall, outcome: &ToolOutcome) -> Self {
         match call.name.as_str() {
             "read" => Self::Read,
-            "write" if overwrote(outcome) => Self::Edit,
+            "write" if is_overwrite(outcome) => Self::Edit,
             "write" => Self::Create,
             "edit" => Self::Edit,
             "shell" => Self::Shell,
@@ -75,7 +75,7 @@ impl<'a> Action<'a> {
     }
 }
 
-fn overwrote(outcome: &ToolOutcome) -> bool {
+fn is_overwrite(outcome: &ToolOutcome) -> bool {
     matches!(outcome, ToolOutcome::Success { output: ToolOutput::Write(written), .. } if !written.created)
 }
 
@@ -88,9 +88,8 @@ impl ActionEnding {
             ToolOutcome::Rejected { .. } => Self::Refused,
         }
     }
-}
 
-impl ActionEnding {
+    /// Returns the attribute of the message that has the text for this ending.
     pub(crate) fn attribute(self) -> Option<&'static str> {
         match self {
             Self::Done => None,

@@ -1,11 +1,12 @@
 //! Lines that people read: reports of sub-commands, and the headings of a page.
 //!
-//! The tag of a variant is the end of its message id and its fields are the arguments, as [`variant`](super::variant)
-//! derives them. So a new line is one variant here and one message in each locale.
+//! The tag of a variant is the end of its message id, and its fields are the arguments, as
+//! [`variant_message`](super::message::variant_message) derives them. A new line is one variant here and one message in each
+//! locale.
 
 use serde::Serialize;
 
-/// Lines of one report. The message id of a line begins with `PREFIX`.
+/// The lines of one report. The message id of a line starts with `PREFIX`.
 pub trait CatalogueLine: Serialize {
     /// The message id without the tag of the variant.
     const PREFIX: &'static str;
@@ -14,7 +15,7 @@ pub trait CatalogueLine: Serialize {
 /// The lines around the findings of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum CheckLine<'a> {
     /// The stream follows the contract.
     #[serde(rename = "keeps")]
@@ -22,7 +23,7 @@ pub enum CheckLine<'a> {
     /// The stream breaks the contract.
     #[serde(rename = "breaks")]
     Invalid { file: &'a str, contract: &'a str, events: u64, errors: u64, warnings: u64 },
-    /// There were more findings than the report lists.
+    /// The number of findings that the report does not list.
     #[serde(rename = "more")]
     MoreFindings { count: u64 },
 }
@@ -35,9 +36,9 @@ impl CatalogueLine for CheckLine<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubcommandLine<'a> {
-    /// `logout` deleted this many keys, which may be none.
+    /// The result of `logout`.
     LoggedOut {
-        /// How many.
+        /// The number of deleted keys; may be 0.
         count: u64,
     },
     /// `trust forget` removed a workspace from the list.
@@ -46,23 +47,23 @@ pub enum SubcommandLine<'a> {
         /// The workspace.
         path: &'a str,
     },
-    /// `trust forget` for a workspace that is not trusted.
+    /// `trust forget` found that the workspace is not trusted.
     #[serde(rename = "nothing_to_forget")]
     NotTrusted {
         /// The workspace.
         path: &'a str,
     },
-    /// `trust list` where no workspace is trusted.
+    /// `trust list` found no trusted workspace.
     #[serde(rename = "nothing_trusted")]
     NoTrustedWorkspaces,
     /// The approval that `trust list` adds to an MCP server.
     ApprovedTools {
         /// The day of the approval.
         since: &'a str,
-        /// How many tools were approved.
+        /// The number of approved tools.
         count: u64,
     },
-    /// `mcp list` where no server is configured.
+    /// `mcp list` found no configured server.
     NoServers,
 }
 
@@ -73,7 +74,7 @@ impl CatalogueLine for SubcommandLine<'_> {
 /// The lines about the losses of `convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ConvertLine<'a> {
     /// The conversion lost this many different things.
     Lossy { file: &'a str, to: &'a str, count: u64 },
@@ -81,9 +82,9 @@ pub enum ConvertLine<'a> {
     Dropped { key: &'a str, count: u64, line: u64 },
     /// The target has another value.
     Changed { key: &'a str, count: u64, line: u64 },
-    /// The target has one event for several.
+    /// The target has one event for several events of the source.
     Joined { key: &'a str, count: u64, line: u64 },
-    /// There were more losses than the report lists.
+    /// The number of losses that the report does not list.
     #[serde(rename = "more")]
     MoreLosses { count: u64 },
 }
@@ -95,7 +96,7 @@ impl CatalogueLine for ConvertLine<'_> {
 /// The lines of `policy test` and `policy list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum PolicyLine<'a> {
     /// The access is allowed.
     Allowed { rule: &'a str },
@@ -122,7 +123,7 @@ pub enum PolicyLine<'a> {
     /// A rule does not apply to the access.
     #[serde(rename = "passes")]
     RuleDoesNotApply { rule: &'a str, why: &'a str },
-    /// There are no rules.
+    /// No rules exist.
     NoRules,
     /// Path rules do not cover everything that commands do.
     #[serde(rename = "path_bounds")]
@@ -136,7 +137,7 @@ impl CatalogueLine for PolicyLine<'_> {
 /// The warnings of `replay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ReplayLine<'a> {
     /// A run has no last event: it was killed, or still runs.
     NoEnd { run: u64 },
@@ -145,7 +146,7 @@ pub enum ReplayLine<'a> {
     /// The last record or line is incomplete.
     #[serde(rename = "torn")]
     TruncatedRecord { bytes: u64 },
-    /// Places where events are missing.
+    /// The number of places where events are missing.
     Gaps { count: u64 },
 }
 
@@ -156,7 +157,7 @@ impl CatalogueLine for ReplayLine<'_> {
 /// The lines of `sessions check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum SessionLine<'a> {
     /// Every record and every payload is as it was stored.
     #[serde(rename = "whole")]
@@ -165,12 +166,12 @@ pub enum SessionLine<'a> {
     Incomplete { session: &'a str },
     /// A record or a payload is not as it was stored.
     Damaged { session: &'a str },
-    /// A repair kept the records before the damage.
+    /// A repair preserved the records before the damage.
     Repaired { session: &'a str },
-    /// A repair found no record that could be kept.
+    /// A repair found no valid record.
     #[serde(rename = "gone")]
     Unrecoverable { session: &'a str },
-    /// Complete events before any damage.
+    /// The number of complete events before any damage.
     Events { count: u64 },
     /// The files of the journal.
     Files { count: u64, bytes: u64 },
@@ -182,7 +183,7 @@ pub enum SessionLine<'a> {
     /// The last record is incomplete.
     #[serde(rename = "torn")]
     TruncatedRecord { bytes: u64 },
-    /// Places where events are missing, repeated or moved.
+    /// The number of places where events are missing, repeated or moved.
     Gaps { count: u64 },
     /// Calls without a result.
     OpenCalls { count: u64 },
@@ -200,12 +201,12 @@ impl CatalogueLine for SessionLine<'_> {
 /// The lines of `shim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ShimLine<'a> {
     /// The link was created or replaced.
     #[serde(rename = "made")]
     Created { link: &'a str, program: &'a str },
-    /// The link was right already.
+    /// The link was already correct.
     #[serde(rename = "kept")]
     Unchanged { link: &'a str },
     /// Clients find the link.

@@ -15,7 +15,7 @@ use super::Catalogue;
 use super::lines::CatalogueLine;
 use crate::text::one_line;
 
-/// A message in no language yet.
+/// A message before it is rendered in a language.
 pub(crate) struct Message {
     pub(crate) id: Cow<'static, str>,
     pub(crate) args: FluentArgs<'static>,
@@ -43,7 +43,7 @@ impl Message {
         self
     }
 
-    /// Adds a number, which may choose between singular and plural.
+    /// Adds a number, which may select singular or plural.
     pub(crate) fn count(mut self, name: impl Into<Cow<'static, str>>, count: impl Into<u64>) -> Self {
         self.args.set(name, FluentValue::from(count.into()));
         self
@@ -101,7 +101,7 @@ pub(crate) fn variant_message(prefix: &str, variant: &impl Serialize) -> Message
     let (tag, content) = match serde_json::to_value(variant) {
         Ok(Value::String(tag)) => (tag, Value::Null),
         Ok(Value::Object(entry)) => entry.into_iter().next().unwrap_or_default(),
-        // Not the form of a variant: the message is then its id, which the tests of the messages find.
+        // Not a variant of an enum. The tests of the messages find such a message by its id.
         Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | Err(_) => Default::default(),
     };
     let message = Message::new(format!("{prefix}-{}", tag.replace('_', "-")));
@@ -111,7 +111,7 @@ pub(crate) fn variant_message(prefix: &str, variant: &impl Serialize) -> Message
     fields.into_iter().fold(message, |message, (name, value)| with_field(message, name, &value))
 }
 
-/// Adds the argument of a field. The end of a number's name tells its unit, which decides how it is shown.
+/// Adds the argument of a field. The suffix of the name of a number is its unit, which selects its format.
 fn with_field(message: Message, name: String, value: &Value) -> Message {
     match value {
         // Journals store the text of another program as `said`.
@@ -130,12 +130,12 @@ fn with_field(message: Message, name: String, value: &Value) -> Message {
                 message.count(name, number)
             }
         }
-        // An absent value, or one that the catalogue shows on its own.
+        // An absent value, or one that the catalogue shows separately.
         Value::Null | Value::Array(_) | Value::Object(_) => message,
     }
 }
 
-/// Returns `path:line:column` as far as it is known, which editors open.
+/// Returns the known parts of `path:line:column`, a form that editors open.
 fn place(path: &Value, line_and_column: [Option<&Value>; 2]) -> String {
     let path = path.as_str().unwrap_or_default().to_owned();
     let numbers = line_and_column.into_iter().map_while(|number| number.and_then(Value::as_u64));

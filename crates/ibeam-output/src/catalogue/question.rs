@@ -1,11 +1,11 @@
-//! The question that a person is asked before a call: what exactly would run, and why it is question.
+//! The question that a person answers before a call: what exactly would run, and why it needs approval.
 
 use ibeam_protocol::escape_invisible;
 
 use super::Catalogue;
 use super::message::Message;
 
-/// A call that a person is to decide about.
+/// A call that needs the approval of a person.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalQuestion<'a> {
     /// The command, or the tool and what it would touch; any text.
@@ -17,9 +17,9 @@ pub struct ApprovalQuestion<'a> {
 }
 
 impl Catalogue {
-    /// Returns the lines of a question. The last has no line end, so that the answer follows on the same line.
+    /// Returns the lines of a question. The last line has no line end, so the answer follows on the same line.
     ///
-    /// The subject cannot imitate a part of the question: invisible characters are written out, and each of several
+    /// The subject cannot imitate a part of the question: invisible characters become visible escapes, and each of several
     /// lines is marked.
     pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
         let ApprovalQuestion { subject, rule, reason } = question;
@@ -28,16 +28,16 @@ impl Catalogue {
             None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
             None => Message::new("ask-no-rule"),
         };
-        let why = self.render(&message, None);
+        let cause = self.render(&message, None);
         let subject = escape_invisible(subject);
         if !subject.contains('\n') {
             return format!(
-                "{why}\n{} ",
+                "{cause}\n{} ",
                 self.render(&Message::new("ask-allow").exact("what", &subject), None)
             );
         }
         let lines: String = subject.split('\n').map(|line| format!("  | {line}\n")).collect();
-        format!("{why}\n{lines}{} ", self.render(&Message::new("ask-allow-this"), None))
+        format!("{cause}\n{lines}{} ", self.render(&Message::new("ask-allow-this"), None))
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
                     let question = Catalogue::new(locale).question(&ApprovalQuestion {
                         subject: what,
                         rule,
-                        reason: "said",
+                        reason: "detail",
                     });
                     assert!(
                         question.ends_with("[y/N] ") && !question.contains("ask-"),

@@ -1,4 +1,4 @@
-//! Markup that contains escaped text: no text can open a tag, leave an attribute, or hide characters.
+//! Markup with escaped text: no text can open a tag, leave an attribute or hide characters.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ impl Markup {
         self
     }
 
-    /// Adds escaped text. Invisible characters are written out.
+    /// Adds escaped text. Invisible characters become visible escapes.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         for c in escape_invisible(text).chars() {
             match c {

@@ -1,12 +1,13 @@
-//! The arguments and the result of a call of any tool: names and values.
+//! Shows the arguments and the result of a call of any tool: names and values.
 
+use ibeam_wire::tool::{edit, shell};
 use serde_json::{Map, Value};
 
 use super::markup::Markup;
 
-/// Longer text is a block.
+/// The maximum length in characters of text in a line; longer text is a block.
 const SHORT_CHARACTERS: usize = 100;
-/// Values that are nested deeper are shown as JSON.
+/// The maximum nesting of lists of keys; deeper values are shown as JSON.
 const DEPTH: usize = 4;
 
 /// Shows `value`. Keys of an object that have the same value in `known` are left out.
@@ -36,7 +37,7 @@ fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
             page.raw("<dl>\n");
             for (name, value) in object.iter().filter(|(name, value)| is_new(name, value, object, known)) {
                 page.raw("<dt>").text(name).raw("</dt>\n<dd>");
-                match value.as_str().filter(|_| name == "diffString") {
+                match value.as_str().filter(|_| name == edit::DIFF) {
                     Some(diff) => changes(diff, page),
                     None => part(value, known, depth + 1, page),
                 }
@@ -47,12 +48,12 @@ fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
     }
 }
 
-/// Whether a key is shown: it is not empty, not in `known`, and not a part of another key's text.
+/// Whether a key is shown: its value is not empty, not in `known`, and not a part of the text of another key.
 fn is_new(name: &str, value: &Value, object: &Map<String, Value>, known: &Value) -> bool {
     let is_empty = value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty);
     let has_interleaved =
-        object.get("interleavedOutput").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    let is_part = has_interleaved && matches!(name, "stdout" | "stderr");
+        object.get(shell::INTERLEAVED_OUTPUT).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let is_part = has_interleaved && matches!(name, shell::STDOUT | shell::STDERR);
     !is_empty && !is_part && known.get(name) != Some(value)
 }
 
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_by_what_they_are() {
+    fn values_are_shown_by_their_type() {
         let null = &Value::Null;
         check(&json!({ "a": 1 }), null, "<dl>\n<dt>a</dt>\n<dd><code>1</code>\n</dd>\n</dl>\n");
         check(&json!("one\ntwo"), null, "<pre>\none\ntwo</pre>\n");
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_marks_what_changed() {
+    fn a_diff_marks_changed_lines() {
         let expect =
             "<dl>\n<dt>diffString</dt>\n<dd><pre>\n x\n<del>-a\n</del><ins>+b</ins></pre>\n</dd>\n</dl>\n";
         check(&json!({ "diffString": " x\n-a\n+b" }), &Value::Null, expect);

@@ -1,6 +1,6 @@
-//! Deltas joined to paragraphs.
+//! Joins deltas into paragraphs.
 //!
-//! Text is held back until its word ends, so that characters that combine to one are escaped together.
+//! The text of a word is written when the word ends, so that combining characters are escaped together.
 
 use super::markup::Markup;
 
@@ -10,10 +10,10 @@ const MAX_PENDING_BYTES: usize = 4096;
 /// Text that is written as paragraphs.
 #[derive(Default)]
 pub(super) struct Prose {
-    /// The part of a word that is held back.
+    /// The part of a word that is not yet written.
     pending: String,
     /// Whether a paragraph is open.
-    open: bool,
+    is_open: bool,
     /// Line ends since the last text.
     breaks: usize,
 }
@@ -21,7 +21,7 @@ pub(super) struct Prose {
 impl Prose {
     /// Whether there was no text since the last `end`.
     pub(super) fn is_new(&self) -> bool {
-        !self.open && self.pending.is_empty()
+        !self.is_open && self.pending.is_empty()
     }
 
     /// Adds a delta.
@@ -39,9 +39,9 @@ impl Prose {
 
     /// Ends the paragraph.
     pub(super) fn end(&mut self, page: &mut Markup) {
-        let word = std::mem::take(&mut self.pending);
-        self.write(&word, page);
-        if std::mem::take(&mut self.open) {
+        let rest = std::mem::take(&mut self.pending);
+        self.write(&rest, page);
+        if std::mem::take(&mut self.is_open) {
             page.raw("</p>\n");
         }
         self.breaks = 0;
@@ -51,13 +51,13 @@ impl Prose {
         for line in text.split_inclusive('\n') {
             let bare = line.trim_end_matches(['\r', '\n']);
             if !bare.is_empty() {
-                match (self.open, self.breaks) {
+                match (self.is_open, self.breaks) {
                     (false, _) => page.raw("<p>"),
                     (true, 0) => page,
                     (true, 1) => page.raw("\n"),
                     (true, _) => page.raw("</p>\n<p>"),
                 };
-                (self.open, self.breaks) = (true, 0);
+                (self.is_open, self.breaks) = (true, 0);
                 page.text(bare);
             }
             self.breaks += usize::from(line.ends_with('\n'));

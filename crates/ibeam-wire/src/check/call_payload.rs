@@ -90,8 +90,7 @@ fn check_result<'a>(
 ) {
     let Some(result) = result.as_object() else { return add_not_an_object(line, path, result) };
     // A key next to the arm is not an object, e.g. `isBackground`.
-    let is_arm = |name: &str| name == SUCCESS || tool::arm(name).is_some();
-    let arms: Vec<_> = result.iter().filter(|(name, arm)| is_arm(name) || arm.is_object()).collect();
+    let arms: Vec<_> = result.iter().filter(|(name, arm)| tool::is_arm(name) || arm.is_object()).collect();
     let [(name, arm)] = arms.as_slice() else {
         let message = format!("{} has {} arms, not one", path_name(path), arms.len());
         return line.add(path, Rule::OneArm, message);
@@ -113,7 +112,7 @@ fn check_result<'a>(
     if let Some(payload) = payload {
         check_object(line, path, payload, arm);
     }
-    if key == tool::shell::TOOL.key {
+    if key == tool::shell::KEY {
         check_exit_code(line, path, name, arm);
     }
 }

@@ -3,10 +3,13 @@
 use super::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "deleteToolCall";
+
 /// The tool `delete`.
 pub const TOOL: Tool = Tool {
     name: Some("delete"),
-    key: "deleteToolCall",
+    key: KEY,
     description: "Deletes a file.",
     args: Some(DeleteArgs::<String>::object),
     success: DeleteSuccess::<String>::object,

@@ -3,16 +3,22 @@
 use super::Tool;
 use crate::describe::{Constraint, DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "editToolCall";
+
 /// The tool `edit`.
 pub const TOOL: Tool = Tool {
     name: Some("edit"),
-    key: "editToolCall",
+    key: KEY,
     description: "Changes parts of a file.",
     args: Some(EditArgs::<String>::object),
     success: EditSuccess::<String>::object,
     arms: &[],
     repeats_call_id: false,
 };
+
+/// The key of [`EditSuccess`] with the change as a unified diff.
+pub const DIFF: &str = "diffString";
 
 contract_object! {
     /// A file and its changes in one of three forms.

@@ -3,10 +3,13 @@
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "globToolCall";
+
 /// The tool `glob`.
 pub const TOOL: Tool = Tool {
     name: Some("glob"),
-    key: "globToolCall",
+    key: KEY,
     description: "Finds files by name.",
     args: Some(GlobArgs::<String>::object),
     success: GlobSuccess::<String>::object,

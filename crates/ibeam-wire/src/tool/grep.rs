@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::Tool;
 use crate::describe::{Constraint, Describe, DescribeObject, Key, Need, Object, Shape, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "grepToolCall";
+
 /// The tool `grep`.
 pub const TOOL: Tool = Tool {
     name: Some("grep"),
-    key: "grepToolCall",
+    key: KEY,
     description: "Searches the content of files.",
     args: Some(GrepArgs::<String>::object),
     success: GrepSuccess::<String>::object,

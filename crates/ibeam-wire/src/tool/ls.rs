@@ -3,10 +3,13 @@
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "lsToolCall";
+
 /// The tool `ls`.
 pub const TOOL: Tool = Tool {
     name: Some("ls"),
-    key: "lsToolCall",
+    key: KEY,
     description: "Lists a directory.",
     args: Some(LsArgs::<String>::object),
     success: LsSuccess::<String>::object,

@@ -5,10 +5,13 @@ use serde_json::Value;
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "mcpToolCall";
+
 /// The tool for all tools of MCP servers.
 pub const TOOL: Tool = Tool {
     name: None,
-    key: "mcpToolCall",
+    key: KEY,
     description: "Calls a tool of an MCP server.",
     args: Some(McpArgs::<String, Value>::object),
     success: McpSuccess::<String>::object,

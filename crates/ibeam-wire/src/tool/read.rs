@@ -3,10 +3,13 @@
 use super::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "readToolCall";
+
 /// The tool `read`.
 pub const TOOL: Tool = Tool {
     name: Some("read"),
-    key: "readToolCall",
+    key: KEY,
     description: "Reads a file.",
     args: Some(ReadArgs::<String>::object),
     success: ReadSuccess::<String>::object,

@@ -3,10 +3,13 @@
 use super::{Arm, ErrorMessage, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "shellToolCall";
+
 /// The tool `shell`.
 pub const TOOL: Tool = Tool {
     name: Some("shell"),
-    key: "shellToolCall",
+    key: KEY,
     description: "Runs a command.",
     args: Some(ShellArgs::<String>::object),
     success: ShellOutput::<String>::object,
@@ -29,6 +32,15 @@ pub const TOOL: Tool = Tool {
     ],
     repeats_call_id: true,
 };
+
+/// The key of [`ShellOutput`] with the text on stdout.
+pub const STDOUT: &str = "stdout";
+
+/// The key of [`ShellOutput`] with the text on stderr.
+pub const STDERR: &str = "stderr";
+
+/// The key of [`ShellOutput`] with stdout and stderr together.
+pub const INTERLEAVED_OUTPUT: &str = "interleavedOutput";
 
 contract_object! {
     /// A command and its working directory.

@@ -5,10 +5,13 @@ use serde_json::Value;
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "taskToolCall";
+
 /// The tool for sub-agents.
 pub const TOOL: Tool = Tool {
     name: None,
-    key: "taskToolCall",
+    key: KEY,
     description: "Runs a sub-agent.",
     args: None,
     success: TaskSuccess::<String>::object,

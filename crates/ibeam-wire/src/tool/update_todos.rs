@@ -3,10 +3,13 @@
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "updateTodosToolCall";
+
 /// The tool `update_todos`.
 pub const TOOL: Tool = Tool {
     name: Some("update_todos"),
-    key: "updateTodosToolCall",
+    key: KEY,
     description: "Changes the to-do list.",
     args: Some(UpdateTodosArgs::<String>::object),
     success: TodosSuccess::<String>::object,

@@ -3,10 +3,13 @@
 use super::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "webFetchToolCall";
+
 /// The tool `web_fetch`.
 pub const TOOL: Tool = Tool {
     name: Some("web_fetch"),
-    key: "webFetchToolCall",
+    key: KEY,
     description: "Fetches a page.",
     args: Some(WebFetchArgs::<String>::object),
     success: WebFetchSuccess::<String>::object,

@@ -3,10 +3,13 @@
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
+/// The key of `tool_call`.
+pub const KEY: &str = "writeToolCall";
+
 /// The tool `write`.
 pub const TOOL: Tool = Tool {
     name: Some("write"),
-    key: "writeToolCall",
+    key: KEY,
     description: "Creates a file or replaces its content.",
     args: Some(WriteArgs::<String>::object),
     success: WriteSuccess::<String>::object,
