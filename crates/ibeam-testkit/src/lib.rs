@@ -18,6 +18,7 @@ mod openai;
 mod program;
 mod program_output;
 mod request;
+mod responses;
 mod script;
 mod server;
 mod stream;

@@ -15,7 +15,7 @@ pub(crate) const API: Api = Api {
     base_url_variable: "OPENROUTER_BASE_URL",
     key_variable: "OPENROUTER_API_KEY",
     key_header: ("authorization", "Bearer "),
-    has_path: |path| path == "/v1/chat/completions",
+    has_path: |path| path.ends_with("/chat/completions"),
     id_header: Some("x-request-id"),
     stream,
     error,

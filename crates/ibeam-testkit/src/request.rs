@@ -25,7 +25,8 @@ impl Request {
 
     /// Returns the messages.
     pub fn messages(&self) -> &[Value] {
-        let messages = ["messages", "contents"].into_iter().find_map(|key| self.body[key].as_array());
+        let messages =
+            ["messages", "input", "contents"].into_iter().find_map(|key| self.body[key].as_array());
         messages.map(Vec::as_slice).unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::request::Request;
 use crate::script::{Frame, Step};
-use crate::{anthropic, gemini, openai};
+use crate::{anthropic, gemini, openai, responses};
 
 /// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Wire {
     Anthropic,
     /// `POST /v1/chat/completions`.
     OpenAi,
+    /// `POST /v1/responses`.
+    Responses,
     /// `POST /v1beta/models/MODEL:streamGenerateContent`, and the same on Vertex AI.
     Gemini,
 }
@@ -53,7 +55,7 @@ pub(crate) struct AnswerScript<'a> {
 
 impl Wire {
     /// All APIs.
-    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::Responses, Self::Gemini];
 
     /// Returns the name of a model on this API, with its provider.
     pub fn model_name(self) -> &'static str {
@@ -102,6 +104,7 @@ impl Wire {
         match self {
             Self::Anthropic => &anthropic::API,
             Self::OpenAi => &openai::API,
+            Self::Responses => &responses::API,
             Self::Gemini => &gemini::API,
         }
     }

@@ -165,6 +165,81 @@ fn gemini_gets_its_signatures_back_where_they_were() {
     );
 }
 
+#[test]
+fn responses_gets_its_reasoning_and_the_phase_of_its_messages_back_where_they_were() {
+    let message = json!({
+        "type": "message", "role": "assistant", "phase": "commentary",
+        "content": [{ "type": "output_text", "text": "Looking." }],
+    });
+    let done = json!({ "type": "response.output_item.done", "output_index": 1, "item": message });
+    let answers = [
+        Answer::new().thinking("Hmm.", "gAAA+/==").raw(format!("data: {done}\n\n")).call(
+            "call_1",
+            "ls",
+            &json!({ "path": "." }),
+        ),
+        answer_text("done"),
+    ];
+    let scene = Scene::with_wire(Wire::Responses, answers);
+    scene.print::<&str>([]).run().succeeded();
+    let requests = scene.server.requests();
+    let (first, second) = (requests[0].messages(), requests[1].messages());
+    assert_eq!(first, &second[..first.len()], "a request begins like the one before it");
+    let [reasoning, message, call, output] = &second[first.len()..] else { panic!("{second:?}") };
+    let summary = json!([{ "type": "summary_text", "text": "Hmm." }]);
+    let expected =
+        json!({ "type": "reasoning", "summary": summary, "encrypted_content": "gAAA+/==", "id": "final_0" });
+    assert_eq!(*reasoning, expected);
+    assert_eq!((&message["content"], &message["phase"]), (&json!("Looking."), &json!("commentary")));
+    assert_eq!((&call["type"], &call["call_id"]), (&json!("function_call"), &json!("call_1")));
+    assert_eq!(output["call_id"], "call_1");
+    assert_eq!(requests[1].body["include"], json!(["reasoning.encrypted_content"]));
+}
+
+/// The snippets of docs/models.md.
+#[test]
+fn responses_is_selected_by_configuration_on_any_provider() {
+    for provider in ["openai", "azure", "xai", "openrouter", "gateway"] {
+        let scene = Scene::with_wire(Wire::Responses, [answer_text("hi")]);
+        let config = format!(
+            "[providers.{provider}]\nwire = \"openai-responses\"\nbase_url = \"{}/v1\"\nkey_variable = \"GATEWAY_KEY\"\n",
+            scene.server.url()
+        );
+        let scene = scene.with_workspace(Workspace::new().user_config(&config));
+        let run = scene.ibeam_without_model(["-p", "hi", "--model", &format!("{provider}/some-model")]);
+        run.env("GATEWAY_KEY", KEY).run().succeeded();
+        let request = &scene.server.requests()[0];
+        assert_eq!((request.wire, request.path.as_str()), (Wire::Responses, "/v1/responses"));
+        let (name, value) = match provider {
+            "azure" => ("api-key", KEY.to_owned()),
+            _ => ("authorization", format!("Bearer {KEY}")),
+        };
+        assert_eq!(request.header(name), Some(value.as_str()));
+    }
+}
+
+/// The snippets of docs/models.md.
+#[test]
+fn azure_uses_the_api_that_its_deployment_has() {
+    for (model, wire, path) in [
+        ("gpt-5", Wire::OpenAi, "/openai/v1/chat/completions"),
+        ("gpt-5-codex", Wire::Responses, "/openai/v1/responses"),
+    ] {
+        let scene = Scene::with_wire(wire, [answer_text("hi")]);
+        let run = scene.ibeam_without_model(["-p", "hi", "--model", &format!("azure/{model}")]);
+        let run = run.env("AZURE_OPENAI_ENDPOINT", scene.server.url()).env("AZURE_OPENAI_API_KEY", KEY);
+        run.run().succeeded();
+        let request = &scene.server.requests()[0];
+        assert_eq!((request.wire, request.path.as_str()), (wire, path));
+        assert_eq!((request.header("api-key"), request.header("authorization")), (Some(KEY), None));
+    }
+    let scene = Scene::new([]);
+    let run = scene.ibeam_without_model(["-p", "hi", "--model", "azure/gpt-5"]);
+    let output = run.env("AZURE_OPENAI_API_KEY", KEY).run();
+    assert_eq!(output.code, Some(78), "{output}");
+    assert!(output.stderr.contains("AZURE_OPENAI_ENDPOINT"), "{output}");
+}
+
 /// The snippet of docs/models.md.
 #[test]
 fn vertex_gets_an_access_token_at_the_address_of_the_project() {

@@ -293,8 +293,9 @@ fn a_request_begins_as_the_one_before_it() {
         let plain = |request: &ibeam_testkit::Request| {
             let mut body = request.body.clone();
             without_cache_marks(&mut body);
-            let messages = if body["contents"].is_array() { "contents" } else { "messages" };
-            let messages = body[messages].take();
+            let keys = ["messages", "input", "contents"];
+            let key = keys.into_iter().find(|key| body[*key].is_array()).unwrap();
+            let messages = body[key].take();
             (body, messages.as_array().unwrap().clone())
         };
         let requests: Vec<_> = scene.server.requests().iter().map(plain).collect();

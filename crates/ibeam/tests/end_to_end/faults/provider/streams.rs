@@ -186,9 +186,12 @@ fn f030_a_stream_that_ends_twice_after_its_text_is_not_a_success() {
 
 #[test]
 fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
-    for (wire, cut) in
-        [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n"), (Wire::Gemini, "\n\n")]
-    {
+    for (wire, cut) in [
+        (Wire::Anthropic, "sage_stop\"}\n\n"),
+        (Wire::OpenAi, "NE]\n\n"),
+        (Wire::Responses, "\n\n"),
+        (Wire::Gemini, "\n\n"),
+    ] {
         let body = wire.text_stream("ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
         let scene = Scene::with_wire(wire, [answer_of_bytes(body)])
