@@ -6,6 +6,7 @@ pub mod anthropic;
 pub mod bedrock;
 pub mod bedrock_anthropic;
 pub mod gemini;
+pub mod gemini_interactions;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod vertex_anthropic;
@@ -26,6 +27,8 @@ pub const OPENAI_RESPONSES: &dyn WireProtocol = &openai_responses::OpenAiRespons
 pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
 /// Gemini on Vertex AI.
 pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
+/// Gemini Interactions.
+pub const GEMINI_INTERACTIONS: &dyn WireProtocol = &gemini_interactions::GeminiInteractions;
 /// Claude on Vertex AI.
 pub const VERTEX_ANTHROPIC: &dyn WireProtocol = &vertex_anthropic::VertexAnthropic;
 
@@ -36,6 +39,7 @@ pub const PROTOCOLS: &[&dyn WireProtocol] = &[
     ANTHROPIC,
     GEMINI,
     VERTEX_GEMINI,
+    GEMINI_INTERACTIONS,
     BEDROCK,
     BEDROCK_ANTHROPIC,
     VERTEX_ANTHROPIC,

@@ -113,8 +113,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         name: "vertex",
         label: "Google Vertex AI",
         protocol: VERTEX_GEMINI,
-        // For API keys of the express mode. An access token needs the base URL of a project.
-        base_url: "https://aiplatform.googleapis.com/v1",
+        // Without a project, requests are those of the express mode.
+        base_url: "https://aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT|}/locations/global",
         key_variables: &["VERTEX_ACCESS_TOKEN", "VERTEX_API_KEY"],
         base_url_variables: &["VERTEX_BASE_URL", "GOOGLE_VERTEX_BASE_URL"],
         ..TEMPLATE

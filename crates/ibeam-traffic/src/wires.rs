@@ -25,6 +25,12 @@ const WIRES: &[Wire] = &[
     Wire { name: "openai-chat", protocol: "openai", cache_in_input: true, reasoning_apart: false },
     Wire { name: "anthropic-messages", protocol: "anthropic", cache_in_input: false, reasoning_apart: false },
     Wire { name: "gemini", protocol: "gemini", cache_in_input: true, reasoning_apart: true },
+    Wire {
+        name: "gemini-interactions",
+        protocol: "gemini-interactions",
+        cache_in_input: true,
+        reasoning_apart: true,
+    },
     Wire { name: "vertex-gemini", protocol: "vertex-gemini", cache_in_input: true, reasoning_apart: true },
     Wire { name: "bedrock-converse", protocol: "bedrock", cache_in_input: false, reasoning_apart: false },
     Wire {

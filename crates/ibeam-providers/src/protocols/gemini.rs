@@ -5,8 +5,8 @@
 
 mod chunk;
 mod decoder;
-mod errors;
-mod model_list;
+pub(super) mod errors;
+pub(super) mod model_list;
 mod partial_arguments;
 mod request;
 
@@ -15,6 +15,8 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 use serde_json::Value;
+
+pub(super) use request::thinks;
 
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
@@ -48,6 +50,8 @@ impl WireProtocol for Gemini {
 
     fn request_url(&self, base_url: &str, model: &str) -> String {
         let base = base_url.trim_end_matches('/');
+        // Requests with an API key of the express mode name no project.
+        let base = base.split_once("/projects//").map_or(base, |(base, _)| base);
         // A name with a slash is a complete resource name, such as `tunedModels/NAME` or `endpoints/NUMBER`.
         let collection = match self {
             _ if model.contains('/') => "",

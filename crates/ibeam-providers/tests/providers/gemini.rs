@@ -265,6 +265,12 @@ fn requests_go_to_the_address_of_their_service() {
             "gemini-2.5-pro",
             "https://a.example/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro",
         ),
+        (
+            VERTEX_GEMINI,
+            "https://a.example/v1/projects//locations/global",
+            "gemini-2.5-pro",
+            "https://a.example/v1/publishers/google/models/gemini-2.5-pro",
+        ),
         (VERTEX_GEMINI, vertex, "endpoints/7", "https://a.example/v1/projects/p/locations/l/endpoints/7"),
         (GEMINI, studio, "a?b#c", "https://a.example/v1beta/models/a%3Fb%23c"),
     ] {

@@ -13,6 +13,7 @@ mod cloud_requests;
 mod conversation;
 mod event_stream;
 mod gemini;
+mod gemini_interactions;
 mod openai;
 mod replay;
 mod requests;

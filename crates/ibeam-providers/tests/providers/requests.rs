@@ -2,7 +2,7 @@
 
 use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message, Provenance};
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, VERTEX_GEMINI};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, VERTEX_GEMINI};
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::{OutgoingRequest, RequestSettings};
 use ibeam_providers::{Quirks, WireProtocol, build_request_body};
@@ -155,6 +155,61 @@ fn a_gemini_request_is_exactly_this() {
                 wire_result(Value::Null, json!({ "output": "content" })),
                 wire_result(json!("fc_4"), json!({ "output": "content" })),
             ] },
+        ],
+    });
+    assert_eq!(body, expect);
+}
+
+#[test]
+fn an_interactions_request_is_exactly_this() {
+    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "gemini-interactions".into(), raw });
+    let thought = json!({ "type": "thought", "signature": "dGhv" });
+    let search = json!({ "type": "google_search_call", "id": "s1" });
+    let mut messages = conversation();
+    messages.push(Message::Assistant(vec![
+        thinking("gemini-interactions", thought.clone()),
+        opaque(search.clone()),
+        opaque(json!({ "signature": "Y2Fs" })),
+        call("fc_3", json!({})),
+        call("fc_4", json!({})),
+    ]));
+    messages.push(results(&["fc_3", "fc_4"], false));
+    let body: Value =
+        serde_json::from_str(&bytes(GEMINI_INTERACTIONS, &request(messages), "gemini")).unwrap();
+    let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let tool = |name: &str| {
+        let description = format!("The tool {name}.");
+        json!({ "type": "function", "name": name, "description": description, "parameters": schema })
+    };
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    let step = |id: &str, arguments: Value| json!({ "type": "function_call", "id": id, "name": "read", "arguments": arguments });
+    let result = |id: &str| json!({ "type": "function_result", "call_id": id, "name": "read", "result": text("content") });
+    let failed = |id: &str| {
+        let mut result = result(id);
+        result["is_error"] = true.into();
+        result
+    };
+    let mut signed = step("fc_3", json!({}));
+    signed["signature"] = "Y2Fs".into();
+    let expect = json!({
+        "model": "m", "stream": true, "store": false,
+        "system_instruction": "Be brief.",
+        "tools": [tool("read"), tool("ls")],
+        "generation_config": { "max_output_tokens": 100 },
+        "input": [
+            { "type": "user_input", "content": text("Read a.") },
+            { "type": "model_output", "content": text("Reading.") },
+            step("t1", json!({ "path": "a" })),
+            step("t:2", json!({ "invalid_json": "{broken" })),
+            failed("t1"),
+            failed("t:2"),
+            { "type": "user_input", "content": text("Go on.") },
+            thought,
+            search,
+            signed,
+            step("fc_4", json!({})),
+            result("fc_3"),
+            result("fc_4"),
         ],
     });
     assert_eq!(body, expect);

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use ibeam_core::ModelEvent;
-use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{
+    ANTHROPIC, BEDROCK, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES,
+};
 use ibeam_providers::{Quirks, WireProtocol};
 
 use crate::conversation::{request, user};
@@ -51,6 +53,10 @@ fn a_hundred_thousand_tiny_events_take_linear_time() {
         \"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":9,\"totalTokenCount\":14},\
         \"modelVersion\":\"m\",\"responseId\":\"r\"}\r\n\r\n";
     check(GEMINI, "", chunk);
+    let start = "data: {\"event_type\":\"step.start\",\"index\":0,\"step\":{\"type\":\"model_output\"}}\n\n";
+    let delta = "event: step.delta\n\
+        data: {\"event_type\":\"step.delta\",\"index\":0,\"delta\":{\"text\":\"word \",\"type\":\"text\"}}\n\n";
+    check(GEMINI_INTERACTIONS, start, delta);
     let delta = r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"word "},"p":"abcdefghijkl"}"#;
     check(BEDROCK, encode("messageStart {}"), encode(delta));
 }

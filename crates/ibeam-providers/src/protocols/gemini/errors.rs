@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::response_error::{FailureClass, ReportedError};
+use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 
 /// Reads an error object. Its kind is the status, with the reasons and the quotas in its details.
-pub(super) fn parse(body: &Value) -> ReportedError {
+pub(in crate::protocols) fn parse(body: &Value) -> ReportedError {
     // A request without `alt=sse` gets its errors in a list.
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
@@ -24,14 +24,19 @@ pub(super) fn parse(body: &Value) -> ReportedError {
 }
 
 /// Reads the value of the field `error` in a chunk of an answer; `None` if it reports no error.
-pub(super) fn recognise(error: &str) -> Option<ReportedError> {
+pub(in crate::protocols) fn recognise(error: &str) -> Option<ReportedError> {
     let body = json!({ "error": serde_json::from_str::<Value>(error).ok()? });
     ReportedError::recognise(&body).is_some().then(|| parse(&body))
 }
 
 /// Classifies an error. The service rejects an invalid key and a conversation that is too long with status 400.
-pub(super) fn classify(status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
-    let status = status.or(error.status).or_else(|| http_status(&error.kind)).unwrap_or(500);
+pub(in crate::protocols) fn classify(
+    status: Option<u16>,
+    error: &ReportedError,
+    model: &str,
+) -> FailureClass {
+    let status = status.or(error.status).or_else(|| http_status(&error.kind));
+    let status = status.or_else(|| status_from_kind(&error.kind)).unwrap_or(500);
     let message = error.message.to_lowercase();
     let is_about_key =
         ["API_KEY_INVALID", "API_KEY_EXPIRED"].iter().any(|reason| error.kind.contains(reason))

@@ -7,7 +7,7 @@ use crate::response_error::{ReportedError, ResponseError};
 use crate::wire_protocol::ListedModel;
 
 /// Returns the URL of the list.
-pub(super) fn url(service: Gemini, base_url: &str) -> String {
+pub(in crate::protocols) fn url(service: Gemini, base_url: &str) -> String {
     let base = base_url.trim_end_matches('/');
     match service {
         Gemini::AiStudio => format!("{base}/models?pageSize=1000"),
@@ -25,7 +25,7 @@ pub(super) fn url(service: Gemini, base_url: &str) -> String {
 ///
 /// # Errors
 /// `Reported` for an error object, `Protocol` for anything else that is not a list.
-pub(super) fn parse(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+pub(in crate::protocols) fn parse(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
     let invalid = || ResponseError::Protocol("the list of models is not the JSON it should be".into());
     let value: Value = serde_json::from_str(body).map_err(|_| invalid())?;
     if let Some(error) = ReportedError::recognise(&value) {

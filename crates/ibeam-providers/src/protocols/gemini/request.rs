@@ -250,7 +250,7 @@ fn id_of_service(id: &str) -> Option<&str> {
 }
 
 /// Whether the model can summarise its thinking. A model that cannot rejects the setting.
-fn thinks(model: &str) -> bool {
+pub(in crate::protocols) fn thinks(model: &str) -> bool {
     let name = bare_name(model);
     let is_multimedia = ["image", "tts", "audio", "live"].iter().any(|kind| name.contains(kind));
     // This one does not think unless it is asked to.

@@ -1,0 +1,83 @@
+//! The Gemini Interactions API, without state at the service: every request has the whole conversation.
+//!
+//! Source: the API reference, "Interactions", revision 2026-05-20.
+
+mod decoder;
+mod request;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+use serde_json::Value;
+
+use super::gemini::{Gemini, errors, model_list};
+use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::wire_protocol::{
+    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
+};
+
+/// Gemini Interactions.
+#[derive(Clone, Copy, Debug)]
+pub struct GeminiInteractions;
+
+impl WireProtocol for GeminiInteractions {
+    fn name(&self) -> &'static str {
+        request::NAME
+    }
+
+    fn default_path(&self) -> &'static str {
+        Gemini::AiStudio.default_path()
+    }
+
+    fn request_url(&self, base_url: &str, _model: &str) -> String {
+        format!("{}/interactions?alt=sse", base_url.trim_end_matches('/'))
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        model_list::url(Gemini::AiStudio, base_url)
+    }
+
+    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
+        // The revision that this module implements. Earlier ones have other events.
+        &[("api-revision", "2026-05-20")]
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        vec![("x-goog-api-key", key.to_owned())]
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        _settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, body)
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(decoder::Decoder::new(count_calls(request)))
+    }
+
+    fn parse_models(&self, body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+        model_list::parse(body)
+    }
+
+    fn parse_error(&self, body: &Value) -> ReportedError {
+        errors::parse(body)
+    }
+
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        errors::classify(status, error, model)
+    }
+}

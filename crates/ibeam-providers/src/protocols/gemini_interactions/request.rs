@@ -1,0 +1,199 @@
+//! Interactions requests.
+//!
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, as the implicit cache of the
+//! service requires.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::super::gemini::thinks;
+use crate::lenient_json;
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+
+/// The name of the protocol in configuration files and in recorded thinking blocks.
+pub(super) const NAME: &str = "gemini-interactions";
+
+/// The field of a call with the encrypted reasoning that led to it. A block that has only this field belongs to the next
+/// call.
+pub(super) const SIGNATURE: &str = "signature";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    /// Whether the service keeps the conversation.
+    store: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    system_instruction: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<GenerationConfig>,
+    input: Vec<Step<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_summaries: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "text")]
+struct Text<'a> {
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Step<'a> {
+    Known(Known<'a>),
+    Verbatim(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Known<'a> {
+    UserInput {
+        content: Vec<Text<'a>>,
+    },
+    ModelOutput {
+        content: [Text<'a>; 1],
+    },
+    FunctionCall {
+        id: &'a str,
+        name: &'a str,
+        arguments: Cow<'a, Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signature: Option<&'a str>,
+    },
+    FunctionResult {
+        call_id: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        result: [Text<'a>; 1],
+    },
+}
+
+/// Returns the request as JSON, without messages.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
+    let thinking_summaries = thinks(settings.model).then_some("auto");
+    let has_config = max_output_tokens.is_some() || thinking_summaries.is_some();
+    serde_json::to_vec(&Body {
+        model: settings.model,
+        stream: true,
+        store: false,
+        system_instruction: &request.system,
+        tools: request.tools.iter().map(tool).collect(),
+        generation_config: has_config.then_some(GenerationConfig { max_output_tokens, thinking_summaries }),
+        input: Vec::new(),
+    })
+}
+
+/// Appends messages to the list that `body` ends in. All of them belong to the stable prefix.
+///
+/// # Errors
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
+    messages: &[Arc<Message>],
+    body: &mut Vec<u8>,
+) -> Result<StablePrefix, serde_json::Error> {
+    for message in messages {
+        let steps = match message.as_ref() {
+            Message::User(texts) => {
+                let content: Vec<_> = texts.iter().filter_map(|text| text_content(text)).collect();
+                match content.is_empty() {
+                    true => Vec::new(),
+                    false => vec![Step::Known(Known::UserInput { content })],
+                }
+            }
+            Message::Assistant(blocks) => answer_steps(blocks),
+            Message::ToolResults(results) => results.iter().map(result_step).collect(),
+        };
+        for step in steps {
+            push_element(&step, body)?;
+        }
+    }
+    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    Tool { name: &spec.name, description: &spec.description, parameters: &spec.parameters }
+}
+
+/// Returns a text; `None` for a blank one, which the service rejects.
+fn text_content(text: &str) -> Option<Text<'_>> {
+    (!text.trim().is_empty()).then_some(Text { text })
+}
+
+fn answer_steps(blocks: &[Block]) -> Vec<Step<'_>> {
+    let mut steps = Vec::with_capacity(blocks.len());
+    let mut signature: Option<&str> = None;
+    for block in blocks {
+        let step = match block {
+            Block::Opaque(provenance) if provenance.wire == NAME => {
+                match signature_of_next(&provenance.raw) {
+                    Some(next) => {
+                        signature = Some(next);
+                        continue;
+                    }
+                    None => Step::Verbatim(&provenance.raw),
+                }
+            }
+            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
+                Step::Verbatim(&provenance.raw)
+            }
+            Block::Thinking { .. } | Block::Opaque(_) => continue,
+            Block::Text(text) => match text_content(text) {
+                Some(text) => Step::Known(Known::ModelOutput { content: [text] }),
+                None => continue,
+            },
+            Block::ToolCall(call) => Step::Known(Known::FunctionCall {
+                id: call.id.as_str(),
+                name: &call.name,
+                arguments: lenient_json::arguments_to_echo(&call.arguments),
+                signature: signature.take(),
+            }),
+        };
+        steps.push(step);
+    }
+    steps
+}
+
+/// Returns the signature in a block that has nothing else.
+fn signature_of_next(raw: &Value) -> Option<&str> {
+    let fields = raw.as_object().filter(|fields| fields.len() == 1)?;
+    fields.get(SIGNATURE)?.as_str()
+}
+
+fn result_step(result: &ToolResult) -> Step<'_> {
+    Step::Known(Known::FunctionResult {
+        call_id: result.call_id.as_str(),
+        name: &result.name,
+        is_error: result.is_error,
+        result: [Text { text: &result.text }],
+    })
+}
