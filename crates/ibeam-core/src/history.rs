@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, CallId, Elision, Event, EventKind, Message, ShortenedResults, ToolCall, ToolOutcome, ToolResult,
+    Block, CallId, Elision, Event, EventKind, Message, Notice, ShortenedResults, ToolCall, ToolOutcome,
+    ToolResult,
 };
 
 /// The messages so far, and the results that the last answer lacks.
@@ -116,6 +117,8 @@ impl History {
                 }
                 self.counted_tokens = None;
             }
+            // The service completes an answer that ends in a block of its own only if nothing follows the block.
+            EventKind::Notice(Notice::AnswerPaused) if self.ends_in_opaque_block() => {}
             EventKind::Notice(notice) => {
                 if let Some(text) = notice.for_model() {
                     self.close_answer();
@@ -128,6 +131,13 @@ impl History {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::RunFinished(_) => {}
+        }
+    }
+
+    fn ends_in_opaque_block(&self) -> bool {
+        match self.messages.last().map(Arc::as_ref) {
+            Some(Message::Assistant(blocks)) => matches!(blocks.last(), Some(Block::Opaque(_))),
+            Some(Message::User(_) | Message::ToolResults(_)) | None => false,
         }
     }
 

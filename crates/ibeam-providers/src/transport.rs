@@ -244,7 +244,10 @@ fn read_head(response: &Response) -> ResponseHead {
         .or_else(|| parse_retry_after(text("retry-after")?, text("date"), SystemTime::now()));
     ResponseHead {
         status: Some(response.status().as_u16()),
-        request_id: text("request-id").or_else(|| text("x-request-id")).map(str::to_owned),
+        request_id: ["request-id", "x-request-id", "x-amzn-requestid"]
+            .into_iter()
+            .find_map(text)
+            .map(str::to_owned),
         retry_after_ms,
         location: text(LOCATION.as_str()).map(origin),
     }

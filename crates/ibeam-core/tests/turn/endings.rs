@@ -27,6 +27,17 @@ fn a_paused_answer_is_sent_back_and_completed() {
 }
 
 #[test]
+fn an_answer_that_is_paused_in_a_tool_of_the_service_is_sent_back_as_it_is() {
+    let raw = json!({ "type": "server_tool_use" });
+    let blocks = vec![Block::Opaque(Provenance { wire: "anthropic".to_owned(), raw })];
+    let paused = Reply::Complete(vec![finished(blocks.clone(), StopReason::Paused)]);
+    let fixture = fixture(vec![paused, text_reply(&["two"])]);
+    check(&fixture, "Started User Answer AnswerPaused Text(two) Answer Completed");
+    let requests = fixture.provider.requests.lock().unwrap();
+    assert_eq!(requests[1].messages.last().unwrap().as_ref(), &Message::Assistant(blocks));
+}
+
+#[test]
 fn an_answer_that_is_paused_repeatedly_is_a_failure() {
     let fixture = fixture((0..50).map(|_| stopped_reply("x", StopReason::Paused)).collect());
     let (outcome, events) = run_turn(&fixture, &[]);

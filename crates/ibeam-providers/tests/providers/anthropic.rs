@@ -61,6 +61,7 @@ fn tools_of_the_service_citations_and_callers_are_kept() {
             r#"= opaque {"type":"tool_use","caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_2"}}"#,
             r#"= call toolu_1 read {"path":"a"}"#,
             "= call toolu_2 ls {}",
+            r#"= opaque {"type":"fallback","from":{"model":"a"},"to":{"model":"b"}}"#,
             "= ToolUse 25+0r+0w/15",
         ],
     );

@@ -1,6 +1,6 @@
 //! What goes over each wire besides text: thinking, calls, results, usage, keys.
 
-use ibeam_protocol::Usage;
+use ibeam_protocol::{StopReason, Usage};
 use ibeam_testkit::{Answer, Wire, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
@@ -70,6 +70,39 @@ fn redacted_thinking_goes_back_verbatim() {
     scene.print::<&str>([]).run().succeeded();
     let block = scene.server.requests()[1].messages()[1]["content"][0].clone();
     assert_eq!(block, json!({ "type": "redacted_thinking", "data": "b3BhcXVl" }));
+}
+
+/// A search of the service that takes long: the answer is paused in it, and continued by the next request.
+#[test]
+fn a_paused_tool_of_the_service_goes_back_verbatim() {
+    let event = |data: Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
+    let block = |index: u32, block: Value| {
+        event(json!({ "type": "content_block_start", "index": index, "content_block": block }))
+    };
+    let end = |index: u32| event(json!({ "type": "content_block_stop", "index": index }));
+    let text = |index: u32, text: Value| block(index, text) + &end(index);
+    let input = json!({ "type": "input_json_delta", "partial_json": "{\"query\":\"rust\"}" });
+    let input = event(json!({ "type": "content_block_delta", "index": 1, "delta": input }));
+    let search =
+        |input: Value| json!({ "type": "server_tool_use", "id": "s1", "name": "web_search", "input": input });
+    let paused = Answer::new()
+        .raw(text(0, json!({ "type": "text", "text": "Searching." })))
+        .raw(block(1, search(json!({}))) + &input + &end(1))
+        .stop(StopReason::Paused);
+    let found = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] });
+    let citations = json!([{ "encrypted_index": "RW8=" }]);
+    let completed = Answer::new()
+        .raw(block(0, found.clone()) + &end(0))
+        .raw(text(1, json!({ "type": "text", "text": "Found.", "citations": citations })));
+    let scene = Scene::new([paused, completed, answer_text("done")]);
+    let first = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(first.stream().last()["result"], "Searching.Found.", "{first}");
+    scene.print(["--resume", first.stream().session_id()]).run().succeeded();
+    let messages = scene.server.requests()[2].messages().to_vec();
+    let content = messages[1]["content"].as_array().unwrap();
+    assert_eq!(content[1..3], [search(json!({ "query": "rust" })), found], "{messages:?}");
+    assert_eq!(content[3]["citations"], citations);
+    assert_eq!(scene.server.requests()[1].messages()[1]["content"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -36,7 +36,8 @@ pub(super) struct ContentBlock {
     pub(super) caller: Option<Value>,
 }
 
-/// A block that the service requires in later requests: a tool that it ran, the result of one, or a compaction.
+/// A block that the service requires in later requests: a tool that it ran, the result of one, a compaction, or the change to
+/// another model.
 #[derive(Debug)]
 pub(super) struct ServerBlock {
     raw: Map<String, Value>,

@@ -10,8 +10,10 @@ pub(in crate::protocols) enum ModelFamily {
     Claude,
     /// Claude models before prompt caching.
     EarlyClaude,
-    /// Amazon Nova. It caches messages without breakpoints.
+    /// Amazon Nova of the first generation. It caches messages without breakpoints.
     Nova,
+    /// Later models of Amazon Nova. Whether they accept breakpoints depends on the region.
+    LaterNova,
     /// Any other model.
     Other,
 }
@@ -27,10 +29,11 @@ impl ModelFamily {
             "claude-3-opus",
             "claude-3-5-sonnet",
         ];
+        const FIRST_NOVA: &[&str] = &["nova-micro", "nova-lite", "nova-pro", "nova-premier"];
         if id.contains("anthropic.claude") {
             if EARLY.iter().any(|name| id.contains(name)) { Self::EarlyClaude } else { Self::Claude }
         } else if id.contains("amazon.nova") {
-            Self::Nova
+            if FIRST_NOVA.iter().any(|name| id.contains(name)) { Self::Nova } else { Self::LaterNova }
         } else {
             Self::Other
         }
@@ -40,7 +43,7 @@ impl ModelFamily {
     pub(in crate::protocols) fn caches_system(self) -> bool {
         match self {
             Self::Claude | Self::Nova => true,
-            Self::EarlyClaude | Self::Other => false,
+            Self::EarlyClaude | Self::LaterNova | Self::Other => false,
         }
     }
 
@@ -48,14 +51,14 @@ impl ModelFamily {
     pub(in crate::protocols) fn caches_messages(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::EarlyClaude | Self::Nova | Self::Other => false,
+            Self::EarlyClaude | Self::Nova | Self::LaterNova | Self::Other => false,
         }
     }
 
     /// Whether the status of a tool result is accepted.
     pub(super) fn accepts_result_status(self) -> bool {
         match self {
-            Self::Claude | Self::EarlyClaude | Self::Nova => true,
+            Self::Claude | Self::EarlyClaude | Self::Nova | Self::LaterNova => true,
             Self::Other => false,
         }
     }
@@ -84,7 +87,7 @@ mod tests {
             ("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", ModelFamily::Claude),
             ("anthropic.claude-3-5-haiku-20241022-v1:0", ModelFamily::Claude),
             ("anthropic.claude-3-sonnet-20240229-v1:0", ModelFamily::EarlyClaude),
-            ("us.amazon.nova-2-lite-v1:0", ModelFamily::Nova),
+            ("us.amazon.nova-2-lite-v1:0", ModelFamily::LaterNova),
             ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", ModelFamily::Nova),
             ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", ModelFamily::Other),
             ("openai.gpt-oss-120b-1:0", ModelFamily::Other),
