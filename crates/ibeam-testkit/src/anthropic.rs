@@ -23,7 +23,7 @@ pub(crate) const API: Api = Api {
 };
 
 /// Returns the complete stream of an answer.
-fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
+pub(crate) fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let AnswerScript { steps, usage, stop, model, number } = *script;
     let message = json!({
         "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": model, "content": [],
@@ -62,7 +62,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
 }
 
 /// Returns the body of an error.
-fn error(_status: u16, kind: &str, message: &str) -> Value {
+pub(crate) fn error(_status: u16, kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }
 
@@ -81,7 +81,7 @@ fn violation(request: &Request) -> Option<String> {
 }
 
 /// Checks that each call has its result in the next message, and each result its call in the previous one.
-fn unanswered_calls(request: &Request) -> Option<String> {
+pub(crate) fn unanswered_calls(request: &Request) -> Option<String> {
     let ids = |message: Option<&Value>, kind: &str, key: &str| -> Vec<String> {
         let blocks = message.and_then(|message| message["content"].as_array()).into_iter().flatten();
         let of_kind = blocks.filter(|block| block["type"] == kind);

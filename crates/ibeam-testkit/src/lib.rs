@@ -10,7 +10,9 @@
 )]
 
 mod anthropic;
+mod bedrock;
 mod build;
+mod claude_at_clouds;
 mod contract_check;
 mod gemini;
 mod liveness_pipe;

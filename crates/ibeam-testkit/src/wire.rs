@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::request::Request;
 use crate::script::{Frame, Step};
-use crate::{anthropic, gemini, openai, responses};
+use crate::{anthropic, bedrock, claude_at_clouds, gemini, openai, responses};
 
 /// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,12 @@ pub enum Wire {
     Responses,
     /// `POST /v1beta/models/MODEL:streamGenerateContent`, and the same on Vertex AI.
     Gemini,
+    /// `POST /model/MODEL/converse-stream`.
+    Bedrock,
+    /// `POST /projects/PROJECT/locations/LOCATION/publishers/anthropic/models/MODEL:streamRawPredict`.
+    VertexAnthropic,
+    /// `POST /model/MODEL/invoke-with-response-stream`.
+    BedrockAnthropic,
 }
 
 /// An API: a row of the table of APIs.
@@ -54,8 +60,17 @@ pub(crate) struct AnswerScript<'a> {
 }
 
 impl Wire {
-    /// All APIs.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::Responses, Self::Gemini];
+    /// The APIs that a provider uses by default.
+    pub const ALL: [Self; 6] =
+        [Self::Anthropic, Self::OpenAi, Self::Responses, Self::Gemini, Self::Bedrock, Self::VertexAnthropic];
+
+    /// The other APIs.
+    const WITHOUT_PROVIDER: [Self; 1] = [Self::BedrockAnthropic];
+
+    /// Whether the API streams server-sent events; otherwise its streams are binary.
+    pub fn streams_text(self) -> bool {
+        !matches!(self, Self::Bedrock | Self::BedrockAnthropic)
+    }
 
     /// Returns the name of a model on this API, with its provider.
     pub fn model_name(self) -> &'static str {
@@ -97,7 +112,8 @@ impl Wire {
 
     /// Returns the API whose requests have this path.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|wire| (wire.api().has_path)(path))
+        let wires = Self::ALL.into_iter().chain(Self::WITHOUT_PROVIDER);
+        wires.into_iter().find(|wire| (wire.api().has_path)(path))
     }
 
     pub(crate) fn api(self) -> &'static Api {
@@ -106,6 +122,9 @@ impl Wire {
             Self::OpenAi => &openai::API,
             Self::Responses => &responses::API,
             Self::Gemini => &gemini::API,
+            Self::Bedrock => &bedrock::API,
+            Self::VertexAnthropic => &claude_at_clouds::VERTEX,
+            Self::BedrockAnthropic => &claude_at_clouds::BEDROCK,
         }
     }
 }

@@ -257,3 +257,57 @@ fn vertex_gets_an_access_token_at_the_address_of_the_project() {
     assert_eq!(request.header("authorization"), Some("Bearer ya29.token"));
     assert_eq!(request.body["generationConfig"]["thinkingConfig"], json!({ "includeThoughts": true }));
 }
+
+#[test]
+fn bedrock_gets_its_reasoning_back_and_cache_breakpoints() {
+    let answers = [
+        Answer::new().thinking("Hmm.", "c2ln").text("Looking.").call("t1", "ls", &json!({ "path": "." })),
+        answer_text("done"),
+    ];
+    let scene = Scene::with_wire(Wire::Bedrock, answers);
+    scene.print::<&str>([]).run().succeeded();
+    let request = &scene.server.requests()[1];
+    assert_eq!(request.path, "/model/us.anthropic.claude-sonnet-4-20250514-v1%3A0/converse-stream");
+    let reasoning = json!({ "reasoningText": { "text": "Hmm.", "signature": "c2ln" } });
+    assert_eq!(request.messages()[1]["content"][0], json!({ "reasoningContent": reasoning }));
+    let cache_point = json!({ "cachePoint": { "type": "default" } });
+    let last = |list: &Value| list.as_array().and_then(|list| list.last().cloned());
+    let body = &request.body;
+    for list in [&body["system"], &body["toolConfig"]["tools"], &request.messages()[2]["content"]] {
+        assert_eq!(last(list), Some(cache_point.clone()));
+    }
+}
+
+/// The snippet of docs/models.md.
+#[test]
+fn claude_on_bedrock_is_reached_through_invoke_model() {
+    let answers = [
+        Answer::new().thinking("Hmm.", "c2ln").text("Looking.").call("t1", "ls", &json!({ "path": "." })),
+        answer_text("done"),
+    ];
+    let workspace = Workspace::new().user_config("[providers.bedrock]\nwire = \"bedrock-anthropic\"\n");
+    let scene = Scene::with_wire(Wire::BedrockAnthropic, answers).with_workspace(workspace);
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(output.stream().deltas(), ["Looking.", "done"], "{output}");
+    let request = &scene.server.requests()[1];
+    assert_eq!(request.wire, Wire::BedrockAnthropic);
+    let thinking = json!({ "type": "thinking", "thinking": "Hmm.", "signature": "c2ln" });
+    assert_eq!(request.messages()[1]["content"][0], thinking);
+}
+
+/// The snippet of docs/models.md.
+#[test]
+fn claude_on_vertex_gets_an_access_token_at_the_address_of_the_project() {
+    let scene = Scene::with_wire(Wire::VertexAnthropic, [answer_text("hi")]);
+    let url = format!("{}/v1/projects/PROJECT/locations/us-east5", scene.server.url());
+    let config = format!("[providers.vertex-anthropic]\nbase_url = \"{url}\"\n");
+    let scene = scene.with_workspace(Workspace::new().user_config(&config));
+    let run =
+        scene.ibeam_without_model(["-p", "hi", "--model", "vertex-anthropic/claude-sonnet-4-5@20250929"]);
+    run.env("ANTHROPIC_VERTEX_ACCESS_TOKEN", "ya29.token").run().succeeded();
+    let request = &scene.server.requests()[0];
+    let path =
+        "/v1/projects/PROJECT/locations/us-east5/publishers/anthropic/models/claude-sonnet-4-5@20250929";
+    assert_eq!(request.path, format!("{path}:streamRawPredict"));
+    assert_eq!(request.header("authorization"), Some("Bearer ya29.token"));
+}

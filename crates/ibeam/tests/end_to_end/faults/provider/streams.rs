@@ -203,7 +203,7 @@ fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
 
 #[test]
 fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
-    for wire in Wire::ALL {
+    for wire in Wire::ALL.into_iter().filter(|wire| wire.streams_text()) {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
                 let body = mark.to_owned() + &wire.text_stream("one two").replace('\n', line_end);
