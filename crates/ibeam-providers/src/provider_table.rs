@@ -364,6 +364,18 @@ mod tests {
     }
 
     #[test]
+    fn responses_is_used_for_reasoning_at_the_own_address_only() {
+        let own = known_provider("openai").unwrap().responses;
+        let other = own.at_another_address();
+        for (model, is_own, is_other) in
+            [("gpt-5-codex", true, true), ("gpt-5", true, false), ("gpt-4.1", false, false)]
+        {
+            assert_eq!((own.contains(model), other.contains(model)), (is_own, is_other), "{model}");
+        }
+        assert!(!known_provider("groq").unwrap().responses.contains("gpt-5-codex"));
+    }
+
+    #[test]
     fn names_are_unique_and_default_urls_are_complete() {
         for (position, entry) in PROVIDERS.iter().enumerate() {
             assert!(

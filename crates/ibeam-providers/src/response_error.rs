@@ -130,7 +130,9 @@ fn is_about_model(status: u16, words: &str, model: &str) -> bool {
         &["not found", "not exist", "not a valid model", "invalid model", "unknown model"];
     let names_model = words.contains("model") || words.contains(&model.to_lowercase());
     let is_html = words.trim_start().starts_with('<');
-    ["model_not_found", "invalid_model", "not_found_error"].iter().any(|code| words.contains(code))
+    ["model_not_found", "invalid_model", "not_found_error", "deploymentnotfound"]
+        .iter()
+        .any(|code| words.contains(code))
         || (names_model && !is_html && (status == 404 || PHRASES.iter().any(|phrase| words.contains(phrase))))
 }
 

@@ -263,6 +263,12 @@ fn errors_are_classified_by_status_or_else_by_code() {
         "The requested model 'x' does not exist.",
         FailureClass::UnknownModel,
     );
+    check_class(
+        Some(404),
+        "DeploymentNotFound",
+        "The API deployment for this resource does not exist.",
+        FailureClass::UnknownModel,
+    );
     check_class(Some(503), "server_error", "", FailureClass::ServiceFailed);
 }
 
