@@ -5,6 +5,7 @@ use ibeam_providers::protocols::OPENAI_RESPONSES;
 use ibeam_providers::response_error::{FailureClass, ReportedError};
 use ibeam_providers::wire_protocol::RequestSettings;
 use ibeam_providers::{Quirks, build_request_body};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, thinking, user};
@@ -172,6 +173,15 @@ fn text_that_was_shown_stays_even_if_the_complete_item_differs() {
     let delta = json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Hi" });
     let message = json!({ "type": "message", "content": [{ "type": "output_text", "text": "Hello" }] });
     let stream = format!("data: {delta}\n\n{}", final_event(&json!([message])));
+    check(&stream, &["text Hi", "= text Hi", "= EndTurn -"]);
+}
+
+#[test]
+fn an_item_that_arrives_twice_is_one() {
+    let content = json!([{ "type": "output_text", "text": "Hi" }]);
+    let message = json!({ "type": "message", "id": "msg_1", "content": content });
+    let done = json!({ "type": "response.output_item.done", "output_index": 0, "item": message });
+    let stream = format!("data: {done}\n\ndata: {done}\n\n{}", final_event(&json!([message])));
     check(&stream, &["text Hi", "= text Hi", "= EndTurn -"]);
 }
 
@@ -350,4 +360,13 @@ fn encrypted_reasoning_is_requested_only_from_models_that_reason() {
 fn the_bytes_of_a_request_only_grow_with_the_conversation() {
     check_prefix(OPENAI_RESPONSES, "openai", &conversation());
     check_prefix(OPENAI_RESPONSES, "openai", &responses_conversation());
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
+        let mut stream = TOOLS.as_bytes().to_vec();
+        stream[at] = byte & 0x7f;
+        replay::replay(OPENAI_RESPONSES, &[&stream]);
+    }
 }

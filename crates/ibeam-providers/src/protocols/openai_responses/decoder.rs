@@ -217,6 +217,13 @@ impl Decoder {
         }
     }
 
+    /// Whether a complete item has arrived before.
+    fn is_repeated(&self, wire: &WireItem, index: Option<u64>) -> bool {
+        let id = wire.text("id");
+        let is_same = |item: &ItemState| item.kind == wire.kind && item.index == index && item.id == id;
+        !id.is_empty() && self.items.iter().any(|item| item.is_done && is_same(item))
+    }
+
     fn push_item(&mut self, item: ItemState, out: &mut Vec<ModelEvent>) -> Result<usize, ResponseError> {
         self.limits.count_part()?;
         if item.kind == ItemKind::FunctionCall {
@@ -255,10 +262,12 @@ impl Decoder {
         let wire = WireItem::parse(raw)?;
         let position = match self.position(wire.kind, index, wire.text("id")) {
             Some(position) => position,
+            None if self.is_repeated(&wire, index) => return Ok(()),
             None => self.start_item(index, raw, out)?,
         };
         let Some(item) = self.items.get_mut(position) else { return Ok(()) };
         item.is_done = true;
+        item.id = wire.text("id").to_owned();
         match wire.kind {
             ItemKind::Message => {
                 let (text, is_refusal) = wire.message_text();
