@@ -68,8 +68,6 @@ mod mcp;
 mod model_apis;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
-#[path = "end_to_end/removed_session.rs"]
-mod removed_session;
 #[path = "end_to_end/replay.rs"]
 mod replay;
 #[path = "end_to_end/samples.rs"]

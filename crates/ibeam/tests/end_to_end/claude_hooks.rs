@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::claude::{answers, response};
 use crate::dialect::{SDK, claude, events, prompt, request};
-use crate::hooks::{hooked, write_hooks};
+use crate::hooks::{scene_with_hooks, write_hooks};
 use crate::scene::{Scene, answer_call, answer_text};
 
 const ACCEPT_EDITS: [&str; 2] = ["--permission-mode", "acceptEdits"];
@@ -218,7 +218,7 @@ fn approval_of_a_hook_overrides_no_rule() {
 
 #[test]
 fn hooks_of_the_user_run_before_those_of_the_host() {
-    let scene = hooked(
+    let scene = scene_with_hooks(
         [write("x"), answer_text("Done.")],
         &json!({ "preToolUse": [{ "command": "exit 2", "matcher": "Write" }] }),
     );

@@ -1,4 +1,4 @@
-//! File tools where something is scarce or changes underneath: descriptors, entries, time, the file itself.
+//! File tools under few descriptors, with many entries, at a time limit, and with files that change during a session.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// The last message of a request: the results of the calls of one answer.
+/// Returns the last message of a request: the results of the calls of one answer.
 #[track_caller]
 fn results(scene: &Scene, request: usize) -> String {
     scene.server.requests()[request].messages().last().unwrap().to_string()
@@ -21,8 +21,7 @@ fn read(id: &str) -> Answer {
     answer_call(id, "read", &json!({ "path": "f.txt" }))
 }
 
-/// A command changes a file between the reading and the edit: the model is told to read again, and the edit is made
-/// once it has.
+/// A command changes a file after it was read. The edit is refused until the model has read the file again.
 #[test]
 fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
     let scene = Scene::new([
@@ -40,7 +39,7 @@ fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
     assert_eq!(scene.workspace.read("f.txt").as_deref(), Some("1\ntwo\nthree\n"));
 }
 
-/// The same between two runs of a session: a person has changed a file that the first run had read.
+/// A person changes a file between two runs of a session. The edit is refused until the second run has read the file.
 #[test]
 fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
     let workspace = Workspace::new().file("f.txt", "one\ntwo\n").file("g.txt", "one\n");
@@ -63,13 +62,17 @@ fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
     scene.print(["--force", "--continue"]).run().succeeded();
     assert!(results(&scene, 1).contains("has changed on disk"), "{}", results(&scene, 1));
     assert_eq!(scene.workspace.read("f.txt").as_deref(), Some("1\ntwo\nby hand\n"));
-    assert_eq!(scene.workspace.read("g.txt").as_deref(), Some("2\n"), "what nobody changed needs no reading");
+    assert_eq!(
+        scene.workspace.read("g.txt").as_deref(),
+        Some("2\n"),
+        "an unchanged file need not be read again"
+    );
 }
 
-/// Eight searches of one answer with few descriptors find all there is, or the run says what it lacks.
+/// Eight searches of one answer with few descriptors find every match, or the run fails for lack of descriptors.
 #[test]
 fn searches_with_few_descriptors_take_turns() {
-    let mut ended_well = 0;
+    let mut successes = 0;
     for descriptors in [16, 20, 24, 26, 27, 28, 29, 30, 32, 40, 48, 64, 128] {
         let mut workspace = Workspace::new();
         for number in 0..40 {
@@ -88,16 +91,16 @@ fn searches_with_few_descriptors_take_turns() {
                 assert_eq!(found.matches("/a/b/f.txt").count(), 8 * 40, "{descriptors}: {found}");
                 assert!(!found.contains("could not be read"), "{descriptors}: {found}");
                 assert!(results(&scene, 2).contains("hello"), "{descriptors}: {output}");
-                ended_well += 1;
+                successes += 1;
             }
             Some(71) => assert!(descriptors < 48 && output.stderr.contains("descriptor"), "{output}"),
             _ => panic!("{descriptors}: {output}"),
         }
     }
-    assert!(ended_well >= 3, "{ended_well}");
+    assert!(successes >= 3, "{successes}");
 }
 
-/// A directory with 1,700 others, seen from one of them.
+/// Lists and searches a directory with 1,700 directories.
 #[test]
 fn a_directory_of_many_is_listed_and_searched_in_time() {
     let workspace = Workspace::new();
@@ -123,7 +126,7 @@ fn a_directory_of_many_is_listed_and_searched_in_time() {
     assert!(results(&scene, 3).contains("(no match)"), "{}", results(&scene, 3));
 }
 
-/// A search of everything ends with the time of the run.
+/// The time limit of the run ends a search of all files.
 #[test]
 fn a_search_of_the_whole_system_ends_in_time() {
     let scene = Scene::new([
@@ -135,9 +138,9 @@ fn a_search_of_the_whole_system_ends_in_time() {
     assert!(matches!(output.code, Some(0 | 33)), "{output}");
 }
 
-/// The model and people learn once that commands have no network.
+/// The model and the user read once that commands have no network.
 #[test]
-fn a_command_that_needs_the_network_says_that_there_is_none() {
+fn a_command_without_network_gets_a_hint_once() {
     let lookup = || answer_shell("echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6");
     let scene = Scene::new([lookup(), lookup(), answer_text("Done.")]);
     let output = scene.print(["--force"]).run().succeeded();

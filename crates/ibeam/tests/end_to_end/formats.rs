@@ -1,4 +1,4 @@
-//! What stdout holds in each format, and what it never holds.
+//! The content of stdout in each format.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,8 @@ use crate::scene::{BINARY, KEY, Scene, WIRES, answer_call, answer_text, model_na
 
 const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
 
-/// A run that thinks, speaks, reads, writes, changes, fails and is refused.
-fn story() -> Vec<Answer> {
+/// Returns the answers of a run with thinking, text, a read, a write, an edit, a failed call and a refused call.
+fn mixed_answers() -> Vec<Answer> {
     vec![
         Answer::new().thinking("a secret thought", "sig-1").text("First I ").text("look.\n").call(
             "toolu_1",
@@ -34,7 +34,7 @@ fn story() -> Vec<Answer> {
     ]
 }
 
-/// Here a command that no rule covers is refused.
+/// Returns a workspace in which a command that no rule covers is refused.
 fn workspace() -> Workspace {
     Workspace::new().file("notes.txt", "alpha\n").user_config("approval = \"allowlist\"\n")
 }
@@ -42,7 +42,7 @@ fn workspace() -> Workspace {
 #[test]
 fn json_is_one_object_with_its_keys_in_order() {
     for wire in WIRES {
-        let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+        let scene = Scene::with_wire(wire, mixed_answers()).with_workspace(workspace());
         let output = scene.print(["--output-format", "json"]).run().succeeded();
         let object = output.json();
         let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
@@ -75,10 +75,10 @@ fn json_is_one_object_with_its_keys_in_order() {
 }
 
 #[test]
-fn stream_json_keeps_every_law_and_is_the_default() {
+fn stream_json_follows_the_contract_and_is_the_default() {
     for wire in WIRES {
         for args in [&["--output-format", "stream-json"][..], &["--output-format=stream-json"], &[]] {
-            let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+            let scene = Scene::with_wire(wire, mixed_answers()).with_workspace(workspace());
             let output = scene.print(args).run().succeeded();
             let stream = output.stream();
             assert_eq!(
@@ -126,12 +126,12 @@ fn print_mode_is_inferred_when_stdout_is_a_pipe() {
     assert_eq!(stream.deltas(), ["hi"]);
 }
 
-/// The lines of the story in a language: read, created, edited, failed to read, refused to run.
+/// Checks the lines of [`mixed_answers`] in a language: read, created, edited, failed to read, refused to run.
 #[track_caller]
 fn check_text(lang: &str, lines: [&str; 5]) {
     let expected = format!("{}\n\nAll done: \u{2028}\"é\\u{{7}}日\".\n", lines.join("\n"));
     for by_flag in [true, false] {
-        let scene = Scene::new(story()).with_workspace(workspace());
+        let scene = Scene::new(mixed_answers()).with_workspace(workspace());
         let run = scene.print(["--output-format", "text"]);
         let run = match by_flag {
             true => run.args(["--lang", lang]),
@@ -225,7 +225,7 @@ fn text_has_a_line_per_action_in_portuguese() {
     );
 }
 
-/// The page's four strings include the command, which the story above does not run.
+/// The refused command of [`mixed_answers`] has another line.
 #[test]
 fn a_command_that_ran_has_its_line_in_every_language() {
     for (lang, line) in [
@@ -244,7 +244,7 @@ fn a_command_that_ran_has_its_line_in_every_language() {
 
 #[test]
 fn verbose_text_names_the_path_and_the_command() {
-    let scene = Scene::new(story()).with_workspace(workspace());
+    let scene = Scene::new(mixed_answers()).with_workspace(workspace());
     let output = scene.print(["--output-format", "text", "--verbose"]).run().succeeded();
     assert!(output.stdout.starts_with("Read file: notes.txt\nCreated new file: new.txt\n"), "{output}");
     assert!(output.stdout.contains("command: make all\n"), "{output}");
@@ -254,7 +254,7 @@ fn verbose_text_names_the_path_and_the_command() {
 fn thinking_appears_on_no_stream_in_any_format() {
     for wire in WIRES {
         for format in FORMATS {
-            let scene = Scene::with_wire(wire, story()).with_workspace(workspace());
+            let scene = Scene::with_wire(wire, mixed_answers()).with_workspace(workspace());
             let output = scene.print(["--output-format", format, "--verbose"]).run().succeeded();
             assert!(
                 !output.stdout.contains("secret thought") && !output.stderr.contains("secret thought"),
@@ -266,9 +266,9 @@ fn thinking_appears_on_no_stream_in_any_format() {
     }
 }
 
-/// The machine formats with ids and times taken out, as bytes.
+/// Returns the lines of a machine format without ids and times.
 fn without_ids_and_times(stdout: &str) -> String {
-    fn blank(value: &mut Value) {
+    fn remove_own_values(value: &mut Value) {
         match value {
             Value::Object(object) => {
                 for (key, value) in object {
@@ -280,16 +280,16 @@ fn without_ids_and_times(stdout: &str) -> String {
                         "duration_api_ms",
                         "api_ms",
                     ];
-                    if own.contains(&key.as_str()) { *value = Value::Null } else { blank(value) }
+                    if own.contains(&key.as_str()) { *value = Value::Null } else { remove_own_values(value) }
                 }
             }
-            Value::Array(values) => values.iter_mut().for_each(blank),
+            Value::Array(values) => values.iter_mut().for_each(remove_own_values),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     let lines = stdout.lines().map(|line| {
         let mut value = serde_json::from_str(line).unwrap();
-        blank(&mut value);
+        remove_own_values(&mut value);
         format!("{value}\n")
     });
     lines.collect()
@@ -302,7 +302,7 @@ fn the_locale_changes_no_byte_of_the_machine_formats() {
         let mut seen: Option<String> = None;
         for locale in ["C", "es_ES.UTF-8", "id_ID.UTF-8", "ja_JP.UTF-8", "fr_FR.UTF-8", "pt_PT.UTF-8"] {
             std::fs::write(workspace.path().join("notes.txt"), "alpha\n").unwrap();
-            let scene = Scene::new(story()).with_workspace(workspace);
+            let scene = Scene::new(mixed_answers()).with_workspace(workspace);
             let output = scene
                 .print(["--output-format", format])
                 .env("LC_ALL", locale)
@@ -316,7 +316,7 @@ fn the_locale_changes_no_byte_of_the_machine_formats() {
     }
 }
 
-/// The error of a failed run is the same bytes everywhere, while the `error:` line is in the reader's language.
+/// The error of a failed run on stdout is the same in every locale; the `error:` line is in the language of the user.
 #[test]
 fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
     let mut seen: Vec<(String, String)> = Vec::new();
@@ -333,7 +333,7 @@ fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
 }
 
 #[test]
-fn each_delta_is_printed_when_it_comes() {
+fn each_delta_is_printed_on_arrival() {
     for wire in WIRES {
         let scene = Scene::with_wire(wire, [answer_text("first ").stall()]);
         let running = scene.print::<&str>([]).start();
@@ -343,9 +343,9 @@ fn each_delta_is_printed_when_it_comes() {
     }
 }
 
-/// A slow reader slows the run down: nothing is dropped, and what waits for it is bounded.
+/// A slow reader slows the run down: no event is dropped, and the memory for waiting events is limited.
 #[test]
-fn a_slow_reader_gets_everything_and_costs_no_memory() {
+fn a_slow_reader_gets_everything_without_more_memory() {
     const DELTAS: usize = 20_000;
     let answer = || {
         (0..DELTAS)
@@ -367,15 +367,15 @@ fn a_slow_reader_gets_everything_and_costs_no_memory() {
     let (fast, slow) = (peak(false), peak(true));
     assert!(
         slow < fast + 8 * 1024 * 1024,
-        "{slow} bytes at the most with a slow reader, {fast} with a fast one"
+        "peak memory: {slow} bytes with a slow reader, {fast} with a fast one"
     );
 }
 
-/// Descriptors that are closed when the program starts must not become files that it opens.
+/// A file that the program opens must not get the number of a standard descriptor that was closed at the start.
 #[test]
-fn closed_descriptors_do_no_harm() {
+fn a_run_with_closed_descriptors_loses_nothing() {
     for redirect in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
-        let scene = Scene::new([answer_text("hi"), answer_text("still whole")]);
+        let scene = Scene::new([answer_text("hi"), answer_text("still intact")]);
         let script = format!("exec {BINARY} -p x --model {} {redirect}", model_name(Wire::Anthropic));
         let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
         let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
@@ -388,7 +388,7 @@ fn closed_descriptors_do_no_harm() {
 }
 
 #[test]
-fn a_workspace_whose_path_is_no_text_is_worked_in() {
+fn a_workspace_path_may_be_other_than_utf_8() {
     let scene = Scene::new([
         answer_call("t", "write", &json!({ "path": "a.txt", "fileText": "x" })),
         answer_text("done"),

@@ -1,4 +1,4 @@
-//! Runs that end within their bound although a thread of theirs does not.
+//! Runs that end in time although one of their threads does not end.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,11 @@ use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_text, check_journaled};
 
-/// A pattern nearly as large as one may be for long lines. Each byte of a line of mixed letters leaves it in a state
-/// that it has not been in before.
+/// A pattern near the size limit. Each byte of a long line of mixed letters leads to a new state of its automaton.
 const SLOW_PATTERN: &str = "a[ab]{3000}[^ab]";
 const LONG_LINE: usize = 10_000_000;
 
-/// A scene whose model calls for a search that takes hours.
+/// Returns a scene whose model calls a search that takes hours.
 fn slow_search() -> Scene {
     let scene =
         Scene::new([answer_call("t", "grep", &json!({ "pattern": SLOW_PATTERN })), answer_text("Done.")]);
@@ -30,10 +29,10 @@ fn mixed_letters() -> Vec<u8> {
     (0..LONG_LINE).map(|_| letter()).collect()
 }
 
-/// Holds that the run has told its end and left in time.
+/// Asserts that the run has recorded its end and has ended in time.
 #[track_caller]
-fn check_end(scene: &Scene, output: &ProgramOutput, began: Instant, code: &str, exit: i32) {
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {output}", began.elapsed());
+fn check_end(scene: &Scene, output: &ProgramOutput, started_at: Instant, code: &str, exit: i32) {
+    assert!(started_at.elapsed() < Duration::from_secs(10), "{:?}: {output}", started_at.elapsed());
     assert_eq!(output.code, Some(exit), "{output}");
     let stream = output.stream();
     assert_eq!(stream.last()["code"], code, "{output}");
@@ -41,7 +40,7 @@ fn check_end(scene: &Scene, output: &ProgramOutput, began: Instant, code: &str, 
     check_journaled(scene, output);
 }
 
-fn searching(scene: &Scene) -> RunningProgram {
+fn start_search(scene: &Scene) -> RunningProgram {
     let running = scene.print::<&str>([]).start();
     running.wait_for_stdout("grepToolCall");
     std::thread::sleep(Duration::from_millis(300));
@@ -49,33 +48,33 @@ fn searching(scene: &Scene) -> RunningProgram {
 }
 
 #[test]
-fn a_time_out_ends_a_run_whose_search_does_not_end() {
+fn a_timeout_ends_a_run_whose_search_does_not_end() {
     let scene = slow_search();
-    let began = Instant::now();
+    let started_at = Instant::now();
     let output = scene.print(["--timeout", "1"]).run();
-    check_end(&scene, &output, began, "timeout", 33);
+    check_end(&scene, &output, started_at, "timeout", 33);
 }
 
 #[test]
 fn a_signal_ends_a_run_whose_search_does_not_end() {
     for (signal, exit) in [(Signal::Term, 143), (Signal::Int, 130)] {
         let scene = slow_search();
-        let running = searching(&scene);
-        let began = Instant::now();
+        let running = start_search(&scene);
+        let started_at = Instant::now();
         running.signal(signal);
-        check_end(&scene, &running.finish(), began, "signal", exit);
+        check_end(&scene, &running.finish(), started_at, "signal", exit);
     }
 }
 
 #[test]
-fn a_search_that_does_not_end_fails_at_its_own_time() {
+fn a_search_that_does_not_end_fails_at_its_own_timeout() {
     let scene = slow_search();
     let config = scene.workspace.home().join(".config/ibeam/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     std::fs::write(config, "[timeouts]\nfiles = \"1s\"\n").unwrap();
-    let began = Instant::now();
+    let started_at = Instant::now();
     let output = scene.print::<&str>([]).run();
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {output}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(10), "{:?}: {output}", started_at.elapsed());
     assert_eq!(output.code, Some(0), "{output}");
     let result = scene.server.requests()[1].body.to_string();
     let tail = result.get(result.len().saturating_sub(2000)..).unwrap();
@@ -88,7 +87,7 @@ fn check_fifo(name: &str) {
     let search = answer_call("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
     let scene = Scene::new([search, answer_text("Done.")]);
     let path = scene.workspace.path().join(name);
-    std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
+    std::fs::write(scene.workspace.path().join("found.txt"), "hello\n").unwrap();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     if name.starts_with(".git/") {
         std::fs::write(scene.workspace.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -98,11 +97,11 @@ fn check_fifo(name: &str) {
         std::fs::write(path.with_file_name("HEAD"), "ref: refs/heads/main\n").unwrap();
     }
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let began = Instant::now();
+    let started_at = Instant::now();
     let output = scene.print::<&str>([]).run();
-    assert!(began.elapsed() < Duration::from_secs(10), "{name}: {:?}: {output}", began.elapsed());
+    assert!(started_at.elapsed() < Duration::from_secs(10), "{name}: {:?}: {output}", started_at.elapsed());
     if output.code == Some(78) {
-        // What decides what is permitted must be readable.
+        // Files that decide about permissions must be readable.
         assert!(
             output.stderr.contains("is not a regular file") && output.stderr.contains(name),
             "{name}: {output}"
@@ -110,11 +109,11 @@ fn check_fifo(name: &str) {
         return;
     }
     assert_eq!(output.code, Some(0), "{name}: {output}");
-    assert!(scene.server.requests()[1].body.to_string().contains("seen.txt"), "{name}: {output}");
+    assert!(scene.server.requests()[1].body.to_string().contains("found.txt"), "{name}: {output}");
 }
 
 #[test]
-fn a_fifo_in_the_place_of_a_file_of_the_repository_is_not_waited_for() {
+fn a_fifo_in_place_of_a_repository_file_does_not_block() {
     for name in [
         ".gitignore",
         ".ignore",
@@ -145,14 +144,14 @@ fn a_fifo_in_the_place_of_a_file_of_the_repository_is_not_waited_for() {
 }
 
 #[test]
-fn rules_nested_without_bound_end_no_process() {
+fn ignore_rules_nested_without_limit_end_no_process() {
     let search = answer_call("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
     let scene = Scene::new([search, answer_text("Done.")]);
-    std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
+    std::fs::write(scene.workspace.path().join("found.txt"), "hello\n").unwrap();
     let bomb = format!("{}a{}\n", "{".repeat(100_000), "}".repeat(100_000));
     std::fs::write(scene.workspace.path().join(".gitignore"), bomb).unwrap();
     let output = scene.print::<&str>([]).run();
     assert_eq!(output.code, Some(0), "{output}");
     let result = scene.server.requests()[1].body.to_string();
-    assert!(result.contains("seen.txt") && result.contains("do not count"), "{result}");
+    assert!(result.contains("found.txt") && result.contains("do not count"), "{result}");
 }

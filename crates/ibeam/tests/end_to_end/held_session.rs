@@ -1,5 +1,4 @@
-//! Waiting for a session that another process holds, and reading a long one, ends as any run does: at its time, and by a
-//! signal.
+//! A timeout or a signal ends the wait for a session that another process holds, and the reading of a long session.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,13 +11,14 @@ use serde_json::Value;
 use crate::dialect::{SDK, claude, events, prompt};
 use crate::scene::{Scene, answer_text};
 
-/// Long enough that nothing but an end of the wait explains the end of the run.
-const WAIT: &str = "[timeouts]\nlock = \"10m\"\n";
+/// Longer than any test, so that the wait never ends at this timeout.
+const LONG_LOCK_TIMEOUT: &str = "[timeouts]\nlock = \"10m\"\n";
 const GUARD: Duration = Duration::from_secs(60);
 
-/// A session whose lock this test holds, and its id.
-fn held() -> (Scene, String, File) {
-    let scene = Scene::new([answer_text("never")]).with_workspace(Workspace::new().user_config(WAIT));
+/// Returns a session whose lock this test holds, its id, and the lock.
+fn held_session() -> (Scene, String, File) {
+    let scene =
+        Scene::new([answer_text("never")]).with_workspace(Workspace::new().user_config(LONG_LOCK_TIMEOUT));
     let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let lock = scene.workspace.journal(&id).with_file_name("lock");
     let lock = File::options().read(true).write(true).open(lock).unwrap();
@@ -26,7 +26,7 @@ fn held() -> (Scene, String, File) {
     (scene, id, lock)
 }
 
-/// Holds that the run ended so, with the stream of a run that did not begin on stdout.
+/// Asserts the end of the run: its exit code, and on stdout the stream of a run that did not start.
 #[track_caller]
 fn check(run: Ibeam, signal: Option<Signal>, code: i32, class: &str) {
     let running = run.guard(GUARD).start();
@@ -46,7 +46,7 @@ fn check(run: Ibeam, signal: Option<Signal>, code: i32, class: &str) {
 
 #[test]
 fn waiting_for_a_held_session_ends_at_the_timeout() {
-    let (scene, id, _lock) = held();
+    let (scene, id, _lock) = held_session();
     check(scene.print(["--resume", &id, "--timeout", "1"]), None, 33, "timeout");
     assert!(scene.server.requests().is_empty());
 }
@@ -54,17 +54,17 @@ fn waiting_for_a_held_session_ends_at_the_timeout() {
 #[test]
 fn waiting_for_a_held_session_ends_by_a_signal() {
     for (signal, code) in [(Signal::Term, 143), (Signal::Int, 130), (Signal::Hup, 129)] {
-        let (scene, id, _lock) = held();
+        let (scene, id, _lock) = held_session();
         check(scene.print(["--resume", &id]), Some(signal), code, "signal");
     }
 }
 
 #[test]
-fn a_conversation_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_timeout() {
+fn an_interactive_run_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_timeout() {
     for (signal, args, code) in
         [(Some(Signal::Term), &[][..], 143), (Some(Signal::Int), &[], 130), (None, &["--timeout", "1"], 33)]
     {
-        let (scene, id, _lock) = held();
+        let (scene, id, _lock) = held_session();
         let args = [&["--resume", &id, "begin"], args].concat();
         let running = scene.ibeam(args).guard(GUARD).terminal().start();
         if let Some(signal) = signal {
@@ -80,7 +80,7 @@ fn a_conversation_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_timeo
 
 #[test]
 fn a_host_that_waits_for_a_held_session_reads_the_end_of_a_run_of_that_session() {
-    let (scene, id, _lock) = held();
+    let (scene, id, _lock) = held_session();
     let args = [&SDK[..], &["--resume", &id]].concat();
     let running = claude(&scene, &args).stdin(Stdin::Piped(prompt("hi").into())).guard(GUARD).start();
     running.wait_for_thread("session");
@@ -99,9 +99,9 @@ fn a_host_that_waits_for_a_held_session_reads_the_end_of_a_run_of_that_session()
 }
 
 #[test]
-fn the_time_of_the_wait_counts_for_json_and_text_too() {
+fn the_timeout_covers_the_wait_in_json_and_text_too() {
     for format in ["json", "text"] {
-        let (scene, id, _lock) = held();
+        let (scene, id, _lock) = held_session();
         let run = scene.print(["--resume", &id, "--timeout", "1", "--output-format", format]);
         let output = run.guard(GUARD).run();
         assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
@@ -109,8 +109,8 @@ fn the_time_of_the_wait_counts_for_json_and_text_too() {
 }
 
 #[test]
-fn a_session_that_is_let_go_of_is_resumed() {
-    let (scene, id, lock) = held();
+fn a_released_session_is_resumed() {
+    let (scene, id, lock) = held_session();
     let running = scene.print(["--resume", &id]).guard(GUARD).start();
     running.wait_for_thread("session");
     drop(lock);
@@ -119,7 +119,7 @@ fn a_session_that_is_let_go_of_is_resumed() {
 
 #[test]
 fn reading_a_long_session_ends_by_a_signal() {
-    /// Far more than is read before the signal comes.
+    /// Far more than the run reads before the signal.
     const BYTES: usize = 100 << 20;
     let scene = Scene::new([answer_text("one"), answer_text("never")]);
     let id = scene.ibeam(["-p", "begin"]).run().succeeded().stream().session_id().to_owned();

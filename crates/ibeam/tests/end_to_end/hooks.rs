@@ -1,4 +1,4 @@
-//! Hooks as their authors see them: what they are told, what their words do, whose files count.
+//! Hooks from the view of their authors: their payloads, the effects of their output, and the files that count.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::mcp;
 use crate::scene::{KEY, Scene, answer_call, answer_shell, answer_text};
 
-/// The user's own file of hooks.
+/// Writes the hook file of the user.
 pub(crate) fn write_hooks(workspace: &Workspace, hooks: &Value) {
     write_file(&workspace.home().join(".cursor/hooks.json"), hooks);
 }
@@ -19,14 +19,14 @@ fn write_file(path: &Path, hooks: &Value) {
     fs::write(path, json!({"version": 1, "hooks": hooks}).to_string()).unwrap();
 }
 
-/// A scene with these hooks of the user's.
-pub(crate) fn hooked(answers: impl IntoIterator<Item = Answer>, hooks: &Value) -> Scene {
+/// Returns a scene with these hooks of the user.
+pub(crate) fn scene_with_hooks(answers: impl IntoIterator<Item = Answer>, hooks: &Value) -> Scene {
     let scene = Scene::new(answers);
     write_hooks(&scene.workspace, hooks);
     scene
 }
 
-/// The only arm of the first result, and what stands in it.
+/// Returns the arm and the payload of the first result.
 #[track_caller]
 pub(crate) fn result(output: &ProgramOutput) -> (String, Value) {
     let stream = output.stream();
@@ -35,19 +35,19 @@ pub(crate) fn result(output: &ProgramOutput) -> (String, Value) {
     (arm.clone(), payload.clone())
 }
 
-/// A command that prints this JSON.
+/// Returns a command that prints this JSON.
 fn print(json: &Value) -> String {
     format!("cat > /dev/null; printf '%s' '{json}'")
 }
 
 #[test]
-fn a_hook_refuses_a_command_with_its_words() {
+fn a_hook_refuses_a_command_with_its_message() {
     for (event, subject) in
         [("beforeShellExecution", "^echo "), ("preToolUse", "Shell"), ("preToolUse", "*"), ("preToolUse", "")]
     {
         let deny = print(&json!({"permission": "deny", "user_message": "u", "agent_message": "use make"}));
         let hooks = json!({event: [{"command": deny, "matcher": subject}]});
-        let scene = hooked([answer_shell("echo a; touch made"), answer_text("done")], &hooks);
+        let scene = scene_with_hooks([answer_shell("echo a; touch made"), answer_text("done")], &hooks);
         let output = scene.print(["--force"]).run().succeeded();
         assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "use make"})), "{output}");
         let stream = output.stream();
@@ -61,7 +61,7 @@ fn a_hook_refuses_a_command_with_its_words() {
 }
 
 #[test]
-fn a_hook_hears_only_what_its_matcher_matches() {
+fn a_hook_receives_only_calls_that_its_matcher_matches() {
     let deny = "exit 2";
     let hooks = json!({
         "preToolUse": [{"command": deny, "matcher": "Write|Edit|Delete"}],
@@ -69,26 +69,26 @@ fn a_hook_hears_only_what_its_matcher_matches() {
         "beforeMCPExecution": [{"command": deny}],
         "beforeReadFile": [{"command": deny}],
     });
-    let scene = hooked([answer_shell("echo rm"), answer_text("done")], &hooks);
+    let scene = scene_with_hooks([answer_shell("echo rm"), answer_text("done")], &hooks);
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&output).0, "success", "{output}");
     assert_eq!(output.stderr, "");
 }
 
 #[test]
-fn exit_2_refuses_with_what_stands_on_stderr() {
+fn exit_2_refuses_with_the_message_on_stderr() {
     let hooks = json!({"preToolUse": [{"command": "echo ' not on Mondays' >&2; exit 2"}]});
-    let scene = hooked([answer_shell("echo a"), answer_text("done")], &hooks);
+    let scene = scene_with_hooks([answer_shell("echo a"), answer_text("done")], &hooks);
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "not on Mondays"})));
 }
 
-/// Every word and every event that might be taken for a permission.
+/// Hooks print every key that could mean a permission, for every event.
 #[test]
-fn no_hook_lets_anything_run_that_the_rules_refuse() {
-    let words = json!({"permission": "allow", "continue": true, "decision": "approve", "allow": true,
+fn no_hook_allows_what_the_rules_refuse() {
+    let output = json!({"permission": "allow", "continue": true, "decision": "approve", "allow": true,
         "hookSpecificOutput": {"permissionDecision": "allow"}});
-    let allow = json!([{"command": print(&words)}]);
+    let allow = json!([{"command": print(&output)}]);
     let hooks = json!({"preToolUse": allow, "beforeShellExecution": allow, "beforeReadFile": allow,
         "beforeSubmitPrompt": allow, "sessionStart": allow});
     for (answer, flags) in [
@@ -102,17 +102,17 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
         (answer_call("t", "read", &json!({"path": ".env"})), vec!["--deny", "Read(.env)"]),
         (answer_call("t", "write", &json!({"path": "made", "fileText": ""})), vec!["--mode", "ask"]),
     ] {
-        let scene = hooked([answer, answer_text("done")], &hooks);
+        let scene = scene_with_hooks([answer, answer_text("done")], &hooks);
         let output = scene.print(&flags).run().succeeded();
         assert_eq!(result(&output).0, "rejected", "{flags:?} {output}");
     }
 }
 
-/// Where nobody can be asked, a hook that wants somebody asked refuses, even under `--force`.
+/// Without a person, a hook that requires an approval refuses the call, even with `--force`.
 #[test]
-fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
+fn a_hook_that_requires_approval_refuses_without_a_person() {
     let ask = print(&json!({"permission": "ask", "user_message": "sure?"}));
-    let scene = hooked(
+    let scene = scene_with_hooks(
         [answer_shell("echo a"), answer_text("done")],
         &json!({"beforeShellExecution": [{"command": ask}]}),
     );
@@ -121,9 +121,9 @@ fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
 }
 
 #[test]
-fn other_arguments_of_a_hook_run_in_place_of_the_models() {
+fn arguments_of_a_hook_replace_those_of_the_model() {
     let rewrite = print(&json!({"updated_input": {"command": "echo changed"}}));
-    let scene = hooked(
+    let scene = scene_with_hooks(
         [answer_shell("echo asked"), answer_text("done")],
         &json!({"preToolUse": [{"command": rewrite}]}),
     );
@@ -132,13 +132,13 @@ fn other_arguments_of_a_hook_run_in_place_of_the_models() {
     assert_eq!(
         output.stream().completed()[0].1["args"]["command"],
         "echo changed",
-        "the stream tells what ran"
+        "the stream contains the executed command"
     );
 }
 
-/// What a weaker file puts in is put to the stronger hooks, to the events of what it touches, and to the rules.
+/// New arguments from a weaker file pass the stronger hooks, the events of the access, and the rules.
 #[test]
-fn other_arguments_of_a_hook_are_judged_like_any_others() {
+fn arguments_of_a_hook_are_checked_like_any_others() {
     let rewrite = print(&json!({"updated_input": {"command": "touch made"}}));
     let guard = "grep -q touch && exit 2; exit 0";
     for (hooks, flags) in [
@@ -153,7 +153,7 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
             vec!["--allow", "Shell(echo)", "--sandbox", "disabled"],
         ),
     ] {
-        let scene = hooked([answer_shell("echo asked"), answer_text("done")], &hooks);
+        let scene = scene_with_hooks([answer_shell("echo asked"), answer_text("done")], &hooks);
         let output = scene.print(&flags).run().succeeded();
         assert_eq!(result(&output).0, "rejected", "{output}");
         assert_eq!(scene.workspace.read("made"), None);
@@ -161,9 +161,9 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
 }
 
 #[test]
-fn arguments_of_a_hook_that_make_no_call_refuse_it() {
+fn invalid_arguments_of_a_hook_refuse_the_call() {
     let rewrite = print(&json!({"updated_input": {"no": "command"}}));
-    let scene = hooked(
+    let scene = scene_with_hooks(
         [answer_shell("echo asked"), answer_text("done")],
         &json!({"preToolUse": [{"command": rewrite}]}),
     );
@@ -173,9 +173,9 @@ fn arguments_of_a_hook_that_make_no_call_refuse_it() {
     assert!(payload["reason"].as_str().unwrap().contains("command"), "{payload}");
 }
 
-/// Every event of a run, in its order, with what it tells.
+/// Checks every event of a run: the order and the payloads.
 #[test]
-fn every_event_is_told_with_its_document() {
+fn every_event_has_its_payload() {
     let events = [
         "sessionStart",
         "beforeSubmitPrompt",
@@ -195,7 +195,7 @@ fn every_event_is_told_with_its_document() {
         .call("w", "write", &json!({"path": "a.txt", "fileText": "old\n"}))
         .call("e", "edit", &json!({"path": "a.txt", "oldText": "old", "newText": "new"}))
         .call("r", "read", &json!({"path": "a.txt"}));
-    let scene = hooked([answer, answer_text("done")], &hooks);
+    let scene = scene_with_hooks([answer, answer_text("done")], &hooks);
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(output.stderr, "", "{output}");
     let log = scene.workspace.read("log").unwrap();
@@ -219,35 +219,35 @@ fn every_event_is_told_with_its_document() {
         assert!(reported["generation_id"].is_string() && reported["model"].is_string(), "{reported}");
     }
     let file = scene.workspace.path().join("a.txt");
-    let holds = |index: usize, expect: Value| {
+    let check_payload = |index: usize, expect: Value| {
         for (key, value) in expect.as_object().unwrap() {
             assert_eq!(&reported[index][key], value, "{key} of {}", reported[index]);
         }
     };
-    holds(0, json!({"composer_mode": "agent", "is_background_agent": false}));
-    holds(1, json!({"prompt": "do it", "attachments": []}));
-    holds(2, json!({"tool_name": "Shell", "tool_use_id": "toolu_shell", "cwd": root}));
+    check_payload(0, json!({"composer_mode": "agent", "is_background_agent": false}));
+    check_payload(1, json!({"prompt": "do it", "attachments": []}));
+    check_payload(2, json!({"tool_name": "Shell", "tool_use_id": "toolu_shell", "cwd": root}));
     assert_eq!(reported[2]["tool_input"]["command"], "echo out; exit 3");
     assert_eq!(reported[2]["tool_input"]["cwd"], root);
-    holds(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": true}));
-    holds(4, json!({"tool_name": "Shell", "failure_type": "error", "is_interrupt": false}));
+    check_payload(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": true}));
+    check_payload(4, json!({"tool_name": "Shell", "failure_type": "error", "is_interrupt": false}));
     assert!(reported[4]["error_message"].as_str().unwrap().contains("exit code 3"));
     assert!(reported[4]["duration"].is_u64());
-    holds(5, json!({"command": "echo out; exit 3", "output": "out\n"}));
-    holds(6, json!({"tool_name": "Write", "tool_input": {"path": "a.txt", "fileText": "old\n"}}));
-    holds(8, json!({"file_path": file, "edits": [{"old_string": "", "new_string": "old\n"}]}));
-    holds(11, json!({"file_path": file, "edits": [{"old_string": "old", "new_string": "new"}]}));
-    holds(13, json!({"file_path": file, "content": "new\n", "attachments": []}));
+    check_payload(5, json!({"command": "echo out; exit 3", "output": "out\n"}));
+    check_payload(6, json!({"tool_name": "Write", "tool_input": {"path": "a.txt", "fileText": "old\n"}}));
+    check_payload(8, json!({"file_path": file, "edits": [{"old_string": "", "new_string": "old\n"}]}));
+    check_payload(11, json!({"file_path": file, "edits": [{"old_string": "old", "new_string": "new"}]}));
+    check_payload(13, json!({"file_path": file, "content": "new\n", "attachments": []}));
     assert!(reported[14]["tool_output"].as_str().unwrap().contains("new"));
-    holds(15, json!({"status": "completed", "loop_count": 0}));
-    holds(16, json!({"reason": "completed", "final_status": "completed"}));
+    check_payload(15, json!({"status": "completed", "loop_count": 0}));
+    check_payload(16, json!({"reason": "completed", "final_status": "completed"}));
 }
 
 #[test]
-fn a_failed_run_is_told_too() {
+fn hooks_receive_the_end_of_a_failed_run() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let hooks = json!({"stop": [{"command": log}], "sessionEnd": [{"command": log}]});
-    let scene = hooked([Answer::error(400, "invalid_request_error", "no")], &hooks);
+    let scene = scene_with_hooks([Answer::error(400, "invalid_request_error", "no")], &hooks);
     let output = scene.print::<&str>([]).run();
     assert_eq!(output.code, Some(22), "{output}");
     let log = scene.workspace.read("log").unwrap();
@@ -259,7 +259,7 @@ fn a_refused_prompt_is_never_sent() {
     for refuse in [print(&json!({"continue": false, "user_message": "a secret is in it"})), {
         "echo a secret is in it >&2; exit 2".to_owned()
     }] {
-        let scene = hooked([], &json!({"beforeSubmitPrompt": [{"command": refuse}]}));
+        let scene = scene_with_hooks([], &json!({"beforeSubmitPrompt": [{"command": refuse}]}));
         let output = scene.print::<&str>([]).run();
         assert_eq!(output.code, Some(3), "{output}");
         assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
@@ -274,10 +274,10 @@ fn a_refused_prompt_is_never_sent() {
 }
 
 #[test]
-fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
-    let say = print(&json!({"additional_context": "The answer is 42."}));
-    let hooks = json!({"sessionStart": [{"command": say}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
-    let scene = hooked([answer_text("done")], &hooks);
+fn context_of_a_hook_reaches_the_model_as_user_text() {
+    let add_context = print(&json!({"additional_context": "The answer is 42."}));
+    let hooks = json!({"sessionStart": [{"command": add_context}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
+    let scene = scene_with_hooks([answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
     assert_eq!(requests.len(), 1, "a follow-up is not sent");
@@ -286,9 +286,9 @@ fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
     assert_eq!(output.stream().prompt()[0], "do it");
 }
 
-/// A project's hooks are programs of strangers.
+/// The author of a project's hooks is unknown.
 #[test]
-fn a_projects_hooks_run_only_where_it_is_trusted() {
+fn hooks_of_a_project_run_only_in_a_trusted_workspace() {
     for name in [".cursor", ".ibeam"] {
         let hooks = json!({"preToolUse": [{"command": "touch ran; exit 2"}]});
         let scene = Scene::new([answer_shell("ls"), answer_text("done")]);
@@ -299,14 +299,14 @@ fn a_projects_hooks_run_only_where_it_is_trusted() {
         assert!(warnings.len() == 1 && warnings[0].contains("--trust"), "{output}");
         let scene = scene.with_answers([answer_shell("ls"), answer_text("done")]);
         let output = scene.print(["--allow", "Shell(ls)", "--trust"]).run().succeeded();
-        assert_eq!(scene.workspace.read("ran").as_deref(), Some(""), "a project's hooks run in its root");
+        assert_eq!(scene.workspace.read("ran").as_deref(), Some(""), "hooks of a project run in its root");
         assert_eq!(result(&output).0, "rejected");
     }
 }
 
-/// All run, the project's before the user's; the first refusal counts.
+/// All hooks run, those of the project before those of the user; the first refusal counts.
 #[test]
-fn the_first_refusal_counts_and_all_are_told() {
+fn the_first_refusal_counts_and_all_hooks_run() {
     let scene = Scene::new([answer_shell("ls"), answer_text("done")]);
     let deny = |name: &str| {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; echo {name} >&2; exit 2");
@@ -323,9 +323,11 @@ fn the_first_refusal_counts_and_all_are_told() {
 }
 
 #[test]
-fn a_users_hook_runs_beside_its_file() {
-    let scene =
-        hooked([answer_shell("ls"), answer_text("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
+fn a_hook_of_the_user_runs_in_the_directory_of_its_file() {
+    let scene = scene_with_hooks(
+        [answer_shell("ls"), answer_text("done")],
+        &json!({"preToolUse": [{"command": "./deny.sh"}]}),
+    );
     let script = scene.workspace.home().join(".cursor/deny.sh");
     fs::write(&script, "#!/bin/sh\necho from a file >&2\nexit 2\n").unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -334,7 +336,7 @@ fn a_users_hook_runs_beside_its_file() {
 }
 
 #[test]
-fn a_file_of_hooks_that_is_wrong_ends_the_run_with_its_place() {
+fn an_invalid_hook_file_ends_the_run_with_its_position() {
     for (text, place) in [("{\"hooks\": {\n  \"stop\": [}\n", ":2:"), ("[]", ":1:1"), ("", ":1:1")] {
         let scene = Scene::new([]);
         write_hooks(&scene.workspace, &json!({}));
@@ -347,7 +349,7 @@ fn a_file_of_hooks_that_is_wrong_ends_the_run_with_its_place() {
 }
 
 #[test]
-fn what_is_no_file_of_hooks_is_not_waited_for() {
+fn a_fifo_in_place_of_a_hook_file_does_not_block() {
     let scene = Scene::new([]);
     write_hooks(&scene.workspace, &json!({}));
     let path = scene.workspace.home().join(".cursor/hooks.json");
@@ -359,9 +361,9 @@ fn what_is_no_file_of_hooks_is_not_waited_for() {
 }
 
 #[test]
-fn hooks_that_are_not_run_are_named() {
+fn unsupported_hooks_are_named() {
     let hooks = json!({"subagentStart": [{"command": "exit 2"}], "preToolUse": [{"type": "prompt", "prompt": "ok?"}]});
-    let scene = hooked([answer_text("done")], &hooks);
+    let scene = scene_with_hooks([answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{output}");
@@ -369,10 +371,11 @@ fn hooks_that_are_not_run_are_named() {
 }
 
 #[test]
-fn no_hook_sees_a_key() {
+fn no_hook_receives_a_key() {
     let dump = "{ env; cat; } >> \"$CURSOR_PROJECT_DIR/log\"";
     let hooks = json!({"sessionStart": [{"command": dump}], "postToolUse": [{"command": dump}]});
-    let scene = hooked([answer_call("t", "read", &json!({"path": "leak"})), answer_text("done")], &hooks);
+    let scene =
+        scene_with_hooks([answer_call("t", "read", &json!({"path": "leak"})), answer_text("done")], &hooks);
     fs::write(scene.workspace.path().join("leak"), format!("the key is {KEY}\n")).unwrap();
     scene.print::<&str>([]).run().succeeded();
     let log = scene.workspace.read("log").unwrap();
@@ -382,11 +385,11 @@ fn no_hook_sees_a_key() {
 }
 
 #[test]
-fn a_conversation_begins_and_ends_once() {
+fn session_hooks_of_a_conversation_run_once() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let events = ["sessionStart", "beforeSubmitPrompt", "stop", "sessionEnd"];
     let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
-    let scene = hooked([answer_text("One it is.\n"), answer_text("Two it is.\n")], &hooks);
+    let scene = scene_with_hooks([answer_text("One it is.\n"), answer_text("Two it is.\n")], &hooks);
     let running = scene.ibeam(["say one"]).terminal().start();
     running.wait_for_stdout("One it is.");
     running.type_text("say two\n");
@@ -401,9 +404,9 @@ fn a_conversation_begins_and_ends_once() {
     assert_eq!(names, expect);
 }
 
-/// A call of an MCP server's tool is told as such; it may be refused, and its arguments changed.
+/// A hook receives the server and the tool of a call; it may refuse the call or change its arguments.
 #[test]
-fn a_tool_of_an_mcp_server_has_hooks_too() {
+fn hooks_apply_to_tools_of_mcp_servers() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
     let deny = print(&json!({"permission": "deny", "user_message": "not there"}));
     let rewrite = print(&json!({"updated_input": {"text": "changed"}}));
@@ -431,11 +434,11 @@ fn a_tool_of_an_mcp_server_has_hooks_too() {
     }
 }
 
-/// The system's own hooks, put into place in a mount namespace.
+/// The hooks of the system are mounted in a mount namespace.
 #[test]
 fn hooks_of_the_system_come_first_and_need_no_trust() {
-    let may = std::process::Command::new("unshare").args(["-m", "true"]).output();
-    if !may.is_ok_and(|done| done.status.success()) {
+    let probe = std::process::Command::new("unshare").args(["-m", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
         eprintln!("SKIP: mounts in a namespace of their own are not permitted here");
         return;
     }
@@ -443,7 +446,7 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
         let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; pwd >&2; exit 2");
         json!({"preToolUse": [{"command": command}]})
     };
-    let scene = hooked([answer_shell("ls"), answer_text("done")], &deny("user"));
+    let scene = scene_with_hooks([answer_shell("ls"), answer_text("done")], &deny("user"));
     let etc = scene.workspace.outside().join("etc");
     write_file(&etc.join("cursor/hooks.json"), &deny("cursor"));
     write_file(&etc.join("ibeam/hooks.json"), &deny("ibeam"));
@@ -456,11 +459,13 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
 }
 
 #[test]
-fn a_hook_tells_people_in_its_words_for_them() {
+fn the_user_message_of_a_hook_is_printed() {
     let answer = r#"{"permission":"deny","agent_message":"use the queue","user_message":"blocked by the release freeze"}"#;
     let deny = format!("cat > /dev/null; printf '%s' '{answer}'");
-    let scene =
-        hooked([answer_shell("echo a"), answer_text("done")], &json!({"preToolUse": [{"command": deny}]}));
+    let scene = scene_with_hooks(
+        [answer_shell("echo a"), answer_text("done")],
+        &json!({"preToolUse": [{"command": deny}]}),
+    );
     let output = scene.print::<&str>([]).run().succeeded();
     assert!(output.stderr.contains("refused it: blocked by the release freeze"), "{output}");
     assert!(scene.server.requests()[1].transcript().join("\n").contains("use the queue"));

@@ -1,4 +1,4 @@
-//! What reaches a reader: no key that the model says, and nothing of others' text that is not seen.
+//! Output contains neither keys that the model repeats nor invisible characters of foreign text.
 
 use ibeam_protocol::invisible::is_invisible;
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
@@ -6,19 +6,19 @@ use serde_json::json;
 
 use crate::scene::{KEY, Scene, WIRES, answer_call, answer_text, journal};
 
-/// Escapes, marks of direction, tags, a line of its own.
+/// An escape sequence, a direction mark, a tag character, a C1 control character and a carriage return.
 const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";
 
 #[track_caller]
 fn check_no_key(scene: &Scene, output: &ProgramOutput) {
     assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{output}");
     let id = output.stream().session_id().to_owned();
-    let kept = std::fs::read_to_string(scene.workspace.journal(&id)).unwrap();
-    assert!(!kept.contains(KEY), "{kept}");
+    let stored = std::fs::read_to_string(scene.workspace.journal(&id)).unwrap();
+    assert!(!stored.contains(KEY), "{stored}");
 }
 
 #[test]
-fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
+fn a_key_in_an_answer_is_neither_printed_nor_stored() {
     for wire in WIRES {
         let (one, other) = KEY.split_at(9);
         let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -32,12 +32,12 @@ fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
         assert_eq!(stream.last()["result"], "It is key*** or 6b6***.", "{output}");
         let output = scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
         check_no_key(&scene, &output);
-        assert!(!scene.server.requests()[1].body.to_string().contains(KEY), "nor sent again");
+        assert!(!scene.server.requests()[1].body.to_string().contains(KEY), "the key is not sent again");
     }
 }
 
 #[test]
-fn a_call_with_a_key_is_told_without_it_and_not_executed() {
+fn a_call_with_a_key_is_redacted_and_not_executed() {
     let write = answer_call("t", "write", &json!({ "path": "note", "fileText": format!("x {KEY}") }));
     let scene = Scene::new([write, answer_text("Done.")]);
     let output = scene.print(["--force"]).run().succeeded();
@@ -54,7 +54,7 @@ fn a_call_with_a_key_is_told_without_it_and_not_executed() {
     );
 }
 
-/// Holds that a terminal shows what was written and obeys none of it.
+/// Asserts that the output contains `part` and no invisible character.
 #[track_caller]
 fn check_shown(output: &ProgramOutput, part: &str) {
     for text in [&output.stdout, &output.stderr] {
@@ -64,7 +64,7 @@ fn check_shown(output: &ProgramOutput, part: &str) {
 }
 
 #[test]
-fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
+fn listed_prompts_have_no_invisible_characters() {
     let scene = Scene::new([answer_text("Yes.")]);
     scene.ibeam(["-p", &format!("say {HOSTILE}")]).run().succeeded();
     check_shown(&scene.ibeam_without_model(["ls"]).run().succeeded(), "say a<U+001B>[2K<U+202E>b");
@@ -75,7 +75,7 @@ fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
 }
 
 #[test]
-fn the_rules_of_a_project_are_listed_so_that_nothing_is_hidden() {
+fn listed_rules_have_no_invisible_characters() {
     // A token with a control character is refused.
     let config = "[permissions]\ndeny = [\"Read(a\u{202e}b\u{e0041}c)\"]\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
@@ -90,7 +90,7 @@ fn the_rules_of_a_project_are_listed_so_that_nothing_is_hidden() {
 }
 
 #[test]
-fn the_servers_of_a_project_are_listed_so_that_nothing_is_hidden() {
+fn listed_servers_have_no_invisible_characters() {
     let servers =
         json!({ "mcpServers": { "plain": { "command": format!("run {HOSTILE}"), "args": ["x\ny"] } } });
     let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", servers.to_string()));
@@ -100,7 +100,7 @@ fn the_servers_of_a_project_are_listed_so_that_nothing_is_hidden() {
 }
 
 #[test]
-fn errors_and_warnings_tell_paths_so_that_nothing_is_hidden() {
+fn paths_in_errors_have_no_invisible_characters() {
     let scene = Scene::new([]);
     let path = format!("/no/{HOSTILE}");
     for format in ["text", "json"] {
@@ -108,6 +108,6 @@ fn errors_and_warnings_tell_paths_so_that_nothing_is_hidden() {
             scene.ibeam_without_model(["-p", "x", "--error-format", format, "--workspace", &path]).run();
         assert_ne!(output.code, Some(0), "{output}");
         check_shown(&output, "");
-        assert!(output.stderr.contains("202"), "the path is told: {output}");
+        assert!(output.stderr.contains("202"), "the message contains the escaped path: {output}");
     }
 }

@@ -1,4 +1,4 @@
-//! The prompt: words, stdin or both, and a program that never hangs.
+//! The prompt: words, stdin or both, and the time limits of the wait for stdin.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use ibeam_testkit::{ProgramOutput, Stdin, Workspace};
 
 use crate::scene::{Scene, answer_text};
 
-/// Runs with these arguments and this stdin; the prompt as the stream tells it and as the model got it.
+/// Runs with these arguments and this stdin, and asserts the prompt in the stream and in the request.
 #[track_caller]
 fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> ProgramOutput {
     let scene = Scene::new([answer_text("ok")]);
@@ -31,13 +31,13 @@ fn words_are_the_prompt() {
 
 #[test]
 fn a_prompt_is_kept_verbatim() {
-    let odd = "  line one\n\t{\"json\": \"\\u0041\"} $HOME `x` 'y' \"z\" é 日本 🦀 \u{2028}\n";
-    check(&["-p", odd], Stdin::Closed, &[odd]);
-    check(&["-p"], piped(odd), &[odd]);
+    let special = "  line one\n\t{\"json\": \"\\u0041\"} $HOME `x` 'y' \"z\" é 日本 🦀 \u{2028}\n";
+    check(&["-p", special], Stdin::Closed, &[special]);
+    check(&["-p"], piped(special), &[special]);
 }
 
 #[test]
-fn flags_stand_before_or_after_the_prompt() {
+fn flags_may_come_before_or_after_the_prompt() {
     check(&["hello", "-p"], Stdin::Closed, &["hello"]);
     check(
         &["--force", "hello", "--output-format=stream-json", "there", "-p"],
@@ -59,7 +59,7 @@ fn a_leading_word_agent_is_dropped() {
     check(&["-p", "agent", "hello", "agent"], Stdin::Closed, &["hello agent"]);
 }
 
-/// Behind `-p`, a word that is also a command is a prompt; before it, where more follows than the command takes.
+/// A word that is also a command is a prompt after `-p`; before `-p`, if the command does not accept so many words.
 #[test]
 fn a_command_word_is_a_prompt_when_printing() {
     check(&["-p", "status"], Stdin::Closed, &["status"]);
@@ -69,7 +69,7 @@ fn a_command_word_is_a_prompt_when_printing() {
     check(&["models", "of", "trains", "-p"], Stdin::Closed, &["models of trains"]);
 }
 
-/// Their help lists `--print`; nothing of them goes to a model.
+/// The help of commands lists `--print`; commands send no model request.
 #[test]
 fn a_command_before_print_is_that_command() {
     for (args, code) in [
@@ -77,11 +77,11 @@ fn a_command_before_print_is_that_command() {
         (&["models", "-p"], 0),
         (&["--lang", "en", "about", "-p"], 0),
         (&["config", "path", "-fp"], 0),
-        // What is missing is said, and not made up for by a model.
+        // A missing argument is an error, not a prompt.
         (&["config", "-p"], 2),
         (&["policy", "test", "-p"], 2),
-        (&["login", "nobody", "-p"], 20),
-        (&["resume", "nobody", "go on", "-p"], 66),
+        (&["login", "unknown", "-p"], 20),
+        (&["resume", "unknown", "go on", "-p"], 66),
     ] {
         let scene = Scene::new([answer_text("never")]);
         let output = scene.ibeam(args).stdin(Stdin::Closed).run();
@@ -134,7 +134,7 @@ fn stdin_is_the_prompt() {
 }
 
 #[test]
-fn f162_stdin_beside_a_prompt_is_its_context() {
+fn f162_stdin_next_to_a_prompt_is_its_context() {
     check(&["-p", "explain this"], piped("fn main() {}\n"), &["explain this", "fn main() {}\n"]);
 }
 
@@ -161,14 +161,14 @@ fn f132_an_open_and_silent_pipe_is_waited_for_three_seconds() {
 }
 
 #[test]
-fn f132_an_open_and_silent_socket_is_hardly_waited_for() {
+fn f132_an_open_and_silent_socket_is_waited_for_briefly() {
     let output = check(&["-p", "hello"], Stdin::SilentSocket, &["hello"]);
     assert!(output.elapsed < Duration::from_millis(1500), "{output}");
     assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
 }
 
 #[test]
-fn a_large_stdin_is_taken_whole() {
+fn a_large_stdin_is_read_completely() {
     let large = "0123456789abcde\n".repeat(40_000);
     check(&["-p", "count"], piped(&large), &["count", &large]);
 }
@@ -193,7 +193,7 @@ fn f160_a_stdin_that_is_not_text_is_refused() {
 }
 
 #[test]
-fn the_project_and_the_place_are_told_to_the_model() {
+fn the_model_receives_the_project_and_the_workspace() {
     let scene = Scene::new([answer_text("ok")]);
     let workspace = Workspace::new().file("AGENTS.md", "Always say moin.\n");
     let scene = scene.with_workspace(workspace);
@@ -211,9 +211,9 @@ fn the_project_and_the_place_are_told_to_the_model() {
     }
 }
 
-/// Without words stdin is the prompt, and one that stays silent is given up in the end.
+/// Without words stdin is the prompt. The wait for silent stdin ends at a timeout.
 #[test]
-fn f161_a_silent_stdin_that_is_to_be_the_prompt_is_given_up() {
+fn f161_the_wait_for_a_prompt_on_silent_stdin_times_out() {
     let config = "[timeouts]\nstdin = \"400ms\"\n";
     for stdin in [Stdin::SilentPipe, Stdin::SilentSocket] {
         let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
@@ -225,7 +225,7 @@ fn f161_a_silent_stdin_that_is_to_be_the_prompt_is_given_up() {
     }
 }
 
-/// Also while all of stdin is waited for, as it was asked for.
+/// The time limit also ends a wait for all of stdin that a flag requests.
 #[test]
 fn the_time_limit_bounds_the_wait_for_stdin() {
     for words in [&["-p", "-"][..], &["-p", "hello", "--stdin", "read"], &["-p"]] {
@@ -237,7 +237,7 @@ fn the_time_limit_bounds_the_wait_for_stdin() {
 }
 
 #[test]
-fn a_flag_given_twice_counts_as_given_last() {
+fn the_last_value_of_a_repeated_flag_counts() {
     let scene = Scene::new([answer_text("ok")]);
     let output = scene.ibeam_without_model(["--model", "no-such-model", "--max-turns", "9"]).args([
         "-p",
@@ -255,7 +255,7 @@ fn a_flag_given_twice_counts_as_given_last() {
 }
 
 #[test]
-fn without_a_prompt_and_a_model_the_prompt_is_what_is_missing() {
+fn a_missing_prompt_is_reported_before_a_missing_model() {
     let scene = Scene::new([]);
     for words in [&["-p"][..], &["-p", ""], &["-p", "-"]] {
         let output = scene.ibeam_without_model(words).run();
@@ -263,7 +263,7 @@ fn without_a_prompt_and_a_model_the_prompt_is_what_is_missing() {
     }
 }
 
-/// As of `yes | ibeam -p`: what is read has a bound.
+/// The size of stdin is limited, as for `yes | ibeam -p`.
 #[test]
 fn a_stdin_that_never_ends_is_refused() {
     for args in [&["-p", "x"][..], &["-p"], &["-p", "-"], &["-p", "x", "--stdin", "read"]] {

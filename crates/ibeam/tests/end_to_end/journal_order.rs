@@ -1,11 +1,11 @@
-//! A session whose journal lost, repeated or moved lines is resumed, and people and programs are told.
+//! A session whose journal lacks, repeats or moves lines is resumed with a warning.
 
 use ibeam_testkit::{Answer, Wire, Workspace};
 use serde_json::json;
 
 use crate::scene::{Scene, WIRES, answer_text};
 
-/// The line of the first event of this kind.
+/// Returns the index of the line with the first event of this kind.
 fn line_of(lines: &[String], kind: &str) -> usize {
     let wanted = format!("\"{kind}\":");
     lines.iter().position(|line| line.contains(&wanted)).unwrap()
@@ -13,7 +13,7 @@ fn line_of(lines: &[String], kind: &str) -> usize {
 
 type Edit = fn(&mut Vec<String>);
 
-/// Every way in which a result may lose its call, or a call its result.
+/// All edits after which a result lacks its call, or a call its result.
 const EDITS: [(&str, Edit); 8] = [
     ("the result is lost", |lines| drop(lines.remove(line_of(lines, "tool_call_finished")))),
     ("the answer is lost", |lines| drop(lines.remove(line_of(lines, "model_request_finished")))),
@@ -72,7 +72,7 @@ fn check(wire: Wire, what: &str, edit: Edit) {
     assert_eq!(output.stream().init()["ibeam"]["journal_gaps"], gaps, "{what}: {output}");
     let sent = scene.server.requests()[0].transcript();
     assert_eq!(sent.last().unwrap(), "user: go on", "{what}");
-    let count = |word: &str| sent.iter().filter(|line| line.starts_with(word)).count();
+    let count = |prefix: &str| sent.iter().filter(|line| line.starts_with(prefix)).count();
     assert_eq!(count("call "), count("result "), "{what}: {sent:?}");
 }
 

@@ -1,12 +1,12 @@
-//! Limits that end a run gracefully, and failures told to programs.
+//! Limits that end a run in order, and failures in a form for programs.
 
 use ibeam_testkit::{Answer, LivenessPipe, ProgramOutput, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// Answers of a call each, every one with text before it.
-fn busy() -> Vec<Answer> {
+/// Returns answers with one text and one call each.
+fn answers_with_calls() -> Vec<Answer> {
     let call = |n: usize| {
         let id = format!("t{n}");
         Answer::new().text(format!("{n} ")).call(&id, "ls", &json!({ "path": ".", "ignore": [id] }))
@@ -14,10 +14,10 @@ fn busy() -> Vec<Answer> {
     (0..8).map(call).collect()
 }
 
-/// Runs into a limit and holds the end to what a limited run is.
+/// Checks a run that reaches a limit: its exit code, its last event and its partial result.
 #[track_caller]
 fn check(flags: &[&str], exit: i32, code: &str, message: &str) -> ProgramOutput {
-    let output = Scene::new(busy()).print(flags).run();
+    let output = Scene::new(answers_with_calls()).print(flags).run();
     assert_eq!(output.code, Some(exit), "{output}");
     let stream = output.stream();
     let last = stream.last();
@@ -36,21 +36,21 @@ fn requests_tokens_cost_and_calls_are_limited() {
     check(&["--max-cost", "0.002"], 30, "limit", "`--max-cost`");
     let output = check(&["--max-tool-calls", "2"], 30, "limit", "`--max-tool-calls`");
     let stream = output.stream();
-    assert_eq!(stream.completed().len(), 3, "the call beyond is told, not executed; {output}");
+    assert_eq!(stream.completed().len(), 3, "the call beyond the limit is reported, not executed; {output}");
     let beyond = &stream.completed()[2].1["result"]["error"]["errorMessage"];
     assert!(beyond.as_str().is_some_and(|message| message.starts_with("not executed: ")), "{output}");
 }
 
 #[test]
-fn the_model_is_told_to_finish_before_its_last_request() {
-    let scene = Scene::new([busy().remove(0), answer_text("all I know")]);
+fn the_model_is_asked_to_finish_before_its_last_request() {
+    let scene = Scene::new([answers_with_calls().remove(0), answer_text("all I know")]);
     scene.print(["--max-turns", "2"]).run().succeeded();
     let transcript = scene.server.requests()[1].transcript();
     assert!(transcript.last().is_some_and(|line| line.contains("Finish now")), "{transcript:?}");
 }
 
 #[test]
-fn limits_are_told_in_init_and_cost_at_the_end() {
+fn limits_are_in_init_and_cost_is_in_the_result() {
     let flags = ["--max-turns", "9", "--max-tokens", "90000", "--max-cost", "1.50", "--max-tool-calls", "7"];
     let output = Scene::new([answer_text("hi")]).print(flags).run().succeeded();
     let stream = output.stream();
@@ -62,18 +62,18 @@ fn limits_are_told_in_init_and_cost_at_the_end() {
 #[test]
 fn a_cost_cannot_be_limited_for_a_model_without_a_price() {
     let scene = Scene::new([answer_text("hi")]);
-    let args = ["-p", "x", "--model", "anthropic/nobody-knows-me", "--max-cost", "1"];
+    let args = ["-p", "x", "--model", "anthropic/unknown-model", "--max-cost", "1"];
     let output = scene.ibeam(args).run();
     assert_eq!(output.code, Some(2), "{output}");
     assert!(output.stderr.contains("models.prices"), "{output}");
-    let config = "[models.prices]\nnobody-knows-me = \"1000000/1000000\"\n";
-    let scene = Scene::new(busy()).with_workspace(Workspace::new().user_config(config));
+    let config = "[models.prices]\nunknown-model = \"1000000/1000000\"\n";
+    let scene = Scene::new(answers_with_calls()).with_workspace(Workspace::new().user_config(config));
     let output = scene.ibeam(args).run();
     assert_eq!(output.code, Some(30), "{output}");
 }
 
 #[test]
-fn a_limit_that_is_none_is_a_usage_error() {
+fn an_invalid_limit_is_a_usage_error() {
     for flags in
         [["--max-cost", "much"], ["--max-cost", "-1"], ["--max-tokens", "x"], ["--max-tool-calls", "-1"]]
     {
@@ -83,7 +83,7 @@ fn a_limit_that_is_none_is_a_usage_error() {
 }
 
 #[test]
-fn nothing_is_no_bound_and_no_value_of_a_flag() {
+fn zero_and_empty_values_of_flags_are_usage_errors() {
     for flag in ["--max-turns", "--max-tokens", "--max-cost", "--max-tool-calls", "--heartbeat", "--timeout"]
     {
         refused(&[flag, "0"], flag);
@@ -128,7 +128,7 @@ fn refused(flags: &[&str], named: &str) {
 }
 
 #[test]
-fn nothing_in_a_file_is_an_error_and_an_empty_variable_is_none() {
+fn zero_and_empty_values_in_a_file_are_errors_and_empty_variables_are_unset() {
     for config in [
         "[limits]\nmax_turns = 0\n",
         "[limits]\nmax_tokens = 0\n",
@@ -149,7 +149,7 @@ fn nothing_in_a_file_is_an_error_and_an_empty_variable_is_none() {
     run.env("OPENAI_API_KEY", " ").run().succeeded();
 }
 
-/// A command that holds a pipe in the background, and an answer after it.
+/// Returns the call of a command in the background, and an answer after it.
 fn in_background(command: &str) -> Vec<Answer> {
     vec![
         answer_call("t", "shell", &json!({ "command": command, "isBackground": true })),
@@ -158,7 +158,7 @@ fn in_background(command: &str) -> Vec<Answer> {
 }
 
 #[test]
-fn work_left_running_is_stopped_before_the_end_and_reported() {
+fn background_commands_are_stopped_before_the_end_and_reported() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.with_answers(in_background(&lifeline.command()));
@@ -170,14 +170,14 @@ fn work_left_running_is_stopped_before_the_end_and_reported() {
 }
 
 #[test]
-fn work_left_running_can_be_made_a_failure() {
+fn background_commands_can_make_a_run_fail() {
     let output = Scene::new(in_background("sleep 60")).print(["--force", "--fail-on", "background"]).run();
     assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(output.stream().last()["code"], "denied");
 }
 
 #[test]
-fn work_left_running_is_waited_for_when_asked() {
+fn background_commands_are_waited_for_on_request() {
     let scene = Scene::new(in_background("sleep 2; echo done > made"));
     let output =
         scene.print(["--force", "--background", "wait", "--fail-on", "background"]).run().succeeded();
@@ -186,13 +186,13 @@ fn work_left_running_is_waited_for_when_asked() {
 }
 
 #[test]
-fn waiting_for_background_work_ends_at_the_time_limit() {
+fn waiting_for_background_commands_ends_at_the_time_limit() {
     let scene = Scene::new(in_background("sleep 60"));
     let output = scene.print(["--force", "--background", "wait", "--timeout", "3s"]).run();
     assert_eq!(output.code, Some(33), "{output}");
 }
 
-/// The error file of a run, parsed.
+/// Returns the content of the error file.
 fn error_file(scene: &Scene) -> Option<Value> {
     let text = scene.workspace.read("error.json")?;
     (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
@@ -256,7 +256,7 @@ fn the_table_of_failures_is_printed_for_people_and_for_programs() {
     }
 }
 
-/// A conversation that the provider finds too long is shortened once, and the run goes on.
+/// A conversation that is too long for the provider is shortened once, and the run continues.
 #[test]
 fn f006_a_request_that_is_too_large_is_shortened_once() {
     let long = "x".repeat(20_000);
@@ -277,12 +277,12 @@ fn f006_a_request_that_is_too_large_is_shortened_once() {
         transcript[0].contains("a is x, b is short") && transcript[0].contains("do it"),
         "{transcript:?}"
     );
-    // It is in the journal: who resumes sees the short conversation.
+    // The journal has the summary, so a resumed run sends the short conversation.
     let scene = scene.with_answers([answer_text("still here")]);
     scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
     let again = scene.server.requests()[0].transcript();
     assert!(again[0].contains("a is x, b is short") && again.len() == transcript.len() + 2, "{again:?}");
-    // A second refusal is the end.
+    // A second refusal ends the run.
     let scene = Scene::new(story.into_iter().chain([too_large()])).with_workspace(files());
     let output = scene.print::<&str>([]).run();
     assert_eq!(output.code, Some(23), "{output}");
@@ -303,5 +303,5 @@ fn f060_a_summary_that_fails_ends_the_run_with_the_sizes() {
     let scene = scene.with_answers([answer_text("back")]);
     scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
     let transcript = scene.server.requests()[0].transcript();
-    assert_eq!(transcript[0], "user: do it", "the conversation is as it was");
+    assert_eq!(transcript[0], "user: do it", "the conversation is unchanged");
 }

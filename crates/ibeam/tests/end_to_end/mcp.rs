@@ -1,4 +1,4 @@
-//! MCP servers as people configure them: real processes, offered to the model, called, refused, switched off.
+//! MCP servers as real processes: their configuration, their tools, permissions, and the commands for them.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 const SERVER: &str = include_str!("mcp/server.py");
 
-/// The interpreter itself: what stands in `PATH` may be a script that finds it slowly.
+/// Returns the path of the interpreter itself: `python3` in `PATH` may be a slow wrapper script.
 pub(crate) fn python() -> Option<&'static str> {
     static PYTHON: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
@@ -28,30 +28,30 @@ pub(crate) fn python() -> Option<&'static str> {
     found
 }
 
-/// The lines of `[mcp_servers.NAME]` for our server.
-pub(crate) fn table(name: &str, how: &[&str]) -> Option<String> {
-    let args = [&["server.py"], how].concat();
+/// Returns the table `[mcp_servers.NAME]` for the server of the tests, with these options.
+pub(crate) fn table(name: &str, options: &[&str]) -> Option<String> {
+    let args = [&["server.py"], options].concat();
     Some(format!("[mcp_servers.{name}]\ncommand = {:?}\nargs = {args:?}\n", python()?))
 }
 
-/// A workspace whose user has the server `test`, which behaves so.
-pub(crate) fn workspace(how: &[&str]) -> Option<Workspace> {
-    Some(Workspace::new().file("server.py", SERVER).user_config(&table("test", how)?))
+/// Returns a workspace whose user has configured the server `test`, with these options.
+pub(crate) fn workspace(options: &[&str]) -> Option<Workspace> {
+    Some(Workspace::new().file("server.py", SERVER).user_config(&table("test", options)?))
 }
 
-/// `mcp.json` with our server under the name `test`.
-fn cursor_file(how: &[&str]) -> Option<String> {
-    let args = [&["${workspaceFolder}/server.py"], how].concat();
+/// Returns an `mcp.json` with the server of the tests under the name `test`.
+fn cursor_file(options: &[&str]) -> Option<String> {
+    let args = [&["${workspaceFolder}/server.py"], options].concat();
     let server = json!({ "command": python()?, "args": args, "env": { "WHO": "${env:GREETED}" } });
     Some(json!({ "mcpServers": { "test": server } }).to_string())
 }
 
-/// A call of one of its tools.
+/// Returns an answer with a call of a tool of the server.
 pub(crate) fn call(tool: &str, arguments: Value) -> Answer {
     answer_call(&format!("toolu_{tool}"), &format!("mcp_test_{tool}"), &arguments)
 }
 
-/// The arm of each completed call, and what stands in it.
+/// Returns the arm and the payload of each completed call.
 #[track_caller]
 pub(crate) fn results(output: &ProgramOutput) -> Vec<(String, Value)> {
     let stream = output.stream();
@@ -62,12 +62,12 @@ pub(crate) fn results(output: &ProgramOutput) -> Vec<(String, Value)> {
     stream.completed().into_iter().map(|(_, body)| arm(body)).collect()
 }
 
-/// The servers as `init` tells them.
+/// Returns the servers in `init`.
 pub(crate) fn servers(_: &Scene, output: &ProgramOutput) -> Value {
     output.stream().init()["mcp_servers"].clone()
 }
 
-/// The names of the servers' tools in the first request.
+/// Returns the names of the tools of servers in the first request.
 pub(crate) fn offered(scene: &Scene) -> Vec<String> {
     let requests = scene.server.requests();
     let tools = requests[0].body["tools"].as_array().cloned().unwrap_or_default();
@@ -105,7 +105,7 @@ fn a_tool_is_offered_called_and_shown() {
 }
 
 #[test]
-fn a_server_may_be_given_for_one_run_and_alone() {
+fn a_flag_adds_servers_for_one_run_or_replaces_all() {
     let (Some(workspace), Some(given)) = (workspace(&[]), cursor_file(&[])) else { return };
     let given = given.replace("\"test\":", "\"given\":");
     let workspace = workspace.file("servers.json", &given);
@@ -131,7 +131,7 @@ fn a_server_may_be_given_for_one_run_and_alone() {
 }
 
 #[test]
-fn what_a_tool_gives_is_told_in_bounds() {
+fn results_of_tools_are_limited() {
     let Some(workspace) = workspace(&[]) else { return };
     let answers = [
         call("picture", json!({})),
@@ -151,7 +151,7 @@ fn what_a_tool_gives_is_told_in_bounds() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
+fn a_call_without_an_answer_times_out_and_is_cancelled() {
     let Some(table) = table("test", &["log=methods"]) else { return };
     let config = format!("{table}\n[timeouts]\nmcp_call = \"2s\"\n");
     let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
@@ -181,7 +181,7 @@ fn check_permission(flags: &[&str], arm: &str) -> Option<ProgramOutput> {
 }
 
 #[test]
-fn a_call_needs_a_rule_when_nobody_can_be_asked() {
+fn a_call_needs_a_rule_without_a_person() {
     let Some(output) = check_permission(&[], "rejected") else { return };
     let reason = results(&output)[0].1["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("--allow 'Mcp(test:echo)'") && reason.contains("--approve-mcps"), "{reason}");
@@ -215,7 +215,7 @@ fn a_denied_tool_is_denied_with_every_flag() {
 }
 
 #[test]
-fn modes_that_change_nothing_offer_tools_that_only_read() {
+fn read_only_modes_offer_read_only_tools() {
     for mode in ["plan", "ask"] {
         let Some(workspace) = workspace(&[]) else { return };
         let answers =
@@ -229,7 +229,7 @@ fn modes_that_change_nothing_offer_tools_that_only_read() {
 }
 
 #[test]
-fn a_server_has_no_key_but_its_own_variables() {
+fn a_server_receives_its_own_variables_and_no_key() {
     let Some(table) = table("test", &[]) else { return };
     let config = format!("{table}env = {{ OWN_API_KEY = \"${{env:GREETED}}-own\" }}\n");
     let ask = |name: &str| call("variable", json!({ "name": name }));
@@ -245,9 +245,9 @@ fn a_server_has_no_key_but_its_own_variables() {
 
 // ---- files
 
-/// A project is a stranger: what its files ask for is not started without leave.
+/// The author of a project is unknown, so servers of its files need a permission.
 #[test]
-fn a_server_of_the_project_starts_only_with_leave() {
+fn a_server_of_the_project_starts_only_with_permission() {
     let Some(cursor) = cursor_file(&["starts=starts"]) else { return };
     let Some(user_table) = table("test", &["starts=starts"]) else { return };
     for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &user_table)] {
@@ -269,16 +269,16 @@ fn a_server_of_the_project_starts_only_with_leave() {
     }
 }
 
-/// No project gets at a user's server, nor at the token that the user gave it.
+/// A project gets access neither to a server of the user nor to its token.
 #[test]
-fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
-    let Some(project_table) = table("test", &["starts=theirs"]) else { return };
-    let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", project_table);
+fn an_untrusted_project_replaces_no_server_of_the_user() {
+    let Some(project_table) = table("test", &["starts=project"]) else { return };
+    let workspace = workspace(&["starts=user"]).unwrap().file(".ibeam/config.toml", project_table);
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "connected" }]), "{output}");
     let started = |file| scene.workspace.read(file);
-    assert_eq!((started("ours").as_deref(), started("theirs")), (Some("started\n"), None));
+    assert_eq!((started("user").as_deref(), started("project")), (Some("started\n"), None));
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn the_users_own_cursor_file_counts_with_its_placeholders() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_place() {
+fn an_invalid_file_is_reported_with_its_position() {
     for (content, place) in [
         ("{\n  \"mcpServers\": {,}\n}", ".cursor/mcp.json:2:18"),
         ("{\n  \"mcpServers\": {\"a\": {\"command\": 1}}\n}", ".cursor/mcp.json:2:35"),
@@ -310,7 +310,7 @@ fn a_broken_file_is_told_with_its_place() {
 }
 
 #[test]
-fn a_server_over_http_is_told_to_be_unsupported() {
+fn a_server_over_http_is_unsupported() {
     let cursor = r#"{"mcpServers": {"far": {"url": "https://example.org/mcp"}}}"#;
     let workspace = Workspace::new().file("../home/.cursor/mcp.json", cursor);
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
@@ -322,13 +322,13 @@ fn a_server_over_http_is_told_to_be_unsupported() {
 // ---- commands
 
 #[test]
-fn the_commands_list_servers_and_tools_and_switch_them() {
+fn the_commands_list_enable_and_disable_servers() {
     let Some(workspace) = workspace(&["starts=starts"]) else { return };
     let scene = Scene::new([answer_text("done"), answer_text("done")]).with_workspace(workspace);
     let ibeam = |args: &[&str]| scene.ibeam_without_model(args).run();
     let list = ibeam(&["mcp", "list"]).succeeded().stdout;
     assert!(list.starts_with("test  enabled") && list.contains("config.toml:2"), "{list}");
-    assert_eq!(scene.workspace.read("starts"), None, "listing starts nothing");
+    assert_eq!(scene.workspace.read("starts"), None, "`mcp list` starts no server");
     let tools = ibeam(&["mcp", "list-tools", "test"]).succeeded().stdout;
     assert!(tools.starts_with("echo (only reads): Does echo.\nvariable: Does variable.\n"), "{tools}");
     assert_eq!(tools.lines().count(), 9, "{tools}");
@@ -357,7 +357,7 @@ fn the_configuration_is_explained_without_the_tokens_of_servers() {
 }
 
 #[test]
-fn the_commands_say_what_they_cannot_do() {
+fn the_commands_report_what_they_cannot_do() {
     let Some(cursor) = cursor_file(&[]) else { return };
     let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", cursor));
     for (args, code, message) in [

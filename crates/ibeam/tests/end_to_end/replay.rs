@@ -1,4 +1,4 @@
-//! What was recorded is shown again, byte by byte, in every format.
+//! A replay prints the bytes of the recorded run, in every format.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const FORMATS: [&str; 3] = ["stream-json", "json", "text"];
 
-/// Holds that a run with `args` and its replay print the same, in each format.
+/// Asserts that a run with `args` and its replay print the same, in each format.
 #[track_caller]
 fn check(workspace: impl Fn() -> Workspace, answers: impl Fn() -> Vec<Answer>, args: &[&str]) {
     for format in FORMATS {
@@ -29,7 +29,7 @@ fn replay(scene: &Scene, args: &[&str]) -> ProgramOutput {
     scene.ibeam_without_model(["replay"]).args(args).run()
 }
 
-/// A session of two runs and what each printed.
+/// Returns a session of two runs, its id, and the output of each run.
 fn two_runs() -> (Scene, String, [String; 2]) {
     let scene = Scene::new([Answer::new().text("a").text("b"), answer_text("c")]);
     let first = scene.print(["--lang", "en"]).run().succeeded();
@@ -74,28 +74,28 @@ fn deltas_and_calls_are_printed_as_the_run_printed_them() {
 }
 
 #[test]
-fn a_run_that_was_refused_is_printed_as_it_was() {
+fn a_refused_run_is_replayed() {
     check(Workspace::new, || vec![Answer::error(401, "authentication_error", "no"); 2], &[]);
 }
 
 #[test]
-fn a_run_that_was_cut_is_printed_as_it_was() {
+fn a_cut_run_is_replayed() {
     check(Workspace::new, || vec![answer_text("half an ans").cut(), answer_text("we").cut()], &[]);
 }
 
 #[test]
-fn a_run_whose_answer_was_continued_is_printed_as_it_was() {
+fn a_run_with_a_continued_answer_is_replayed() {
     check(Workspace::new, || vec![answer_text("half an ans").cut(), answer_text("wer")], &[]);
 }
 
 #[test]
-fn a_run_at_its_limit_is_printed_as_it_was() {
+fn a_run_at_its_limit_is_replayed() {
     let answers = || vec![answer_call("t1", "ls", &json!({ "path": "." })), answer_text("never")];
     check(Workspace::new, answers, &["--max-turns", "1"]);
 }
 
 #[test]
-fn a_run_whose_calls_failed_is_printed_as_it_was() {
+fn a_run_with_failed_calls_is_replayed() {
     check(
         Workspace::new,
         || vec![answer_shell("exit 1"), answer_text("done")],
@@ -104,7 +104,7 @@ fn a_run_whose_calls_failed_is_printed_as_it_was() {
 }
 
 #[test]
-fn a_prompt_that_was_withheld_is_printed() {
+fn a_withheld_prompt_is_replayed() {
     let workspace = || {
         let workspace = Workspace::new();
         let refuse = r#"cat > /dev/null; printf '{"continue": false, "user_message": "not now"}'"#;
@@ -114,9 +114,9 @@ fn a_prompt_that_was_withheld_is_printed() {
     check(workspace, Vec::new, &[]);
 }
 
-/// Numbers that a parser in a hurry reads as their neighbours.
+/// Numbers that an inexact parser would round to adjacent ones.
 #[test]
-fn numbers_come_back_as_they_went() {
+fn numbers_are_replayed_exactly() {
     let numbers: Vec<f64> = (0..200).map(|n| (f64::from(n) + 0.5).ln().exp().recip() * 1e-7).collect();
     check(
         Workspace::new,
@@ -126,11 +126,15 @@ fn numbers_come_back_as_they_went() {
 }
 
 #[test]
-fn runs_are_shown_one_after_the_other_or_one_alone() {
+fn all_runs_or_one_run_are_replayed() {
     let (scene, id, [first, second]) = two_runs();
     let stream = |args: &[&str]| replay(&scene, &[args, &["--output-format", "stream-json"]].concat());
     assert_eq!(stream(&[&id]).succeeded().stdout, format!("{first}{second}"));
-    assert_eq!(replay(&scene, &[&id]).succeeded().stdout, format!("{first}{second}"), "as a run prints");
+    assert_eq!(
+        replay(&scene, &[&id]).succeeded().stdout,
+        format!("{first}{second}"),
+        "the default format is that of a run"
+    );
     assert_eq!(stream(&[&id, "--run", "1"]).succeeded().stdout, first);
     assert_eq!(stream(&["-1", "--run", "2"]).succeeded().stdout, second);
     let none = stream(&[&id, "--run", "3", "--lang", "en"]);
@@ -143,7 +147,7 @@ fn runs_are_shown_one_after_the_other_or_one_alone() {
 }
 
 #[test]
-fn a_running_session_is_shown_up_to_now() {
+fn a_running_session_is_replayed_up_to_now() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
     let scene = scene.with_answers([Answer::new().text("Now. ").call(
@@ -166,15 +170,15 @@ fn a_running_session_is_shown_up_to_now() {
 }
 
 #[test]
-fn what_is_whole_is_shown_before_damage_is_told() {
+fn intact_runs_are_replayed_before_damage_is_reported() {
     let (scene, id, [first, second]) = two_runs();
     let journal = scene.workspace.journal(&id);
-    let whole = fs::read(&journal).unwrap();
-    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let intact = fs::read(&journal).unwrap();
+    let lines: Vec<&[u8]> = intact.split_inclusive(|byte| *byte == b'\n').collect();
     let opens = |line: &&[u8]| String::from_utf8_lossy(line).contains("\"session_started\"");
     let at = lines.iter().rposition(opens).unwrap();
 
-    let mut damaged = whole.clone();
+    let mut damaged = intact.clone();
     let offset: usize = lines[..at].iter().map(|line| line.len()).sum();
     damaged[offset + 60] ^= 1;
     fs::write(&journal, &damaged).unwrap();
@@ -182,19 +186,19 @@ fn what_is_whole_is_shown_before_damage_is_told() {
     assert_eq!((output.code, &output.stdout), (Some(65), &first), "{output}");
     assert!(output.stderr.contains(&format!("is damaged at line {}", at + 1)), "{output}");
     let output = replay(&scene, &[&id, "--output-format", "stream-json", "--run", "1"]).succeeded();
-    assert_eq!(output.stdout, first, "the damage is behind what is asked for");
+    assert_eq!(output.stdout, first, "the damage is after the requested run");
 
-    fs::write(&journal, &whole[..whole.len() - 5]).unwrap();
+    fs::write(&journal, &intact[..intact.len() - 5]).unwrap();
     let output = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]).succeeded();
     assert!(output.stderr.contains("warning: the last record is torn; "), "{output}");
     let reported = second.lines().count() - 1;
-    let kept: String = second.split_inclusive('\n').take(reported).collect();
-    assert_eq!(output.stdout, format!("{first}{kept}"));
-    assert_eq!(fs::read(&journal).unwrap(), whole[..whole.len() - 5], "nothing is changed");
+    let recorded: String = second.split_inclusive('\n').take(reported).collect();
+    assert_eq!(output.stdout, format!("{first}{recorded}"));
+    assert_eq!(fs::read(&journal).unwrap(), intact[..intact.len() - 5], "a replay changes no file");
 }
 
 #[test]
-fn in_its_own_time_a_replay_takes_as_long_as_the_run() {
+fn a_replay_in_real_time_takes_as_long_as_the_run() {
     let pause = Duration::from_millis(600);
     let scene = Scene::new([Answer::new().text("a ").pause(pause).text("b")]);
     let output = scene.print(["--lang", "en"]).run().succeeded();
@@ -207,7 +211,7 @@ fn in_its_own_time_a_replay_takes_as_long_as_the_run() {
 }
 
 #[test]
-fn a_page_holds_all_runs_and_nothing_of_the_session_is_markup() {
+fn a_page_has_all_runs_and_escapes_their_content() {
     let scene = Scene::new([
         Answer::new().text("<script>alert(1)</script>\n\nand ").text("more").call(
             "t",
@@ -230,9 +234,9 @@ fn a_page_holds_all_runs_and_nothing_of_the_session_is_markup() {
     assert_eq!(live.code, Some(2), "{live}");
 }
 
-/// Holds what a stream in a file prints in `format`.
+/// Asserts that the replay of a stream in `format` prints `expect`, from a file and from stdin.
 #[track_caller]
-fn check_stream(scene: &Scene, stream: &str, format: &str, expect: &str) {
+fn check_stream_replay(scene: &Scene, stream: &str, format: &str, expect: &str) {
     let path = scene.workspace.outside().join("stream.ndjson");
     fs::write(&path, stream).unwrap();
     let args = [path.to_str().unwrap(), "--output-format", format];
@@ -261,7 +265,7 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
     let of_session = |format| replay(&scene, &["-1", "--output-format", format]).succeeded().stdout;
     let stream = of_session("stream-json");
     for format in FORMATS {
-        check_stream(&scene, &stream, format, &of_session(format));
+        check_stream_replay(&scene, &stream, format, &of_session(format));
     }
     let path = scene.workspace.outside().join("stream.ndjson");
     let args = ["replay", path.to_str().unwrap(), "--output-format", "html", "--lang", "en"];
@@ -274,21 +278,21 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
     assert_eq!(page.matches("<h2>").count(), 3);
 }
 
-/// Streams of the program that defined the contract, and events that nobody knows yet.
+/// Streams of the program that defined the contract, and events of later versions.
 #[test]
-fn what_we_do_not_know_is_copied() {
+fn unknown_keys_and_events_are_copied() {
     let init = r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/w","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","model":"M","permissionMode":"default","new":{"a":1.0}}"#;
     let end = r#"{"type":"result","subtype":"success","duration_ms":5,"duration_api_ms":5,"is_error":false,"result":"x","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"r","future":[0.1]}"#;
     let json = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":5,"duration_api_ms":5,"result":"x","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"r","future":[0.1]}"#;
     let other = r#"{ "type": "thinking", "x": 1 }"#;
     let stream = format!("{init}\r\n{other}\n\n{end}\n");
     let scene = Scene::new([]);
-    check_stream(&scene, &stream, "stream-json", &stream);
-    check_stream(&scene, &stream, "json", &format!("{json}\n"));
+    check_stream_replay(&scene, &stream, "stream-json", &stream);
+    check_stream_replay(&scene, &stream, "json", &format!("{json}\n"));
 }
 
 #[test]
-fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
+fn a_stream_is_replayed_up_to_its_damage_and_a_torn_end_is_a_warning() {
     let (scene, _, [first, _]) = two_runs();
     let path = scene.workspace.outside().join("stream.ndjson");
     let file = path.to_str().unwrap();
@@ -298,11 +302,11 @@ fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
     };
     let torn = run(&first[..first.len() - 9]).succeeded();
     let lines = first.lines().count();
-    let whole: String = first.split_inclusive('\n').take(lines - 1).collect();
-    assert_eq!(torn.stdout, whole);
+    let intact: String = first.split_inclusive('\n').take(lines - 1).collect();
+    assert_eq!(torn.stdout, intact);
     assert!(torn.stderr.contains("warning: the last record is torn; "), "{torn}");
-    let damaged = run(&format!("{whole}{{\"type\":\n{first}"));
-    assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(65), whole.as_str()), "{damaged}");
+    let damaged = run(&format!("{intact}{{\"type\":\n{first}"));
+    assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(65), intact.as_str()), "{damaged}");
     assert!(
         damaged.stderr.contains(&format!("error: `{file}` is not a valid stream (line {lines}: ")),
         "{damaged}"
@@ -312,7 +316,7 @@ fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
 }
 
 #[test]
-fn what_is_no_stream_is_told_as_such() {
+fn input_other_than_a_stream_is_an_error() {
     let scene = Scene::new([]);
     let object = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"result":"Done.","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff"}"#;
     let alone = "line 1: it is the object of `json`";
@@ -331,7 +335,7 @@ fn what_is_no_stream_is_told_as_such() {
 }
 
 #[test]
-fn a_session_that_there_is_not_is_called_by_its_number() {
+fn an_unknown_session_is_named_by_its_number() {
     let (scene, ..) = two_runs();
     for number in ["-0", "-2", "-99"] {
         let output = replay(&scene, &[number, "--lang", "en"]);

@@ -1,14 +1,14 @@
 //! The five published sample streams, reproduced end to end on every API.
 //!
-//! Where a sample string ends in `...` it is an abbreviation: ours begins so, and has the sizes that the sample
-//! tells. Ids and times are the run's own, paths are the workspace's; ours may add keys and nothing else.
+//! A sample string that ends in `...` is abbreviated: the printed string has the same start, and the sizes that the
+//! sample contains. Ids and times are those of the run, paths those of the workspace. A run may add keys only.
 
 use ibeam_testkit::{Answer, Stdin, Wire, Workspace};
 use serde_json::Value;
 
 use crate::scene::{KEY, Scene, provider_name};
 
-/// The directory that the samples tell of.
+/// The directory of the samples.
 const SAMPLE_DIRECTORY: &str = "/Users/user/project";
 
 #[track_caller]
@@ -39,33 +39,33 @@ fn reproduce(sample: &str, wire: Wire) {
     assert_eq!(own.events.len(), published.len(), "{output}");
     for (own, published) in own.events.iter().zip(&published) {
         let published = published.to_string().replace(SAMPLE_DIRECTORY, directory);
-        hold(own, &serde_json::from_str(&published).unwrap(), "");
+        check_value(own, &serde_json::from_str(&published).unwrap(), "");
     }
     let summary = scene.workspace.read("summary.txt").unwrap();
     assert_eq!((summary.lines().count(), summary.len()), (19, 942));
     assert_eq!(output.stderr, "");
 }
 
-/// Holds our value against the published one: the same, in the same order, with nothing left out.
+/// Asserts that a printed value has the content of the published one, in the same order.
 #[track_caller]
-fn hold(own: &Value, published: &Value, at: &str) {
+fn check_value(own: &Value, published: &Value, at: &str) {
     match (own, published) {
         (Value::Object(own), Value::Object(published)) => {
             let known: Vec<&String> = own.keys().filter(|key| published.contains_key(*key)).collect();
             assert_eq!(known, published.keys().collect::<Vec<_>>(), "keys at {at}");
             for (key, value) in published {
-                hold(&own[key], value, &format!("{at}/{key}"));
+                check_value(&own[key], value, &format!("{at}/{key}"));
             }
         }
         (Value::Array(own), Value::Array(published)) => {
             assert_eq!(own.len(), published.len(), "length at {at}");
             for (own, published) in own.iter().zip(published) {
-                hold(own, published, &format!("{at}/0"));
+                check_value(own, published, &format!("{at}/0"));
             }
         }
         (Value::String(_), Value::String(_)) if at == "/session_id" || at == "/request_id" => {}
         (Value::Number(own), Value::Number(_)) if at.starts_with("/duration") => {
-            assert!(own.is_u64(), "whole milliseconds at {at}: {own}");
+            assert!(own.is_u64(), "integer milliseconds at {at}: {own}");
         }
         (Value::String(own), Value::String(published)) => match published.strip_suffix("...") {
             Some(beginning) => assert!(own.starts_with(beginning), "{at}: {own}"),
@@ -75,7 +75,7 @@ fn hold(own: &Value, published: &Value, at: &str) {
     }
 }
 
-/// The answers that lead to the sample: text, then a call, ends each; the last is empty, as the samples end so.
+/// Returns the answers that produce the sample. Each has text and a call; the last one is empty, as in the samples.
 fn script(published: &[Value]) -> Vec<Answer> {
     let mut answers = Vec::new();
     let mut answer = Answer::new();
@@ -89,7 +89,7 @@ fn script(published: &[Value]) -> Vec<Answer> {
                 let mut arguments = body["args"].clone();
                 arguments.as_object_mut().unwrap().remove("toolCallId");
                 if let Some(text) = arguments["fileText"].as_str() {
-                    arguments["fileText"] = written_out(text, 19, |text| 942 - text.len()).into();
+                    arguments["fileText"] = expand(text, 19, |text| 942 - text.len()).into();
                 }
                 answers.push(std::mem::take(&mut answer).call(id, name, &arguments));
             }
@@ -100,17 +100,17 @@ fn script(published: &[Value]) -> Vec<Answer> {
     answers
 }
 
-/// The file that the sample reads.
+/// Returns the content of the file that the sample reads.
 fn readme(published: &[Value]) -> String {
     let read =
         published.iter().find_map(|event| event.pointer("/tool_call/readToolCall/result/success")).unwrap();
     let chars = usize::try_from(read["totalChars"].as_u64().unwrap()).unwrap();
     let lines = usize::try_from(read["totalLines"].as_u64().unwrap()).unwrap();
-    written_out(read["content"].as_str().unwrap(), lines, |text| chars - text.chars().count())
+    expand(read["content"].as_str().unwrap(), lines, |text| chars - text.chars().count())
 }
 
-/// An abbreviated text in full: so many lines, and as much filler as `missing` says of its beginning.
-fn written_out(abbreviated: &str, lines: usize, missing: impl Fn(&str) -> usize) -> String {
+/// Returns an abbreviated text with its full size: `lines` lines, and as many filler characters as `missing` returns.
+fn expand(abbreviated: &str, lines: usize, missing: impl Fn(&str) -> usize) -> String {
     let mut text = abbreviated.strip_suffix("...").unwrap().to_owned();
     let breaks = lines - text.matches('\n').count();
     let filler = missing(&text) - breaks;
@@ -145,7 +145,7 @@ fn the_indonesian_sample_is_reproduced() {
     check(include_str!("../samples/id.ndjson"));
 }
 
-/// Its `result` is not the concatenation of its deltas, against its own rule: `reproduce` takes the rule.
+/// The `result` of this sample is not the concatenation of its deltas; `reproduce` expects the concatenation.
 #[test]
 fn the_japanese_sample_is_reproduced() {
     check(include_str!("../samples/ja.ndjson"));

@@ -1,4 +1,4 @@
-//! The published schemas and types, against what the program prints.
+//! Compares the output of the program with the published schemas and types.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -19,13 +19,13 @@ fn validator(schema: &str) -> Validator {
     jsonschema::draft202012::new(&serde_json::from_str(schema).unwrap()).unwrap()
 }
 
-/// Each of these lines fits the published schema.
+/// Asserts that each of these lines matches the published schema of contract 1.
 #[track_caller]
 pub(crate) fn check<'a>(lines: impl IntoIterator<Item = &'a Value>) {
     check_with(&STREAM, lines);
 }
 
-/// The same under contract 2.
+/// Asserts that each of these lines matches the published schema of contract 2.
 #[track_caller]
 pub(crate) fn check_two<'a>(lines: impl IntoIterator<Item = &'a Value>) {
     check_with(&SEGMENTS, lines);
@@ -40,7 +40,7 @@ fn check_with<'a>(schema: &Validator, lines: impl IntoIterator<Item = &'a Value>
     }
 }
 
-/// A run that speaks, reads, fails, is refused, and calls what cannot be read or does not exist.
+/// Returns a scene of a run with text, a read, failed calls, a refused call, invalid arguments and an unknown tool.
 fn scene(end: impl IntoIterator<Item = Answer>) -> Scene {
     let workspace = Workspace::new().file("notes.txt", "alpha\n").user_config("approval = \"allowlist\"\n");
     let answers = [
@@ -53,7 +53,7 @@ fn scene(end: impl IntoIterator<Item = Answer>) -> Scene {
     Scene::new(answers.into_iter().chain(end)).with_workspace(workspace)
 }
 
-/// What a provider says twice before a run fails with 20.
+/// Returns the two refusals of a provider after which a run fails with exit code 20.
 fn refusal() -> [Answer; 2] {
     let refused = || Answer::error(401, "authentication_error", "no");
     [refused(), refused()]
@@ -83,12 +83,12 @@ fn the_program_prints_the_published_schemas() {
 }
 
 #[test]
-fn a_run_that_succeeds_fits() {
+fn a_successful_run_matches_the_schema() {
     check(&scene([answer_text("Done.")]).print::<&str>([]).run().succeeded().stream().events);
 }
 
 #[test]
-fn a_run_that_fails_fits_on_stdout_and_on_stderr() {
+fn a_failed_run_matches_the_schema_on_stdout_and_stderr() {
     let scene = scene(refusal());
     let output = scene.print(["--error-format", "json"]).run();
     assert_eq!(output.code, Some(20), "{output}");
@@ -104,23 +104,23 @@ fn a_run_that_fails_fits_on_stdout_and_on_stderr() {
 }
 
 #[test]
-fn the_object_of_json_fits() {
+fn the_object_of_json_matches_the_schema() {
     let object = scene([answer_text("Done.")]).print(["--output-format", "json"]).run().succeeded().json();
     let schema = validator(include_str!("../../../../docs/schema/contract-1/json.schema.json"));
     assert!(schema.is_valid(&object), "{object}");
 }
 
-/// What an example makes of a run that succeeds and of one that fails.
+/// Checks the output of an example for a successful and for a failed run.
 fn check_example(program: &str, example: &str) {
     if Command::new(program).arg("--version").output().is_err() {
-        return eprintln!("SKIP: there is no {program} to run types/examples/{example}");
+        return eprintln!("SKIP: {program} is not installed to run types/examples/{example}");
     }
     let read = |end: Vec<Answer>, flags: &[&str]| {
         let scene = scene(end);
         let output = scene.print(flags).run();
         let path = scene.workspace.path().join("printed");
         std::fs::write(&path, &output.stdout).unwrap();
-        (example_reads(program, example, &path), output.code)
+        (run_example(program, example, &path), output.code)
     };
     let segments = ["--contract=2", "--output-format=stream-json", "--stream-partial-output"];
     for flags in [&[][..], &segments[..2], &segments] {
@@ -135,7 +135,7 @@ fn check_example(program: &str, example: &str) {
     assert_eq!((output.status.code(), code), (Some(20), Some(20)), "{output:?}");
 }
 
-fn example_reads(program: &str, example: &str, stdin: &PathBuf) -> Output {
+fn run_example(program: &str, example: &str, stdin: &PathBuf) -> Output {
     Command::new(program)
         .arg(root().join("types/examples").join(example))
         .env("PYTHONPATH", root().join("types"))
@@ -171,16 +171,16 @@ fn the_types_for_python_name_only_types_that_exist() {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
     else {
-        return eprintln!("SKIP: there is no python3 to load types/ibeam_events.py");
+        return eprintln!("SKIP: python3 is not installed types/ibeam_events.py");
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn the_types_for_typescript_hold_for_a_strict_compiler() {
+fn the_types_for_typescript_compile_in_strict_mode() {
     let types = root().join("types/ibeam.d.ts");
     let Ok(output) = Command::new("tsc").args(["--noEmit", "--strict"]).arg(types).output() else {
-        return eprintln!("SKIP: there is no tsc to compile types/ibeam.d.ts");
+        return eprintln!("SKIP: tsc is not installed types/ibeam.d.ts");
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -1,20 +1,22 @@
-//! A conversation that goes on: the model sees all of it, the id stays.
+//! Resumed sessions: the model receives the complete conversation, and the id remains the same.
+
+use std::path::Path;
 
 use ibeam_testkit::{Answer, LivenessPipe, Workspace};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, answer_call, answer_text};
+use crate::scene::{Scene, WIRES, answer_call, answer_shell, answer_text};
 
 const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
-/// A first run with a call, and its session.
-fn first(scene: Scene) -> (Scene, String) {
+/// Runs the first prompt. Returns the scene and the id of the session.
+fn first_run(scene: Scene) -> (Scene, String) {
     let output = scene.ibeam(["-p", "remember 42"]).run().succeeded();
     let id = output.stream().session_id().to_owned();
     (scene, id)
 }
 
-fn opening() -> Vec<Answer> {
+fn first_answers() -> Vec<Answer> {
     vec![
         Answer::new().thinking("hm", "sig-a").text("Looking. ").call(
             "t1",
@@ -26,23 +28,23 @@ fn opening() -> Vec<Answer> {
 }
 
 #[test]
-fn resume_shows_the_model_its_whole_history() {
+fn resume_sends_the_model_the_complete_history() {
     for wire in WIRES {
         for resume in
             [|id: &str| vec![format!("--resume={id}")], |id: &str| vec!["--resume".to_owned(), id.to_owned()]]
         {
-            let scene =
-                Scene::with_wire(wire, opening()).with_workspace(Workspace::new().file("n.txt", "42\n"));
-            let (scene, id) = first(scene);
+            let scene = Scene::with_wire(wire, first_answers())
+                .with_workspace(Workspace::new().file("n.txt", "42\n"));
+            let (scene, id) = first_run(scene);
             let sent = scene.server.requests()[1].transcript();
             let scene = scene.with_answers([answer_text("Still 42.")]);
             let output = scene.ibeam(["-p", "what was it?"]).args(resume(&id)).run().succeeded();
             let stream = output.stream();
             assert_eq!(stream.session_id(), id);
-            assert_eq!(stream.prompt(), ["what was it?"], "the stream tells of this run alone");
+            assert_eq!(stream.prompt(), ["what was it?"], "the stream contains this run only");
             assert_eq!(stream.deltas(), ["Still 42."]);
             let again = scene.server.requests()[0].transcript();
-            assert_eq!(again[..sent.len()], sent, "what was sent before is sent again");
+            assert_eq!(again[..sent.len()], sent, "the earlier messages are sent again");
             assert_eq!(again[sent.len()..], ["assistant: It is 42.", "user: what was it?"]);
             assert_eq!(again[0], "user: remember 42");
             assert!(
@@ -54,9 +56,9 @@ fn resume_shows_the_model_its_whole_history() {
 }
 
 #[test]
-fn continue_takes_the_newest_session_of_the_directory() {
-    let (scene, _) = first(Scene::new([answer_text("one")]));
-    let (scene, newest) = first(scene.with_answers([answer_text("two")]));
+fn continue_resumes_the_newest_session_of_the_directory() {
+    let (scene, _) = first_run(Scene::new([answer_text("one")]));
+    let (scene, newest) = first_run(scene.with_answers([answer_text("two")]));
     let mut scene = scene;
     let mut history = vec!["user: remember 42".to_owned(), "assistant: two".to_owned()];
     for flags in [
@@ -76,8 +78,8 @@ fn continue_takes_the_newest_session_of_the_directory() {
 }
 
 #[test]
-fn continue_looks_at_sessions_of_this_directory_only() {
-    let (scene, _) = first(Scene::new([answer_text("one")]));
+fn continue_ignores_sessions_of_other_directories() {
+    let (scene, _) = first_run(Scene::new([answer_text("one")]));
     let other = scene.workspace.outside().join("other");
     std::fs::create_dir(&other).unwrap();
     let output = scene.ibeam(["-p", "x", "--continue", "--workspace", other.to_str().unwrap()]).run();
@@ -98,7 +100,7 @@ fn a_chat_that_was_created_is_resumed() {
 }
 
 #[test]
-fn a_uuid_not_seen_before_is_claimed() {
+fn an_unknown_uuid_names_a_new_session() {
     let scene = Scene::new([answer_text("one")]);
     let stream = scene.ibeam(["-p", "begin", "--resume", UUID]).run().succeeded().stream();
     assert_eq!(stream.session_id(), UUID);
@@ -108,15 +110,15 @@ fn a_uuid_not_seen_before_is_claimed() {
 }
 
 #[test]
-fn every_new_run_has_a_session_of_its_own() {
-    let (scene, one) = first(Scene::new([answer_text("one")]));
-    let (_scene, two) = first(scene.with_answers([answer_text("two")]));
+fn every_new_run_has_its_own_session() {
+    let (scene, one) = first_run(Scene::new([answer_text("one")]));
+    let (_scene, two) = first_run(scene.with_answers([answer_text("two")]));
     assert_ne!(one, two);
 }
 
-/// After a failure the conversation goes on where it broke.
+/// After a failure the conversation continues from its last complete message.
 #[test]
-fn a_failed_run_is_gone_on_with() {
+fn a_failed_run_is_resumed() {
     for wire in WIRES {
         let broken = [
             answer_call("t1", "read", &json!({ "path": "n.txt" })),
@@ -135,9 +137,9 @@ fn a_failed_run_is_gone_on_with() {
     }
 }
 
-/// A text that was cut was never a complete answer; the next request still keeps the rules of its wire.
+/// An incomplete text is not an answer; the next request still follows the rules of its wire protocol.
 #[test]
-fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
+fn a_run_that_was_cut_in_its_text_is_resumed() {
     for wire in WIRES {
         let scene = Scene::with_wire(wire, [answer_text("half an ans").cut(), answer_text("we").cut()]);
         assert_eq!(scene.ibeam(["-p", "begin"]).run().code, Some(25));
@@ -149,9 +151,9 @@ fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
     }
 }
 
-/// The call had started and its result is not known: it is not run again, and the model is told so.
+/// The result of a started call is unknown: the call is not run again, and the model receives a note.
 #[test]
-fn a_run_that_was_killed_is_gone_on_with() {
+fn a_killed_run_is_resumed() {
     for wire in WIRES {
         let scene = Scene::with_wire(wire, []);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
@@ -188,8 +190,8 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
 
 #[test]
 fn the_sessions_are_listed_newest_first() {
-    let (scene, one) = first(Scene::new([answer_text("one")]));
-    let (scene, two) = first(scene.with_answers([answer_text("two")]));
+    let (scene, one) = first_run(Scene::new([answer_text("one")]));
+    let (scene, two) = first_run(scene.with_answers([answer_text("two")]));
     let listed = scene.ibeam_without_model(["ls"]).run().succeeded().stdout;
     let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(ids, [two.as_str(), one.as_str()]);
@@ -200,8 +202,8 @@ fn the_sessions_are_listed_newest_first() {
 
 #[test]
 fn a_session_can_change_its_wire() {
-    let scene = Scene::new(opening()).with_workspace(Workspace::new().file("n.txt", "42\n"));
-    let (scene, id) = first(scene);
+    let scene = Scene::new(first_answers()).with_workspace(Workspace::new().file("n.txt", "42\n"));
+    let (scene, id) = first_run(scene);
     let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.with_answers([answer_text("here too")]) };
     let output = scene.ibeam(["-p", "and now?", "--resume", &id]).run().succeeded();
     assert_eq!(output.stream().deltas(), ["here too"]);
@@ -211,8 +213,9 @@ fn a_session_can_change_its_wire() {
 }
 
 #[test]
-fn a_whole_session_is_told_so() {
-    let (scene, id) = first(Scene::new(opening()).with_workspace(Workspace::new().file("n.txt", "42\n")));
+fn an_intact_session_is_reported() {
+    let (scene, id) =
+        first_run(Scene::new(first_answers()).with_workspace(Workspace::new().file("n.txt", "42\n")));
     let output = scene.ibeam_without_model(["sessions", "check", &id]).run().succeeded();
     assert!(output.stdout.starts_with(&format!("session `{id}`: whole\nevents: ")), "{output}");
     let reported =
@@ -227,8 +230,8 @@ fn a_whole_session_is_told_so() {
     assert!(reported["events"].as_u64().unwrap() > 8, "{reported}");
 }
 
-/// Flips a bit in the third line of the session.
-fn spoil(scene: &Scene, id: &str) -> std::path::PathBuf {
+/// Flips a bit in the third line of the journal, and returns the path of the journal.
+fn damage(scene: &Scene, id: &str) -> std::path::PathBuf {
     let journal = scene.workspace.journal(id);
     let mut bytes = std::fs::read(&journal).unwrap();
     let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
@@ -238,10 +241,10 @@ fn spoil(scene: &Scene, id: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
-    let (scene, id) = first(Scene::new([answer_text("one")]));
-    let journal = spoil(&scene, &id);
-    let spoilt = std::fs::read(&journal).unwrap();
+fn f150_a_damaged_session_is_reported_with_its_line_and_repaired_on_demand() {
+    let (scene, id) = first_run(Scene::new([answer_text("one")]));
+    let journal = damage(&scene, &id);
+    let damaged = std::fs::read(&journal).unwrap();
     for args in [&["-p", "more", "--resume", &id][..], &["sessions", "check", &id]] {
         let output = scene.ibeam(args).run();
         assert_eq!(output.code, Some(65), "{output}");
@@ -251,12 +254,12 @@ fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
     assert_eq!(reported.code, Some(65), "{reported}");
     let reported: serde_json::Value = serde_json::from_str(&reported.stdout).unwrap();
     assert_eq!((&reported["whole"], &reported["damage"]["line"]), (&json!(false), &json!(3)));
-    assert_eq!(std::fs::read(&journal).unwrap(), spoilt, "looking changes nothing");
+    assert_eq!(std::fs::read(&journal).unwrap(), damaged, "a check changes nothing");
 
     let output = scene.ibeam_without_model(["sessions", "check", &id, "--repair"]).run().succeeded();
     assert!(output.stdout.contains("repaired") && output.stdout.contains("events.damaged"), "{output}");
     let aside = std::fs::read(journal.with_file_name("events.damaged")).unwrap();
-    assert_eq!([std::fs::read(&journal).unwrap(), aside].concat(), spoilt, "not a byte is gone");
+    assert_eq!([std::fs::read(&journal).unwrap(), aside].concat(), damaged, "no byte is lost");
     let output = scene.ibeam_without_model(["sessions", "check", &id, "--repair"]).run().succeeded();
     assert!(output.stdout.contains("whole"), "{output}");
     let scene = scene.with_answers([answer_text("on")]);
@@ -275,8 +278,8 @@ fn an_unknown_session_cannot_be_checked() {
 }
 
 #[test]
-fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
-    let (mut scene, id) = first(Scene::new([answer_text("one")]));
+fn a_fork_continues_in_a_new_session_with_the_same_history() {
+    let (mut scene, id) = first_run(Scene::new([answer_text("one")]));
     let old = std::fs::read(scene.workspace.journal(&id)).unwrap();
     for flags in [
         &["-p", "go on", "--fork", "--resume", &id][..],
@@ -290,10 +293,10 @@ fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
         let sent = scene.server.requests()[0].transcript();
         assert_eq!(sent[..3], ["user: remember 42", "assistant: one", "user: go on"], "{flags:?}");
         scene.ibeam_without_model(["sessions", "check", &new]).run().succeeded();
-        // The next turn of the loop forks the newest session, which must be the old one.
+        // The next iteration forks the newest session, which must be the old one.
         std::fs::remove_dir_all(scene.workspace.journal(&new).parent().unwrap()).unwrap();
     }
-    assert_eq!(std::fs::read(scene.workspace.journal(&id)).unwrap(), old, "the old one is as it was");
+    assert_eq!(std::fs::read(scene.workspace.journal(&id)).unwrap(), old, "the old session is unchanged");
 }
 
 #[test]
@@ -322,7 +325,7 @@ fn f146_a_held_session_is_refused_at_once_with_its_holder_and_can_be_forked() {
 }
 
 #[test]
-fn a_fork_needs_something_to_fork() {
+fn a_fork_needs_a_session() {
     let scene = Scene::new([]);
     for (flags, code) in [
         (&["-p", "x", "--fork"][..], 2),
@@ -332,4 +335,38 @@ fn a_fork_needs_something_to_fork() {
         let output = scene.ibeam(flags).run();
         assert_eq!(output.code, Some(code), "{output}");
     }
+}
+
+/// Calls `remove` with the directory of the sessions while a command runs, and asserts that the run fails as not
+/// resumable.
+#[track_caller]
+fn check_removal(remove: fn(sessions: &Path)) {
+    let wait = answer_shell("until [ -e go ]; do sleep 0.02; done");
+    let scene = Scene::new([wait, answer_call("t2", "ls", &json!({ "path": "." })), answer_text("Done.")]);
+    let running = scene.print(["--force"]).start();
+    running.wait_for_stdout("\"started\"");
+    remove(&scene.workspace.home().join(".local/share/ibeam/sessions"));
+    std::fs::write(scene.workspace.path().join("go"), "").unwrap();
+    let output = running.finish();
+    assert_eq!(output.code, Some(74), "{output}");
+    let stream = output.stream();
+    assert_eq!((&stream.last()["type"], &stream.last()["code"]), (&json!("error"), &json!("io")));
+    assert_eq!(stream.last()["resumable"], false);
+    assert!(output.stderr_lines("error: ")[0].contains("was removed"), "{output}");
+    assert!(!output.stderr.contains("--resume"), "{output}");
+}
+
+#[test]
+fn a_run_whose_session_is_removed_fails() {
+    check_removal(|sessions| std::fs::remove_dir_all(sessions).unwrap());
+    check_removal(|sessions| {
+        let session = std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(session.join("events.jsonl")).unwrap();
+    });
+}
+
+/// The records cannot be found under the id of the session after the move.
+#[test]
+fn a_run_whose_session_is_moved_away_fails() {
+    check_removal(|sessions| std::fs::rename(sessions, sessions.with_extension("old")).unwrap());
 }

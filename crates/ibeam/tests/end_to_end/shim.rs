@@ -1,4 +1,4 @@
-//! `ibeam shim`: the names that clients start the program by.
+//! `ibeam shim`: links and scripts under the names by which clients start the program.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ fn shim(scene: &Scene, directory: &Path) -> ProgramOutput {
     scene.ibeam_without_model(["shim", directory.to_str().unwrap()]).run()
 }
 
-/// Both names lead to the program.
+/// Asserts that both names are links to the program.
 #[track_caller]
 fn check_links(directory: &Path) {
     for name in NAMES {
@@ -25,7 +25,7 @@ fn check_links(directory: &Path) {
     assert_eq!(fs::read_dir(directory).unwrap().count(), NAMES.len());
 }
 
-/// Nothing is made, and it is said of which file and what to do.
+/// Asserts that no link is created, and that the error names the file and the hint the solution.
 #[track_caller]
 fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
     let output = shim(scene, directory);
@@ -36,7 +36,7 @@ fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
 }
 
 #[test]
-fn the_links_are_made_with_their_directory_and_named() {
+fn the_links_are_created_with_their_directory_and_printed() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().canonicalize().unwrap().join("new/bin");
     let output = shim(&scene, &directory).succeeded();
@@ -52,7 +52,7 @@ fn the_links_are_made_with_their_directory_and_named() {
 }
 
 #[test]
-fn what_an_interrupted_one_left_is_in_nobodys_way() {
+fn leftovers_of_an_interrupted_call_are_ignored() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("bin");
     fs::create_dir(&directory).unwrap();
@@ -63,7 +63,7 @@ fn what_an_interrupted_one_left_is_in_nobodys_way() {
 }
 
 #[test]
-fn what_is_no_directory_is_called_so() {
+fn a_file_in_place_of_the_directory_is_an_error() {
     let scene = Scene::new([]);
     let file = scene.workspace.outside().join("a file");
     fs::write(&file, "x").unwrap();
@@ -96,7 +96,7 @@ fn a_run_by_either_name_prints_the_contract() {
 }
 
 #[test]
-fn a_second_time_changes_nothing_by_whichever_name() {
+fn a_second_call_changes_nothing_under_any_name() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("bin");
     shim(&scene, &directory).succeeded();
@@ -120,18 +120,19 @@ fn a_link_of_an_earlier_installation_is_replaced() {
 }
 
 #[test]
-fn what_is_not_its_own_is_left_alone_and_nothing_is_made() {
-    type Put = fn(&Path);
-    let file: Put = |path| fs::write(path, "mine").unwrap();
-    let link: Put = |path| symlink("/usr/bin/true", path).unwrap();
-    let dangling: Put = |path| symlink("/nowhere/agent-of-another", path).unwrap();
-    let directory: Put = |path| fs::create_dir(path).unwrap();
-    for (name, put) in NAMES.iter().flat_map(|name| [file, link, dangling, directory].map(|put| (name, put)))
+fn files_of_others_are_kept_and_no_link_is_created() {
+    type Create = fn(&Path);
+    let file: Create = |path| fs::write(path, "mine").unwrap();
+    let link: Create = |path| symlink("/usr/bin/true", path).unwrap();
+    let dangling: Create = |path| symlink("/nowhere/agent-of-another", path).unwrap();
+    let directory: Create = |path| fs::create_dir(path).unwrap();
+    for (name, create) in
+        NAMES.iter().flat_map(|name| [file, link, dangling, directory].map(|create| (name, create)))
     {
         let scene = Scene::new([]);
         let bin = scene.workspace.outside().canonicalize().unwrap().join("bin");
         fs::create_dir(&bin).unwrap();
-        put(&bin.join(name));
+        create(&bin.join(name));
         let before = fs::symlink_metadata(bin.join(name)).unwrap().modified().unwrap();
         check_refused(&scene, &bin, &bin.join(name));
         assert_eq!(fs::symlink_metadata(bin.join(name)).unwrap().modified().unwrap(), before);
@@ -140,7 +141,7 @@ fn what_is_not_its_own_is_left_alone_and_nothing_is_made() {
 }
 
 #[test]
-fn dialects_are_given_one_by_one_or_as_a_list() {
+fn dialects_are_repeated_or_listed() {
     let scene = Scene::new([]);
     for flags in [&["--dialect", "claude,codex"][..], &["--dialect=claude", "--dialect", "codex"]] {
         let directory = scene.workspace.outside().join(format!("bin{}", flags.len()));
@@ -152,31 +153,31 @@ fn dialects_are_given_one_by_one_or_as_a_list() {
 }
 
 #[test]
-fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
+fn a_script_prints_the_dialect_of_its_name() {
     let scene = Scene::new([answer_text("Done.")]);
-    // A place that a shell has to be told with care.
+    // A path that must be quoted for a shell.
     let home = scene.workspace.outside().join("it's $HOME");
     fs::create_dir(&home).unwrap();
     let program = home.join("ibeam");
     fs::copy(BINARY, &program).unwrap();
     let directory = home.join("bin");
-    let make = |program: &Path| {
+    let create = |program: &Path| {
         let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude", "--dialect=codex"];
         Ibeam::new(program, &scene.workspace).args(args).run().succeeded()
     };
-    let output = make(&program);
+    let output = create(&program);
     assert_eq!(output.stdout.matches("made `").count(), 4, "{output}");
     let run = Ibeam::new(directory.join("claude"), &scene.workspace)
         .args(["-p", "do it", "--output-format", "json", "--model", "anthropic/claude-sonnet-4-20250514"])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
         .env("ANTHROPIC_API_KEY", KEY);
     let result = run.run().succeeded().json();
-    // What only that dialect has.
+    // Only this dialect has `num_turns`.
     assert_eq!((&result["result"], &result["num_turns"]), (&json!("Done."), &json!(1)), "{result}");
 
-    assert_eq!(make(&program).stdout.matches("is there already").count(), 4);
-    // One of another installation is replaced, and still starts nothing else.
-    assert_eq!(make(Path::new(BINARY)).stdout.matches("made `").count(), 4);
+    assert_eq!(create(&program).stdout.matches("is there already").count(), 4);
+    // A script of another installation is replaced and starts this program.
+    assert_eq!(create(Path::new(BINARY)).stdout.matches("made `").count(), 4);
     let script = fs::read_to_string(directory.join("codex")).unwrap();
     assert!(script.contains(BINARY) && !script.contains("HOME"), "{script}");
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 4);
@@ -189,7 +190,7 @@ fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn a_directory_that_cannot_be_created_is_named() {
     let scene = Scene::new([]);
     let file = scene.workspace.outside().join("file");
     fs::write(&file, "").unwrap();
@@ -206,7 +207,7 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn it_says_whether_clients_find_the_links() {
+fn the_output_reports_whether_clients_find_the_links() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("it's bin");
     let reported = |path: &str| {
@@ -217,7 +218,7 @@ fn it_says_whether_clients_find_the_links() {
     let message = reported(&usual);
     assert!(message.starts_with("hint: `") && message.contains("is not in PATH"), "{message}");
 
-    // The command that is shown does what it says.
+    // The printed command works.
     let command = message.split('`').nth(3).unwrap();
     let script = format!("{command}; command -v agent");
     let found = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();

@@ -1,4 +1,4 @@
-//! A run that is asked to stop: in order, in time, with its children.
+//! A run that a signal or a time limit stops: in order, in time, with its child processes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::scene::{
 const SIGNALS: [(Signal, i32); 4] =
     [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
 
-/// Sends the signal and holds the end to the rules of a stopped run.
+/// Sends the signal and asserts that the run ends in time, with its exit code and its last event.
 #[track_caller]
 fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
     running.signal(signal);
@@ -21,7 +21,7 @@ fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
     let output = running.finish();
     assert!(
         before.elapsed() < Duration::from_millis(3500),
-        "an orderly shutdown takes 3 s at most: {output}"
+        "an orderly shutdown takes at most 3 s: {output}"
     );
     assert_eq!(output.code, Some(exit), "{output}");
     let stream = output.stream();
@@ -30,7 +30,7 @@ fn stop(running: RunningProgram, signal: Signal, exit: i32) -> ProgramOutput {
     output
 }
 
-/// Stops a run whose model is in the middle of a sentence.
+/// Stops a run while the model sends text.
 #[track_caller]
 fn stop_while_text_streams(signal: Signal, exit: i32) {
     for wire in WIRES {
@@ -100,11 +100,11 @@ fn a_quit_ends_a_run_in_order() {
 }
 
 #[test]
-fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
+fn a_command_that_ignores_the_signal_is_killed() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
+    let ignoring = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+    let scene = scene.with_answers([answer_shell(&ignoring), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     stop(running, Signal::Term, 143);
@@ -141,12 +141,12 @@ fn the_time_limit_ends_a_command_too() {
 fn f117_a_second_interrupt_ends_the_run_at_once() {
     let scene = Scene::new([]);
     let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
-    let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
-    let scene = scene.with_answers([answer_shell(&deaf), answer_text("never")]);
+    let ignoring = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+    let scene = scene.with_answers([answer_shell(&ignoring), answer_text("never")]);
     let running = scene.print(["--force"]).start();
     lifeline.wait_until_held();
     running.signal(Signal::Int);
-    // Pressed twice by a person: of two signals at once the system keeps one.
+    // The pause is needed because the system merges two simultaneous signals into one.
     std::thread::sleep(Duration::from_millis(200));
     running.signal(Signal::Int);
     let before = std::time::Instant::now();
@@ -157,9 +157,9 @@ fn f117_a_second_interrupt_ends_the_run_at_once() {
     lifeline.wait_until_gone();
 }
 
-/// A session that was stopped goes on, and the model is told how its command ended.
+/// A stopped session is resumed, and the model receives the result of the ended command.
 #[test]
-fn a_stopped_session_is_gone_on_with() {
+fn a_stopped_session_is_resumed() {
     for wire in WIRES {
         let scene = Scene::with_wire(wire, []);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
@@ -178,14 +178,14 @@ fn a_stopped_session_is_gone_on_with() {
     }
 }
 
-/// Also while there is nothing to write: the command would go on for a minute.
+/// A closed reader is noticed even while there is nothing to write: the command would run for a minute.
 #[test]
-fn f126_a_reader_that_goes_away_ends_a_running_command() {
+fn f126_a_closed_reader_ends_a_running_command() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([]);
         let mut lifeline = LivenessPipe::new(&scene.workspace, "line");
         let scene = scene.with_answers([answer_shell(&lifeline.command()), answer_text("never")]);
-        // The reader of stdout ends when it is told to through another pipe.
+        // The reader of stdout ends after a line in another pipe.
         let script = format!(
             "mkfifo go; {BINARY} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",
             model_name(Wire::Anthropic)
@@ -200,7 +200,7 @@ fn f126_a_reader_that_goes_away_ends_a_running_command() {
     }
 }
 
-/// Before the run begins there is no stream, but there is an end in order all the same.
+/// Before the start of the run there is no stream, but the program still ends in order.
 #[test]
 fn a_signal_while_stdin_is_waited_for_ends_the_program_in_order() {
     for (signal, exit) in SIGNALS {

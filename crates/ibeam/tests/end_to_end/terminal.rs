@@ -1,4 +1,4 @@
-//! What changes, and what does not, when a person sits at a terminal.
+//! Runs on a terminal, in print mode and in interactive mode.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
-/// The end of input, as a terminal has it.
+/// The control character for the end of input on a terminal.
 const END: &str = "\u{4}";
 
 #[test]
@@ -31,7 +31,7 @@ fn a_format_in_an_interactive_run_is_a_usage_error() {
 }
 
 #[test]
-fn a_conversation_goes_on_until_the_end_of_input() {
+fn a_conversation_lasts_until_the_end_of_input() {
     let scene = Scene::new([answer_text("One it is.\n"), answer_text("Two it is.\n")])
         .with_workspace(Workspace::new());
     let running = scene.ibeam(["say one"]).terminal().start();
@@ -44,10 +44,10 @@ fn a_conversation_goes_on_until_the_end_of_input() {
     assert_eq!(requests[1].transcript(), ["user: say one", "assistant: One it is.\n", "user: say two"]);
     let scene = scene.with_answers([answer_text("three")]);
     scene.print(["--continue"]).run().succeeded();
-    assert_eq!(scene.server.requests()[0].transcript().len(), 5, "one session holds it all");
+    assert_eq!(scene.server.requests()[0].transcript().len(), 5, "all runs are in one session");
 }
 
-/// A session that cannot be kept ends the run that goes on, not only the first.
+/// A journal that cannot be written ends any run, not only the first one.
 #[test]
 fn a_journal_that_fails_later_ends_the_conversation() {
     let long = (0..400).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(64)));
@@ -109,7 +109,7 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
+fn a_terminal_that_is_not_read_delays_neither_the_end_nor_the_journal() {
     let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
     let scene = Scene::new([many, answer_text("never")]);
     let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
@@ -125,9 +125,9 @@ fn a_terminal_that_takes_nothing_holds_up_neither_the_end_nor_the_journal() {
     assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{} events; {output}", events.len());
 }
 
-/// A `y` that was typed ahead was meant for something else.
+/// A `y` that was typed before the question is not an answer to it.
 #[test]
-fn what_was_typed_before_a_question_is_no_answer() {
+fn a_line_typed_before_a_question_is_not_its_answer() {
     let pause = Duration::from_millis(500);
     let scene = Scene::new([
         answer_shell("echo hello").pause(pause),
@@ -165,7 +165,7 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     let before = Instant::now();
     running.signal(Signal::Int);
     running.wait_for_stderr("SIGINT");
-    assert!(before.elapsed() < Duration::from_secs(2), "nobody waits for an answer any longer");
+    assert!(before.elapsed() < Duration::from_secs(2), "the wait for an answer has ended");
     running.type_text("go on\n");
     running.wait_for_stdout("Back.");
     running.type_text(END);
@@ -176,7 +176,7 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
 }
 
-/// stdout and stderr are one terminal, as they are for people.
+/// Joins stdout and stderr, as on the terminal of a user.
 const ONE_SCREEN: &str = "exec 2>&1";
 
 #[test]
@@ -191,7 +191,7 @@ fn the_answer_comes_before_the_warning_about_the_run() {
 }
 
 #[test]
-fn a_question_and_a_warning_begin_lines_of_their_own() {
+fn a_question_and_a_warning_start_on_new_lines() {
     let push = answer_text("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
     let scene = Scene::new([push, answer_text("So be it.")]);
     let running = scene.ibeam(["greet"]).after(ONE_SCREEN).terminal().start();
@@ -205,7 +205,7 @@ fn a_question_and_a_warning_begin_lines_of_their_own() {
 }
 
 #[test]
-fn the_model_knows_whether_a_person_answers() {
+fn the_prompt_states_whether_a_person_answers() {
     let answers = || Scene::new([answer_text("Done.\n")]);
     let (chat, print) = (answers(), answers());
     let running = chat.ibeam(["begin"]).terminal().start();
@@ -221,7 +221,7 @@ fn the_model_knows_whether_a_person_answers() {
 }
 
 #[test]
-fn a_run_that_should_have_changed_a_file_and_did_not_says_so() {
+fn a_run_that_changed_no_file_despite_the_request_warns() {
     let reported = |answer, prompt: &str| {
         let scene = Scene::new([answer, answer_text("I fixed the test.")]);
         scene.ibeam(["-p", prompt, "--sandbox", "disabled", "--force"]).run().succeeded().stderr

@@ -1,4 +1,4 @@
-//! Every tool once: the key it stands under, its arguments and its success on the wire, and what it did.
+//! Each tool once: its key, its arguments and its success payload in the stream, and its effect.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, WIRES, answer_call, answer_text};
 use crate::schema;
 
-/// Calls the tool and gives what the completed event holds under its key.
+/// Calls the tool. Returns the scene, the key of the completed event, and the value under the key.
 #[track_caller]
 fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
     let mut last = None;
@@ -29,7 +29,7 @@ fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
     (scene, key, body)
 }
 
-/// Holds the keys of the arguments and of the success arm, in their order, to the table of the contract.
+/// Asserts the keys of the arguments and of the arm `success`, in their order. Returns the scene and the payload.
 #[track_caller]
 fn check(tool: &str, arguments: &Value, key: &str, args: &[&str], success: &[&str]) -> (Scene, Value) {
     let (scene, found, body) = completed(tool, arguments);
@@ -45,20 +45,20 @@ fn check(tool: &str, arguments: &Value, key: &str, args: &[&str], success: &[&st
 #[test]
 fn read() {
     let keys = ["content", "isEmpty", "exceededLimit", "totalLines", "totalChars"];
-    let (_, got) = check("read", &json!({ "path": "notes.txt" }), "readToolCall", &["path"], &keys);
+    let (_, payload) = check("read", &json!({ "path": "notes.txt" }), "readToolCall", &["path"], &keys);
     assert_eq!(
         got,
         json!({ "content": "alpha\nbeta\n", "isEmpty": false, "exceededLimit": false, "totalLines": 2, "totalChars": 11 })
     );
     let part = json!({ "path": "notes.txt", "offset": 2, "limit": 1 });
-    let (_, got) = check("read", &part, "readToolCall", &["path", "offset", "limit"], &keys);
-    assert_eq!(got["content"], "beta\n");
+    let (_, payload) = check("read", &part, "readToolCall", &["path", "offset", "limit"], &keys);
+    assert_eq!(payload["content"], "beta\n");
 }
 
 #[test]
 fn write() {
     let arguments = json!({ "path": "new/file.txt", "fileText": "one\ntwo\n" });
-    let (scene, got) = check(
+    let (scene, payload) = check(
         "write",
         &arguments,
         "writeToolCall",
@@ -74,8 +74,8 @@ fn write() {
 fn edit() {
     let keys = ["path", "linesAdded", "linesRemoved", "diffString", "message"];
     let one = json!({ "path": "notes.txt", "oldText": "alpha", "newText": "gamma" });
-    let (scene, got) = check("edit", &one, "editToolCall", &["path", "strReplace"], &keys);
-    assert_eq!((&got["linesAdded"], &got["linesRemoved"]), (&json!(1), &json!(1)));
+    let (scene, payload) = check("edit", &one, "editToolCall", &["path", "strReplace"], &keys);
+    assert_eq!((&payload["linesAdded"], &payload["linesRemoved"]), (&json!(1), &json!(1)));
     assert_eq!(scene.workspace.read("notes.txt").as_deref(), Some("gamma\nbeta\n"));
 
     let edits = json!([{ "oldText": "alpha", "newText": "a" }, { "oldText": "beta", "newText": "b" }]);
@@ -94,13 +94,13 @@ fn shell() {
     let keys =
         ["command", "workingDirectory", "exitCode", "stdout", "stderr", "interleavedOutput", "executionTime"];
     let args = ["command", "workingDirectory", "timeout", "toolCallId"];
-    let (_, got) =
+    let (_, payload) =
         check("shell", &json!({ "command": "echo out; echo err >&2" }), "shellToolCall", &args, &keys);
     assert_eq!(
-        (&got["stdout"], &got["stderr"], &got["exitCode"]),
+        (&payload["stdout"], &payload["stderr"], &payload["exitCode"]),
         (&json!("out\n"), &json!("err\n"), &json!(0))
     );
-    assert!(got["executionTime"].is_u64());
+    assert!(payload["executionTime"].is_u64());
 
     let (_, _, body) = completed("shell", &json!({ "command": "echo out; exit 3" }));
     assert_eq!(
@@ -114,9 +114,9 @@ fn shell() {
     assert_eq!(body["result"]["success"]["stdout"], "none\n");
 }
 
-/// Endless output is cut; the stream's lines stay small and the model is told.
+/// Long output is cut in the stream and for the model.
 #[test]
-fn shell_with_more_output_than_anybody_reads() {
+fn endless_output_of_the_shell_is_cut() {
     let (scene, _, body) =
         completed("shell", &json!({ "command": "head -c 20000000 /dev/zero | tr '\\0' 'x'" }));
     assert!(body.to_string().len() < 2_000_000, "{} bytes on one line", body.to_string().len());
@@ -129,11 +129,11 @@ fn grep() {
     let args = ["pattern", "toolCallId"];
     let keys = ["pattern", "path", "outputMode", "workspaceResults"];
     let (scene, _, body) = completed("grep", &json!({ "pattern": "alpha" }));
-    let got = &body["result"]["success"];
+    let payload = &body["result"]["success"];
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(got), keys, "{body}");
+    assert_eq!(names(payload), keys, "{body}");
     assert!(args.iter().all(|name| body["args"].get(*name).is_some()), "{body}");
-    let found = got["workspaceResults"].to_string();
+    let found = payload["workspaceResults"].to_string();
     assert!(found.contains("notes.txt") && found.contains("main.rs"), "{found}");
     assert_eq!(scene.workspace.read("old.txt").as_deref(), Some("old\n"));
 }
@@ -141,15 +141,15 @@ fn grep() {
 #[test]
 fn glob() {
     let keys = ["pattern", "path", "files", "totalFiles"];
-    let (_, got) =
+    let (_, payload) =
         check("glob", &json!({ "globPattern": "**/*.rs" }), "globToolCall", &["globPattern"], &keys);
-    assert_eq!(got["totalFiles"], 1);
-    assert!(got["files"][0].as_str().unwrap().ends_with("src/main.rs"), "{got}");
+    assert_eq!(payload["totalFiles"], 1);
+    assert!(payload["files"][0].as_str().unwrap().ends_with("src/main.rs"), "{payload}");
 }
 
-/// Names from before UTF-8 are shown as far as they can be, and end no run.
+/// Invalid bytes of a name are replaced, and the run continues.
 #[test]
-fn names_that_are_no_text_are_listed_all_the_same() {
+fn names_other_than_utf_8_are_listed() {
     let name = OsStr::from_bytes(b"caf\xe9.txt");
     for (tool, arguments) in [
         ("glob", json!({ "globPattern": "*.txt" })),
@@ -171,24 +171,24 @@ fn names_that_are_no_text_are_listed_all_the_same() {
 
 #[test]
 fn ls() {
-    let (scene, got) = check(
+    let (scene, payload) = check(
         "ls",
         &json!({ "path": "." }),
         "lsToolCall",
         &["path", "ignore", "toolCallId"],
         &["directoryTreeRoot"],
     );
-    let root = &got["directoryTreeRoot"];
+    let root = &payload["directoryTreeRoot"];
     assert_eq!(root["absPath"], scene.workspace.path().to_str().unwrap());
-    assert!(root["childrenFiles"].to_string().contains("notes.txt"), "{got}");
-    assert!(root["childrenDirs"][0]["absPath"].as_str().unwrap().ends_with("/src"), "{got}");
+    assert!(root["childrenFiles"].to_string().contains("notes.txt"), "{payload}");
+    assert!(root["childrenDirs"][0]["absPath"].as_str().unwrap().ends_with("/src"), "{payload}");
 }
 
 #[test]
 fn delete() {
-    let (scene, got) =
+    let (scene, payload) =
         check("delete", &json!({ "path": "old.txt" }), "deleteToolCall", &["path"], &["path", "fileSize"]);
-    assert_eq!(got["fileSize"], 4);
+    assert_eq!(payload["fileSize"], 4);
     assert_eq!(scene.workspace.read("old.txt"), None);
     let (_, _, body) = completed("delete", &json!({ "path": "missing.txt" }));
     assert_eq!(body["result"]["fileNotFound"]["path"], "missing.txt", "{body}");
@@ -197,12 +197,15 @@ fn delete() {
 #[test]
 fn update_todos() {
     let todos = json!([{ "id": "1", "content": "look", "status": "in_progress" }]);
-    let (_, got) = check(
+    let (_, payload) = check(
         "update_todos",
         &json!({ "todos": todos, "merge": false }),
         "updateTodosToolCall",
         &["todos", "merge"],
         &["todos"],
     );
-    assert_eq!(got["todos"][0], json!({ "id": "1", "content": "look", "status": "TODO_STATUS_IN_PROGRESS" }));
+    assert_eq!(
+        payload["todos"][0],
+        json!({ "id": "1", "content": "look", "status": "TODO_STATUS_IN_PROGRESS" })
+    );
 }

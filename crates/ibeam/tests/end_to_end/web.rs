@@ -1,4 +1,4 @@
-//! `web_fetch`: what rules let through is fetched from checked addresses, everything else from nowhere.
+//! `web_fetch`: fetches only pages that a rule allows, and only from checked addresses.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::hooks::write_hooks;
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
-/// A site on loopback that gives one answer and keeps the heads of requests.
+/// A site on loopback that always sends the same answer and records the heads of requests.
 struct Site {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -49,22 +49,22 @@ impl Site {
         Self::start(format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"))
     }
 
-    /// The first lines of the requests so far.
+    /// Returns the first lines of the requests so far.
     fn asked(&self) -> Vec<String> {
         let first = |head: &String| head.lines().next().unwrap_or_default().to_owned();
         self.requests.lock().unwrap().iter().map(first).collect()
     }
 
-    /// The configuration that has these names lead here.
+    /// Returns a configuration that pins these names to the address of the site.
     fn pinned_as(&self, names: &[&str]) -> String {
         let pins: String = names.iter().map(|name| format!("\"{name}\" = \"{}\"\n", self.address)).collect();
         format!("[network.resolve]\n{pins}")
     }
 }
 
-/// The rules of most tests here.
+/// The rules of most tests in this file.
 const RULES: [&str; 4] = ["--allow", "WebFetch(docs.example.test)", "--allow", "WebFetch(*.good.test)"];
-/// Commands play no part.
+/// Most tests run no commands.
 const NO_SANDBOX: [&str; 2] = ["--sandbox", "disabled"];
 
 fn scene(config: &str, url: &str) -> Scene {
@@ -72,7 +72,7 @@ fn scene(config: &str, url: &str) -> Scene {
     Scene::new(answers).with_workspace(Workspace::new().user_config(config))
 }
 
-/// The arm and the payload of the only call, and the run.
+/// Fetches a page. Returns the arm and the payload of the call, and the output of the run.
 #[track_caller]
 fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, ProgramOutput) {
     let scene = scene(config, url);
@@ -100,14 +100,14 @@ fn check_rejected(config: &str, url: &str, flags: &[&str], message: &str) {
 }
 
 #[test]
-fn a_page_that_a_rule_allows_is_fetched_as_markdown() {
+fn an_allowed_page_is_fetched_as_markdown() {
     let site = Site::page();
     let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/x#part");
     let output = scene.print([&NO_SANDBOX[..], &RULES].concat()).run().succeeded();
     let markdown = "# Docs\n\nRead [more](http://docs.example.test/more).";
     let page = json!({ "url": "http://docs.example.test/x", "markdown": markdown });
     assert_eq!(result(&output), ("success".to_owned(), page), "{output}");
-    assert_eq!(site.asked(), ["GET /x HTTP/1.1"]);
+    assert_eq!(site.request_lines(), ["GET /x HTTP/1.1"]);
     assert_eq!(output.stream().completed()[0].1["args"], json!({ "url": "http://docs.example.test/x#part" }));
     let reported = scene.server.requests()[1].transcript().join("\n");
     assert!(reported.contains("Read [more](http://docs.example.test/more)."), "{reported}");
@@ -117,28 +117,28 @@ fn a_page_that_a_rule_allows_is_fetched_as_markdown() {
 fn a_star_allows_the_names_below_it() {
     let site = Site::page();
     let (arm, ..) = fetch(&site.pinned_as(&["a.good.test"]), "http://a.good.test/", &RULES);
-    assert_eq!((arm.as_str(), site.asked().len()), ("success", 1));
+    assert_eq!((arm.as_str(), site.request_lines().len()), ("success", 1));
 }
 
 #[test]
-fn a_port_that_is_not_of_web_pages_must_be_named() {
+fn an_unusual_port_must_be_named() {
     let url = "http://docs.example.test:8080/";
     let rules = |token: &'static str| ["--allow", token];
     for token in ["WebFetch(docs.example.test)", "WebFetch(*)", "WebFetch(docs.example.test:8081)"] {
         let site = Site::page();
         let config = site.pinned_as(&["docs.example.test"]);
         check_rejected(&config, url, &rules(token), "WebFetch(docs.example.test:8080)");
-        assert!(site.asked().is_empty(), "{token}");
+        assert!(site.request_lines().is_empty(), "{token}");
     }
     for token in ["WebFetch(docs.example.test:8080)", "WebFetch(*.example.test:8080)"] {
         let site = Site::page();
         let (arm, ..) = fetch(&site.pinned_as(&["docs.example.test"]), url, &rules(token));
-        assert_eq!((arm.as_str(), site.asked().len()), ("success", 1), "{token}");
+        assert_eq!((arm.as_str(), site.request_lines().len()), ("success", 1), "{token}");
     }
 }
 
 #[test]
-fn what_no_rule_covers_is_rejected_and_nobody_is_connected_to() {
+fn uncovered_pages_are_rejected_without_a_connection() {
     let site = Site::page();
     let names = ["docs.example.test.evil.test", "evil.test", "evilgood.test", "good.test"];
     let (config, port) = (site.pinned_as(&names), site.address.port());
@@ -161,11 +161,11 @@ fn what_no_rule_covers_is_rejected_and_nobody_is_connected_to() {
     ] {
         check_rejected(&config, url, &RULES, "");
     }
-    assert!(site.asked().is_empty());
+    assert!(site.request_lines().is_empty());
 }
 
 #[test]
-fn force_lifts_the_asking_and_neither_a_denial_nor_the_guard_of_addresses() {
+fn force_overrides_neither_a_denial_nor_the_address_check() {
     let site = Site::page();
     let (config, port) = (site.pinned_as(&["docs.example.test"]), site.address.port());
     assert_eq!(fetch(&config, "http://docs.example.test/", &["--force"]).0, "success");
@@ -179,27 +179,27 @@ fn force_lifts_the_asking_and_neither_a_denial_nor_the_guard_of_addresses() {
     ] {
         check_rejected(&config, &format!("http://{host}:{port}/"), &["--force"], message);
     }
-    assert_eq!(site.asked().len(), 1);
-    // A person may say that this one address is meant.
+    assert_eq!(site.request_lines().len(), 1);
+    // A person may grant this one address.
     let grant = format!("127.0.0.1:{port}");
     let url = format!("http://{grant}/");
     assert_eq!(fetch(&config, &url, &["--force", "--allow-net", &grant]).0, "success");
 }
 
 #[test]
-fn a_redirect_is_judged_again() {
-    let (far, own) = (Site::page(), Site::page());
+fn a_redirect_is_checked_again() {
+    let (far, loopback) = (Site::page(), Site::page());
     for (to, flags, message) in [
         ("http://far.test/".to_owned(), &RULES[..], "redirects to `http://far.test/`, which no rule allows"),
-        (format!("http://{}/", own.address), &["--force"], "a loopback address"),
+        (format!("http://{}/", loopback.address), &["--force"], "a loopback address"),
         ("http://169.254.169.254/".to_owned(), &["--force"], "an address of cloud metadata"),
     ] {
         let near = Site::redirecting(&to);
         let pins = format!("{}\"far.test\" = \"{}\"\n", near.pinned_as(&["docs.example.test"]), far.address);
         check_rejected(&pins, "http://docs.example.test/", flags, message);
-        assert_eq!(near.asked().len(), 1);
+        assert_eq!(near.request_lines().len(), 1);
     }
-    assert!(far.asked().is_empty() && own.asked().is_empty());
+    assert!(far.request_lines().is_empty() && loopback.request_lines().is_empty());
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn the_tool_is_offered_where_some_page_could_be_fetched() {
     }
 }
 
-/// Where a name leads is not for a repository to say.
+/// A repository must not choose the address of a host name.
 #[test]
 fn a_project_cannot_pin_a_name() {
     let site = Site::page();
@@ -231,11 +231,11 @@ fn a_project_cannot_pin_a_name() {
     let scene = Scene::new(answers).with_workspace(project);
     let output = scene.print([&NO_SANDBOX[..], &RULES, &["--trust"]].concat()).run().succeeded();
     assert_eq!(result(&output).0, "error", "{output}");
-    assert!(site.asked().is_empty());
+    assert!(site.request_lines().is_empty());
 }
 
 #[test]
-fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
+fn invalid_pins_and_grants_are_reported_before_any_request() {
     for (config, flags, exit, message) in [
         ("[network.resolve]\n\"a.test\" = \"b.test\"\n", &[][..], 78, "`b.test` should be an address"),
         ("[network.resolve]\n\"http://a\" = \"127.0.0.1\"\n", &[], 78, "not the name of a host"),
@@ -252,7 +252,7 @@ fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
 }
 
 #[test]
-fn people_read_that_a_page_was_fetched() {
+fn the_text_format_names_the_fetched_page() {
     let site = Site::page();
     let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/");
     let flags = [&NO_SANDBOX[..], &RULES, &["--output-format", "text", "--verbose"]].concat();
@@ -260,7 +260,7 @@ fn people_read_that_a_page_was_fetched() {
     assert_eq!(output.stdout, "Fetched web page: http://docs.example.test/\n\ndone\n");
 }
 
-/// A company's proxy resolves names itself; what is pinned does not go through it.
+/// A proxy resolves host names itself; requests to pinned names do not use the proxy.
 #[test]
 fn the_proxy_of_the_environment_is_used() {
     let (proxy, site) = (Site::page(), Site::page());
@@ -273,11 +273,11 @@ fn the_proxy_of_the_environment_is_used() {
     };
     through("", "http://docs.example.test/a");
     through(&site.pinned_as(&["b.good.test"]), "http://b.good.test/b");
-    assert_eq!(proxy.asked(), ["GET http://docs.example.test/a HTTP/1.1"]);
-    assert_eq!(site.asked(), ["GET /b HTTP/1.1"]);
+    assert_eq!(proxy.request_lines(), ["GET http://docs.example.test/a HTTP/1.1"]);
+    assert_eq!(site.request_lines(), ["GET /b HTTP/1.1"]);
 }
 
-/// What `curl` in the sandbox prints for `url`; `None` where there is no such program.
+/// Returns the output of `curl` in the sandbox for `url`; `None` if curl is not installed.
 #[track_caller]
 fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
     let command = format!("curl -sS --max-time 20 {url}; true");
@@ -295,7 +295,7 @@ fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_confined_command_reaches_what_is_granted_and_nothing_else() {
+fn a_confined_command_reaches_only_granted_hosts() {
     let site = Site::page();
     let config = site.pinned_as(&["docs.example.test", "other.test"]);
     let check = |url: &str, flags: &[&str], message: &str| {
@@ -329,13 +329,14 @@ fn a_confined_command_reaches_what_is_granted_and_nothing_else() {
     );
     check(&own, &["--allow-net", "*:80"], "connect");
     check(&own, &["--allow-net", &site.address.to_string()], "<title>Docs</title>");
-    let asked = site.asked();
-    assert!(asked.len() <= 3 && asked.iter().all(|line| !line.contains("other")), "{asked:?}");
+    let lines = site.request_lines();
+    assert!(lines.len() <= 3 && lines.iter().all(|line| !line.contains("other")), "{lines:?}");
 }
 
-/// What happens outside to a file that the sandbox keeps has the sandbox made anew, with a network of its own.
+/// After a change outside of the sandbox to a file that it mounts, the sandbox is restarted with a new network
+/// namespace.
 #[test]
-fn a_sandbox_that_was_made_anew_reaches_what_is_granted() {
+fn a_restarted_sandbox_reaches_granted_hosts() {
     let site = Site::page();
     let fetch = |path: &str| format!("curl -sS --max-time 20 http://docs.example.test/{path}; true");
     let workspace = Workspace::new()
@@ -346,15 +347,15 @@ fn a_sandbox_that_was_made_anew_reaches_what_is_granted() {
     let scene =
         Scene::new([answer_shell(&fetch("first")), answer_shell(&fetch("second")), answer_text("done")])
             .with_workspace(workspace);
-    // A hook runs outside, as an editor does that saves a file by putting another in its place.
+    // A hook runs outside of the sandbox. It replaces a file like an editor that saves by renaming.
     let root = scene.workspace.path().display().to_string();
     let save = format!("cat > /dev/null; cd '{root}'; mv -f new .git/config 2> /dev/null; echo '{{}}'");
     write_hooks(&scene.workspace, &json!({"afterShellExecution": [{"command": save}]}));
     let run = scene.print(["--sandbox", "enabled", "--allow-net", "docs.example.test:80"]);
     let output = run.run().succeeded();
     if output.stdout.contains("command not found") {
-        return eprintln!("SKIP: there is no curl");
+        return eprintln!("SKIP: curl is not installed");
     }
     assert!(scene.workspace.read(".git/config").is_some_and(|config| config.contains("bare")), "{output}");
-    assert_eq!(site.asked(), ["GET /first HTTP/1.1", "GET /second HTTP/1.1"], "{output}");
+    assert_eq!(site.request_lines(), ["GET /first HTTP/1.1", "GET /second HTTP/1.1"], "{output}");
 }

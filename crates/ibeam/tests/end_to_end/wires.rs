@@ -1,4 +1,4 @@
-//! What goes over each wire besides text: thinking, calls, results, usage, keys.
+//! The content of each wire protocol besides text: thinking, calls, results, usage, keys.
 
 use ibeam_protocol::{StopReason, Usage};
 use ibeam_testkit::{Answer, Wire, Workspace, unreachable_url};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::scene::{KEY, Scene, WIRES, answer_call, answer_text};
 
 #[test]
-fn thinking_goes_back_verbatim_with_its_signature() {
+fn thinking_is_returned_verbatim_with_its_signature() {
     let scene = Scene::new([
         Answer::new()
             .thinking("first thought\nwith \"quotes\" and 日本", "c2lnbmF0dXJl+/==")
@@ -30,7 +30,7 @@ fn thinking_goes_back_verbatim_with_its_signature() {
     assert_eq!(blocks.len(), 4);
 }
 
-/// What proxies and routers put between the events.
+/// Proxies and routers insert comments and pings between the events.
 #[test]
 fn comments_and_pings_between_the_events_change_nothing() {
     let comment = ": OPENROUTER PROCESSING\r\n\r\n: keep-alive\n\n";
@@ -42,9 +42,9 @@ fn comments_and_pings_between_the_events_change_nothing() {
     }
 }
 
-/// Some servers do not stream, whatever they are asked.
+/// Some servers ignore a request to stream.
 #[test]
-fn a_whole_document_is_an_answer() {
+fn a_complete_document_is_an_answer() {
     let document = json!({
         "id": "chatcmpl-1", "object": "chat.completion",
         "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "all at once" } }],
@@ -57,7 +57,7 @@ fn a_whole_document_is_an_answer() {
 }
 
 #[test]
-fn redacted_thinking_goes_back_verbatim() {
+fn redacted_thinking_is_returned_verbatim() {
     let redacted = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":\
                     {\"type\":\"redacted_thinking\",\"data\":\"b3BhcXVl\"}}\n\nevent: content_block_stop\n\
                     data: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
@@ -106,7 +106,7 @@ fn a_paused_tool_of_the_service_goes_back_verbatim() {
 }
 
 #[test]
-fn reasoning_goes_back_to_the_service_that_wants_it() {
+fn reasoning_is_returned_to_services_that_require_it() {
     let answers = [
         Answer::new().thinking("let me see", "").text("Looking.").call(
             "call_1",
@@ -149,9 +149,9 @@ fn read_only_calls_of_one_answer_run_together() {
     }
 }
 
-/// A write bars the calls after it, so that each sees what the one before it did.
+/// The calls after a write wait for its end, so that each call has the effects of the earlier ones.
 #[test]
-fn a_call_that_changes_something_waits_and_bars() {
+fn a_changing_call_runs_alone() {
     for wire in Wire::ALL {
         let answer = Answer::new()
             .call("t1", "write", &json!({ "path": "a", "fileText": "new\n" }))
@@ -187,9 +187,9 @@ fn the_providers_call_ids_are_echoed() {
     }
 }
 
-/// Services that count their ids anew in every answer.
+/// Some services restart the numbers of their ids in every answer.
 #[test]
-fn ids_that_come_again_in_a_later_answer_are_other_calls() {
+fn repeated_ids_in_later_answers_are_different_calls() {
     for wire in Wire::ALL {
         let ls = |path: &str| answer_call("call_0", "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
@@ -201,7 +201,7 @@ fn ids_that_come_again_in_a_later_answer_are_other_calls() {
 }
 
 #[test]
-fn a_tool_that_does_not_exist_stands_under_function() {
+fn an_unknown_tool_is_reported_under_function() {
     for wire in Wire::ALL {
         let scene = Scene::with_wire(
             wire,
@@ -219,7 +219,7 @@ fn a_tool_that_does_not_exist_stands_under_function() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_told_to_the_model() {
+fn arguments_that_are_not_json_are_reported_to_the_model() {
     for wire in WIRES {
         let answer = Answer::new().call_as_written("t", "read", "{\"path\": \"a");
         let scene = Scene::with_wire(wire, [answer, answer_text("done")])
@@ -233,9 +233,9 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
     }
 }
 
-/// As Azure's Grok counts. Without figures a limit of tokens would never be reached.
+/// Azure's Grok counts tokens so. Without usage a limit of tokens would never be reached.
 #[test]
-fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
+fn more_cached_tokens_than_prompt_tokens_count_as_usage() {
     let call = json!({ "id": "c", "type": "function", "function": { "name": "ls", "arguments": "{\"path\":\".\"}" } });
     let answer = json!({
         "id": "chatcmpl-1", "object": "chat.completion",
@@ -274,7 +274,7 @@ fn usage_is_the_sum_of_the_answers() {
 }
 
 #[test]
-fn the_key_goes_where_its_wire_has_it() {
+fn the_key_is_in_the_header_of_its_wire() {
     for wire in Wire::ALL {
         let scene = Scene::with_wire(wire, [answer_text("hi")]);
         scene.print(["-H", "x-team: blue"]).run().succeeded();
@@ -287,7 +287,7 @@ fn the_key_goes_where_its_wire_has_it() {
 }
 
 #[test]
-fn the_source_of_the_key_is_told() {
+fn the_source_of_the_key_is_in_init() {
     let scene = Scene::new([answer_text("hi")]);
     let stream = scene.ibeam_without_key(["-p", "x", "--api-key", KEY]).run().succeeded().stream();
     assert_eq!(
@@ -297,9 +297,9 @@ fn the_source_of_the_key_is_told() {
     assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
 }
 
-/// A server of one's own, named by `--endpoint` alone, wants no key.
+/// A server that only `--endpoint` names needs no key.
 #[test]
-fn an_endpoint_without_a_key_is_asked() {
+fn an_endpoint_without_a_key_is_used() {
     let scene = Scene::with_wire(Wire::OpenAi, [answer_text("hi")]);
     let url = format!("{}/v1", scene.server.url());
     let stream = scene
@@ -316,9 +316,9 @@ fn an_endpoint_without_a_key_is_asked() {
     assert_eq!(scene.server.requests()[0].header("authorization"), None);
 }
 
-/// Every request but for its newest messages is the one before it, byte by byte: the providers' caches hit.
+/// Each request starts with the bytes of the previous one, so that caches of providers hit.
 #[test]
-fn a_request_begins_as_the_one_before_it() {
+fn a_request_starts_with_the_previous_one() {
     for wire in Wire::ALL {
         let ls = |path: &str| answer_call(&format!("t-{path}"), "ls", &json!({ "path": path }));
         let workspace = Workspace::new().file("one/x", "").file("two/y", "");
@@ -355,18 +355,18 @@ fn without_cache_marks(value: &mut Value) {
     }
 }
 
-/// A proxy of the environment is not asked for what is on this machine.
+/// A proxy of the environment is not used for servers on this machine.
 #[test]
-fn a_server_on_this_machine_is_asked_without_a_proxy() {
+fn a_server_on_this_machine_is_used_without_a_proxy() {
     let scene = Scene::new([answer_text("hi")]);
     let run =
         scene.print::<&str>([]).env("HTTP_PROXY", unreachable_url()).env("ALL_PROXY", unreachable_url());
     run.run().succeeded();
 }
 
-/// A server of one's own, known by its address alone: no key is asked for, none is sent.
+/// A server that only its address names needs no key, and receives none.
 #[test]
-fn a_base_url_is_enough_for_a_bare_name() {
+fn a_base_url_suffices_for_a_bare_model_name() {
     let scene = Scene::with_wire(Wire::OpenAi, [answer_text("ok")]);
     let output = scene
         .ibeam_without_model(["-p", "hi", "--model", "my-own-model"])

@@ -7,7 +7,7 @@ use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use super::launcher_works;
-use crate::hooks::{hooked, result, write_hooks};
+use crate::hooks::{result, scene_with_hooks, write_hooks};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// The bytes that a run may use more than a small run of its kind.
@@ -20,7 +20,7 @@ fn check_failing_hook(hook: &Value, expected: &str) {
         let mut hook = hook.clone();
         hook["failClosed"] = json!(fail_closed);
         let hooks = json!({"beforeShellExecution": [hook]});
-        let scene = hooked([answer_shell("echo ran"), answer_text("done")], &hooks);
+        let scene = scene_with_hooks([answer_shell("echo ran"), answer_text("done")], &hooks);
         let output = scene.print(["--force"]).run().succeeded();
         let (arm, payload) = result(&output);
         let warnings = output.stderr_lines("warning: ");
@@ -76,8 +76,10 @@ fn f179_a_hook_with_invalid_output_has_failed() {
 #[test]
 fn f179_exit_code_2_with_broken_json_rejects_the_call() {
     let hook = json!({"command": "printf '{\"permission\": \"al'; echo never >&2; exit 2"});
-    let scene =
-        hooked([answer_shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
+    let scene = scene_with_hooks(
+        [answer_shell("echo ran"), answer_text("done")],
+        &json!({"beforeShellExecution": [hook]}),
+    );
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&output), ("rejected".to_owned(), json!({"reason": "never"})));
 }
@@ -91,8 +93,10 @@ fn f179_a_hook_that_floods_stdout_has_failed() {
 #[test]
 fn f179_a_hook_may_flood_stderr() {
     let hook = json!({"command": "head -c 100000000 /dev/zero >&2; echo '{\"permission\": \"deny\"}'"});
-    let scene =
-        hooked([answer_shell("echo ran"), answer_text("done")], &json!({"beforeShellExecution": [hook]}));
+    let scene = scene_with_hooks(
+        [answer_shell("echo ran"), answer_text("done")],
+        &json!({"beforeShellExecution": [hook]}),
+    );
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(result(&output).0, "rejected", "{output}");
 }
@@ -102,7 +106,8 @@ fn f179_a_hook_may_flood_stderr() {
 fn f179_a_flood_is_not_buffered_in_memory() {
     let peak_with = |command: &str| {
         let gate = answer_shell("until test -e go; do sleep 0.02; done");
-        let scene = hooked([gate, answer_text("done")], &json!({"sessionStart": [{"command": command}]}));
+        let scene =
+            scene_with_hooks([gate, answer_text("done")], &json!({"sessionStart": [{"command": command}]}));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("until test -e go");
         let peak = running.peak_memory();
@@ -120,7 +125,7 @@ fn f179_a_flood_is_not_buffered_in_memory() {
 fn f179_a_hook_need_not_read_its_stdin() {
     let write = answer_call("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
     let hooks = json!({"preToolUse": [{"command": "exec <&-; true"}, {"command": "sleep 0.1"}]});
-    let scene = hooked([write, answer_text("done")], &hooks);
+    let scene = scene_with_hooks([write, answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(result(&output).0, "success", "{output}");
     assert_eq!(output.stderr, "");
@@ -143,7 +148,7 @@ fn f179_a_hook_has_no_terminal() {
     assert!(on_a_terminal(bash).stdout.contains("INTRUDER"));
     let command =
         format!("{try_terminal} > \"$IBEAM_PROJECT_DIR/tried\"; test -t 0 -o -t 1 -o -t 2 && exit 2; true");
-    let scene = hooked(
+    let scene = scene_with_hooks(
         [answer_shell("echo ran"), answer_text("done")],
         &json!({"preToolUse": [{"command": command}]}),
     );
@@ -204,7 +209,7 @@ fn f179_the_hook_of_a_killed_run_ends() {
 #[test]
 fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
     let hooks = json!({"stop": [{"command": "sleep 60"}], "sessionEnd": [{"command": "sleep 60"}]});
-    let scene = hooked([answer_text("first ").stall()], &hooks);
+    let scene = scene_with_hooks([answer_text("first ").stall()], &hooks);
     let running = scene.print::<&str>([]).stdin(Stdin::Closed).start();
     running.wait_for_stdout("first ");
     running.signal(Signal::Int);
@@ -220,7 +225,8 @@ fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
 #[test]
 fn f179_a_hook_that_always_fails_causes_one_warning() {
     let answer = answer_shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
-    let scene = hooked([answer, answer_text("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
+    let scene =
+        scene_with_hooks([answer, answer_text("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(output.stderr_lines("warning: ").len(), 1, "{output}");
 }
