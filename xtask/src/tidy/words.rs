@@ -61,16 +61,10 @@ const FORBIDDEN_PHRASES: &[&str] = &[
 /// Files that quote the forbidden words.
 const QUOTING_FILES: &[&str] = &["xtask/src/tidy/words.rs", "CHANGELOG.md"];
 
-/// Paths whose words are still to be replaced.
-const PENDING: &[&str] = &["crates/ibeam/tests/"];
-
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     let mut findings = Vec::new();
     for path in tracked_files(root)? {
-        if QUOTING_FILES.contains(&path.as_str())
-            || path.starts_with("corpus/")
-            || PENDING.iter().any(|pending| path.starts_with(pending))
-        {
+        if QUOTING_FILES.contains(&path.as_str()) || path.starts_with("corpus/") {
             continue;
         }
         if path.ends_with(".rs") {

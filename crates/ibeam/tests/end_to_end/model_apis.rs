@@ -1,4 +1,4 @@
-//! The same runs on every model API: they print the same events.
+//! Runs that print the same events on every model API.
 
 use ibeam_protocol::Usage;
 use ibeam_testkit::{Answer, ProgramOutput, Wire, Workspace};

@@ -47,7 +47,7 @@ fn read() {
     let keys = ["content", "isEmpty", "exceededLimit", "totalLines", "totalChars"];
     let (_, payload) = check("read", &json!({ "path": "notes.txt" }), "readToolCall", &["path"], &keys);
     assert_eq!(
-        got,
+        payload,
         json!({ "content": "alpha\nbeta\n", "isEmpty": false, "exceededLimit": false, "totalLines": 2, "totalChars": 11 })
     );
     let part = json!({ "path": "notes.txt", "offset": 2, "limit": 1 });
@@ -66,7 +66,7 @@ fn write() {
         &["path", "linesCreated", "fileSize"],
     );
     let path = scene.workspace.path().join("new/file.txt");
-    assert_eq!(got, json!({ "path": path, "linesCreated": 2, "fileSize": 8 }));
+    assert_eq!(payload, json!({ "path": path, "linesCreated": 2, "fileSize": 8 }));
     assert_eq!(scene.workspace.read("new/file.txt").as_deref(), Some("one\ntwo\n"));
 }
 

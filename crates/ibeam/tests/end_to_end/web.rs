@@ -50,7 +50,7 @@ impl Site {
     }
 
     /// Returns the first lines of the requests so far.
-    fn asked(&self) -> Vec<String> {
+    fn request_lines(&self) -> Vec<String> {
         let first = |head: &String| head.lines().next().unwrap_or_default().to_owned();
         self.requests.lock().unwrap().iter().map(first).collect()
     }
