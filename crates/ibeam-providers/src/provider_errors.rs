@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use ibeam_core::{ProviderError, Retry};
 use ibeam_protocol::{Failure, Reason};
-use serde_json::Value;
 
 use crate::endpoint::Endpoint;
 use crate::keys::Keys;
-use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
 use crate::sanitize::sanitize_message;
 use crate::wire_protocol::WireProtocol;
 
@@ -50,9 +49,12 @@ impl ErrorBuilder {
     }
 
     /// Returns the error of a response whose status is not success. `body` may be anything.
-    pub(crate) fn error_status(&self, head: ResponseHead, body: &str) -> ProviderError {
+    pub(crate) fn error_status(&self, mut head: ResponseHead, body: &str) -> ProviderError {
         let status = head.status.unwrap_or(0);
-        let value = serde_json::from_str::<Value>(body).ok().filter(Value::is_object);
+        let value = parse_error_object(body);
+        if head.retry_after_ms.is_none() {
+            head.retry_after_ms = value.as_ref().and_then(|value| self.protocol.retry_after_ms(value));
+        }
         let mut error = match &value {
             Some(value) => self.protocol.parse_error(value),
             None => ReportedError { message: self.page_message(status, body), ..ReportedError::default() },

@@ -60,6 +60,17 @@ impl ReportedError {
     }
 }
 
+/// Returns the JSON object in the body of an error, or in a list with nothing else, as Google's services send the errors of
+/// streams.
+pub(crate) fn parse_error_object(body: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(body).ok()?;
+    let value = match value {
+        Value::Array(mut values) if values.len() == 1 => values.pop()?,
+        value => value,
+    };
+    value.is_object().then_some(value)
+}
+
 /// Returns the error for an event or a document that does not parse: the error object that it is, else a protocol error.
 pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseError {
     match serde_json::from_str::<Value>(text).ok().as_ref().and_then(ReportedError::recognise) {

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::framing::{Frame, FrameParser};
-use crate::response_error::{FailureClass, ReportedError, ResponseError, status_from_kind};
+use crate::response_error::{
+    FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
+};
 use crate::sse::SseParser;
 
 /// An API through which models are used.
@@ -91,10 +93,16 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     /// Reads the error in the body of a response whose status is not success. The message of a body that is not a JSON
     /// object is the body.
     fn parse_error_body(&self, body: &str) -> ReportedError {
-        match serde_json::from_str::<Value>(body).ok().filter(Value::is_object) {
+        match parse_error_object(body) {
             Some(value) => self.parse_error(&value),
             None => ReportedError { message: body.to_owned(), ..ReportedError::default() },
         }
+    }
+
+    /// Returns the pause that the JSON body of an error asks for, in milliseconds. The headers of the response take
+    /// precedence.
+    fn retry_after_ms(&self, _body: &Value) -> Option<u64> {
+        None
     }
 
     /// Classifies an error. `status` is `None` for an error inside a stream that names no status.

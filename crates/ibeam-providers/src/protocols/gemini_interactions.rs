@@ -77,6 +77,10 @@ impl WireProtocol for GeminiInteractions {
         errors::parse(body)
     }
 
+    fn retry_after_ms(&self, body: &Value) -> Option<u64> {
+        errors::retry_after_ms(body)
+    }
+
     fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
         errors::classify(status, error, model)
     }

@@ -243,7 +243,7 @@ fn errors_have_the_classes_of_their_reasons() {
         let body =
             json!({ "error": { "code": code, "message": message, "status": status, "details": details } });
         for body in [body.clone(), json!([body])] {
-            let error = GEMINI.parse_error(&body);
+            let error = GEMINI.parse_error_body(&body.to_string());
             assert_eq!(error.message, message);
             assert_eq!(GEMINI.classify_error(Some(code), &error, "m"), expect, "{body}");
             // The same error inside a stream.

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
-use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts};
 
 use crate::conversation::{request, user};
@@ -234,6 +234,21 @@ async fn a_rate_limit_has_its_wait_and_an_exhausted_quota_is_not_retried() {
     let empty = r#"{"error":{"message":"no money","type":"insufficient_quota"}}"#;
     let (_, error) = fail(Act::Send(response("429 Too Many Requests", "", empty))).await;
     check(&error, &Reason::RateLimited { provider: provider(), detail: "no money".into() }, Retry::Never);
+}
+
+#[tokio::test]
+async fn gemini_has_its_wait_in_the_body_and_its_errors_in_a_list() {
+    let endpoint = |base_url: &str| Endpoint { protocol: GEMINI, ..endpoint(base_url) };
+    let error = r#"{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"34.4s"}]}}"#;
+    let limited = Reason::RateLimited { provider: provider(), detail: "slow down".into() };
+    for body in [error, &format!("[{error}]")] {
+        for (header, wait) in [("", 34_400), ("retry-after: 2\r\n", 2000)] {
+            let act = Act::Send(response("429 Too Many Requests", header, body));
+            let (_, error) = fail_with(endpoint, act).await;
+            check(&error, &limited, Retry::Backoff);
+            assert_eq!(error.failure.retry_after_ms, Some(wait), "{body}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,17 +1,17 @@
 //! Errors of Google's services: `{"error": {"code": 400, "message": "…", "status": "INVALID_ARGUMENT", "details": […]}}`.
 
+use std::time::SystemTime;
+
 use serde_json::{Value, json};
 
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
+use crate::retry_after::parse_retry_after;
 
 /// Reads an error object. Its kind is the status, with the reasons and the quotas in its details.
 pub(in crate::protocols) fn parse(body: &Value) -> ReportedError {
-    // A request without `alt=sse` gets its errors in a list.
-    let body = body.get(0).unwrap_or(body);
     let error = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
     let mut reported = ReportedError::recognise(body).unwrap_or_else(|| ReportedError::from_object(error));
-    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
-    let of_detail = details.flat_map(|detail| {
+    let of_detail = details(error).flat_map(|detail| {
         let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
         std::iter::once(detail.get("reason")).chain(violations.map(|violation| violation.get("quotaId")))
     });
@@ -21,6 +21,16 @@ pub(in crate::protocols) fn parse(body: &Value) -> ReportedError {
         reported.kind = words.join(" ");
     }
     reported
+}
+
+/// Returns the `retryDelay` of an error, such as `"34.4s"`, in milliseconds. The services have no `Retry-After` header.
+pub(in crate::protocols) fn retry_after_ms(body: &Value) -> Option<u64> {
+    let delay = details(body.get("error")?).find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    parse_retry_after(delay.strip_suffix('s')?, None, SystemTime::UNIX_EPOCH)
+}
+
+fn details(error: &Value) -> impl Iterator<Item = &Value> {
+    error.get("details").and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Reads the value of the field `error` in a chunk of an answer; `None` if it reports no error.
@@ -66,4 +76,23 @@ fn http_status(kind: &str) -> Option<u16> {
         _ => return None,
     };
     Some(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_is_in_the_details() {
+        let body = |delay: &str| {
+            let info = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay });
+            json!({ "error": { "code": 429, "details": [{ "reason": "X" }, info] } })
+        };
+        assert_eq!(retry_after_ms(&body("48s")), Some(48_000));
+        assert_eq!(retry_after_ms(&body("34.4s")), Some(34_400));
+        for invalid in ["", "s", "48", "-1s", "Sat, 21 Nov 2026 04:00:00 GMT", "999999999s"] {
+            assert_eq!(retry_after_ms(&body(invalid)), None, "{invalid}");
+        }
+        assert_eq!(retry_after_ms(&json!({ "error": {} })), None);
+    }
 }
