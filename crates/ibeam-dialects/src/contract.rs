@@ -1,18 +1,15 @@
 //! Calls and ends of contract 1: the parts of a call, its results, and the classes of failures.
 
+use ibeam_wire::FAILURE_CLASSES;
+use ibeam_wire::tool::{FUNCTION, Tool, edit, is_arm, shell};
 use serde_json::{Value, json};
 
 use crate::json::{Object, into_object, object, take, take_object, take_text};
 
-/// The key of tools that contract 1 has no key for.
-pub(crate) const FUNCTION: &str = "function";
-
-/// The tools whose `args` repeat the id of the call, under [`CALL_ID`].
-pub(crate) const TOOLS_WITH_CALL_ID: &[&str] =
-    &["writeToolCall", "shellToolCall", "grepToolCall", "lsToolCall", "mcpToolCall"];
-
-/// The argument that repeats the id of a call.
-pub(crate) const CALL_ID: &str = "toolCallId";
+/// Whether the `args` of the tool with this key repeat the id of the call, under `CALL_ID`.
+pub(crate) fn repeats_call_id(key: &str) -> bool {
+    Tool::with_key(key).is_some_and(|tool| tool.repeats_call_id)
+}
 
 /// A call of contract 1 in its parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,15 +61,9 @@ impl ContractCall {
     /// Returns the arm of the result and its content.
     pub(crate) fn arm(&self) -> Option<(&str, &Value)> {
         let arms = self.result.as_ref()?.as_object()?;
-        arms.iter()
-            .find(|(name, arm)| ARMS.contains(&name.as_str()) && arm.is_object())
-            .map(|(n, arm)| (n.as_str(), arm))
+        arms.iter().find(|(name, arm)| is_arm(name) && arm.is_object()).map(|(n, arm)| (n.as_str(), arm))
     }
 }
-
-/// The arms of results in contract 1.
-pub(crate) const ARMS: &[&str] =
-    &["success", "failure", "timeout", "spawnError", "fileNotFound", "permissionDenied", "rejected", "error"];
 
 /// Returns the text of a failure, which is any arm but `success`.
 pub(crate) fn failure_text(arm: &str, payload: &Value) -> String {
@@ -131,32 +122,14 @@ pub(crate) fn without_result(payload: &mut Value) {
     }
 }
 
-/// The order of keys in results that are put together from several parts.
-const KEY_ORDERS: &[(&str, &[&str])] = &[
-    (
-        "shellToolCall",
-        &[
-            "command",
-            "workingDirectory",
-            "exitCode",
-            "signal",
-            "stdout",
-            "stderr",
-            "interleavedOutput",
-            "executionTime",
-        ],
-    ),
-    ("editToolCall", &["path", "linesAdded", "linesRemoved", "diffString", "message"]),
-];
-
 /// Moves the keys of contract 1 to the front, in their order.
 pub(crate) fn in_contract_order(key: &str, mut payload: Object) -> Object {
-    let order =
-        KEY_ORDERS.iter().find(|(known, _)| *known == key).map(|(_, order)| *order).unwrap_or_default();
+    // Only these results are put together from several parts.
+    let tool = Tool::with_key(key).filter(|tool| [shell::KEY, edit::KEY].contains(&tool.key));
     let mut ordered = Object::new();
-    for name in order {
-        if let Some(value) = payload.shift_remove(*name) {
-            ordered.insert((*name).to_owned(), value);
+    for name in tool.into_iter().flat_map(Tool::success_keys) {
+        if let Some(value) = payload.shift_remove(name) {
+            ordered.insert(name.to_owned(), value);
         }
     }
     ordered.extend(payload);
@@ -167,48 +140,23 @@ pub(crate) fn in_contract_order(key: &str, mut payload: Object) -> Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) code: &'static str,
-    pub(crate) exit_code: u8,
+    pub(crate) exit_code: u64,
     pub(crate) retryable: bool,
 }
 
-/// Code, exit code and whether a retry may help, of each class that streams of other agents distinguish.
-const CLASSES: &[(&str, u8, bool)] = &[
-    ("failed", 1, false),
-    ("usage", 2, false),
-    ("denied", 3, false),
-    ("auth", 20, false),
-    ("model", 21, false),
-    ("request", 22, false),
-    ("context", 23, false),
-    ("rate_limited", 24, true),
-    ("provider", 25, true),
-    ("network", 26, true),
-    ("tls", 27, false),
-    ("stalled", 28, true),
-    ("limit", 30, false),
-    ("empty", 31, true),
-    ("refused", 32, false),
-    ("timeout", 33, false),
-    ("sandbox", 40, false),
-    ("untrusted", 41, false),
-    ("data", 65, false),
-    ("too_large", 64, false),
-    ("noinput", 66, false),
-    ("internal", 70, false),
-    ("os", 71, false),
-    ("cantcreat", 73, false),
-    ("io", 74, false),
-    ("busy", 75, true),
-    ("config", 78, false),
-    ("signal", 130, false),
-];
+/// The exit code of a run that an interrupt ended, the most frequent one of the class `signal`.
+const INTERRUPT_EXIT_CODE: u64 = 130;
 
 /// Returns the class of a code; `failed` for an unknown code.
 pub(crate) fn class_from_code(code: &str) -> Class {
-    let to_class =
-        |&(code, exit_code, retryable): &(&'static str, u8, bool)| Class { code, exit_code, retryable };
-    let found = CLASSES.iter().find(|(known, ..)| *known == code).map(to_class);
-    found.unwrap_or(Class { code: "failed", exit_code: 1, retryable: false })
+    let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
+        return Class { code: "failed", exit_code: 1, retryable: false };
+    };
+    let exit_code = match class.exit_codes {
+        codes if codes.contains(&INTERRUPT_EXIT_CODE) => INTERRUPT_EXIT_CODE,
+        codes => codes.first().copied().unwrap_or(1),
+    };
+    Class { code: class.code, exit_code, retryable: class.is_retryable }
 }
 
 /// Returns the code of an HTTP status.

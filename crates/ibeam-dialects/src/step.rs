@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use ibeam_wire::tool::CALL_ID;
 use ibeam_wire::{ErrorEvent, InitEvent, ResultEvent, ToolCallEvent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CALL_ID, TOOLS_WITH_CALL_ID};
+use crate::contract::repeats_call_id;
 use crate::json::{Object, into_object, text};
 use crate::losses::{LossKind, LossLog, is_empty_value};
 
@@ -132,7 +133,7 @@ impl CallStep {
         mut tool_call: Value,
     ) -> Self {
         if let Some((key, body)) = tool_call.as_object_mut().and_then(|call| call.iter_mut().next())
-            && TOOLS_WITH_CALL_ID.contains(&key.as_str())
+            && repeats_call_id(key)
             && let Some(args) = body.get_mut("args").and_then(Value::as_object_mut)
             && text(args, CALL_ID) == Some(&id)
         {

@@ -1,8 +1,9 @@
 //! Results of calls between contract 1 and dialects that have results as text.
 
+use ibeam_wire::tool::{SUCCESS, is_arm};
 use serde_json::{Value, json};
 
-use crate::contract::{self, ARMS};
+use crate::contract;
 use crate::json::{Object, add_missing, into_object, object, text};
 
 /// The keys of contract 1 with the text of a result. The results of other tools are written as JSON.
@@ -93,7 +94,7 @@ pub(crate) fn failure_to_text(arm: &str, payload: &Value) -> (String, String) {
 
 /// Returns a failure in contract 1; `output` is the output of a command.
 pub(crate) fn failure_to_contract(kind: &str, message: &str, args: &Object, output: &str) -> Value {
-    let arm = ARMS.iter().copied().find(|arm| *arm == kind && *arm != "success").unwrap_or("error");
+    let arm = if is_arm(kind) && kind != SUCCESS { kind } else { "error" };
     let code = message.strip_prefix("Exit code ").and_then(|code| code.parse::<i64>().ok());
     match (arm, code) {
         ("failure", Some(code)) => json!({ "failure": {
@@ -122,9 +123,7 @@ pub(crate) fn function_text(result: &Value) -> String {
 /// Returns the result of a `function` from its text: the result of contract 1 in it, or else the text as output.
 pub(crate) fn function_to_contract(text: &str) -> Value {
     match ibeam_wire::parse::<Value>(text) {
-        Ok(Value::Object(result)) if result.keys().any(|key| ARMS.contains(&key.as_str())) => {
-            Value::Object(result)
-        }
+        Ok(Value::Object(result)) if result.keys().any(|key| is_arm(key)) => Value::Object(result),
         _ => object([("output", text.into())]),
     }
 }

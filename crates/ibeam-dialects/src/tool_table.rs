@@ -2,9 +2,11 @@
 //!
 //! Each dialect has a table of its tools. Keys of arguments are renamed by the table; other keys are passed through.
 
+pub(crate) use ibeam_wire::tool::mcp::KEY as MCP;
+use ibeam_wire::tool::{FUNCTION, Tool, task};
 use serde_json::{Value, json};
 
-use crate::contract::{ContractCall, FUNCTION};
+use crate::contract::ContractCall;
 use crate::json::{Object, into_object, take, take_list, take_object};
 
 /// A tool of a dialect that contract 1 has too.
@@ -61,7 +63,7 @@ pub(crate) fn find_by_name<'a>(tools: &'a [ToolRow], name: &str) -> Option<&'a T
 
 /// Returns the name in the dialect for a name in the list of tools of contract 1.
 pub(crate) fn name_from_contract(tools: &[ToolRow], name: &str) -> String {
-    let key = LISTED_NAMES.iter().find(|(contract, _)| *contract == name).map(|(_, key)| *key);
+    let key = key_for_listed_name(name);
     let tool = key.and_then(|key| tools.iter().find(|tool| tool.key == key));
     tool.and_then(|tool| tool.names.first()).map_or_else(|| name.to_owned(), |name| (*name).to_owned())
 }
@@ -69,24 +71,20 @@ pub(crate) fn name_from_contract(tools: &[ToolRow], name: &str) -> String {
 /// Returns the name in the list of tools of contract 1 for a name in the dialect.
 pub(crate) fn name_to_contract(tools: &[ToolRow], name: &str) -> String {
     let key = find_by_name(tools, name).map(|tool| tool.key);
-    let contract = key.and_then(|key| LISTED_NAMES.iter().find(|(_, known)| *known == key));
-    contract.map_or_else(|| name.to_owned(), |(contract, _)| (*contract).to_owned())
+    let contract = key.and_then(listed_name_for_key);
+    contract.map_or_else(|| name.to_owned(), str::to_owned)
 }
 
-/// The names in the list of tools of contract 1, and the keys of their calls.
-const LISTED_NAMES: &[(&str, &str)] = &[
-    ("read", "readToolCall"),
-    ("write", "writeToolCall"),
-    ("edit", "editToolCall"),
-    ("shell", "shellToolCall"),
-    ("grep", "grepToolCall"),
-    ("glob", "globToolCall"),
-    ("ls", "lsToolCall"),
-    ("delete", "deleteToolCall"),
-    ("update_todos", "updateTodosToolCall"),
-    ("web_fetch", "webFetchToolCall"),
-    ("task", "taskToolCall"),
-];
+/// The name of the sub-agents in the list of tools of contract 1. The name is not fixed in `ibeam_wire`.
+const TASK: &str = "task";
+
+fn key_for_listed_name(name: &str) -> Option<&'static str> {
+    if name == TASK { Some(task::KEY) } else { Tool::named(name).map(|tool| tool.key) }
+}
+
+fn listed_name_for_key(key: &str) -> Option<&'static str> {
+    if key == task::KEY { Some(TASK) } else { Tool::with_key(key)?.name }
+}
 
 impl ToolRow {
     /// A row of the table of a dialect.
@@ -230,9 +228,6 @@ pub(crate) fn mcp_to_contract(server: &str, tool: &str, args: Value) -> Contract
     });
     ContractCall { key: MCP.to_owned(), args: into_object(args), result: None }
 }
-
-/// The key of tools of MCP servers.
-pub(crate) const MCP: &str = "mcpToolCall";
 
 /// Returns server, tool and arguments of a call of an MCP server's tool.
 pub(crate) fn mcp_from_contract(args: &mut Object) -> (String, String, Value) {

@@ -1,9 +1,10 @@
 //! Calls: `tool_use` with its `tool_result`.
 
+use ibeam_wire::tool::is_arm;
 use serde_json::{Value, json};
 
 use super::tool_results;
-use crate::contract::{self, ARMS, ContractCall};
+use crate::contract::{self, ContractCall};
 use crate::json::{Object, into_object, object, take, take_list, take_object, take_text};
 use crate::step::Payload;
 use crate::tool_table::{self, ArgShape, MCP, ToolRow};
@@ -124,7 +125,7 @@ fn mcp_result_to_contract(mut result: Object) -> Value {
     let structured = take(&mut result, "tool_use_result");
     if let Some((arm, payload)) = structured.as_object().and_then(|object| object.iter().next())
         && failed
-        && ARMS.contains(&arm.as_str())
+        && is_arm(arm)
         && payload.is_object()
     {
         return json!({ arm: payload });
@@ -142,8 +143,7 @@ fn mcp_result_to_contract(mut result: Object) -> Value {
 }
 
 fn mcp_result_from_contract(result: Value) -> Value {
-    let arms =
-        result.as_object().and_then(|arms| arms.iter().find(|(name, _)| ARMS.contains(&name.as_str())));
+    let arms = result.as_object().and_then(|arms| arms.iter().find(|(name, _)| is_arm(name)));
     let Some((arm, payload)) = arms else { return untyped_result(result) };
     if arm != "success" {
         let text = contract::failure_text(arm, payload);

@@ -2,10 +2,11 @@
 //!
 //! `tool_use_result` is any JSON, so it also carries the keys that only contract 1 has.
 
+use ibeam_wire::tool::is_arm;
 use serde_json::{Value, json};
 
 use super::calls;
-use crate::contract::{self, ARMS, ContractCall};
+use crate::contract::{self, ContractCall};
 use crate::json::{Object, add_missing, into_object, object, take, take_list, take_object, take_text, text};
 use crate::text_results::absolute;
 use crate::tool_table;
@@ -24,9 +25,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
     let mut structured = take(&mut result, "tool_use_result");
     if result.get("is_error").and_then(Value::as_bool).unwrap_or_default() {
         let arm = structured.as_object().and_then(|object| object.iter().next());
-        if let Some((arm, payload)) =
-            arm.filter(|(arm, payload)| ARMS.contains(&arm.as_str()) && payload.is_object())
-        {
+        if let Some((arm, payload)) = arm.filter(|(arm, payload)| is_arm(arm) && payload.is_object()) {
             return json!({ arm: payload });
         }
         if key == "shellToolCall"

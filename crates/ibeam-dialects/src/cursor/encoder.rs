@@ -1,8 +1,9 @@
 //! Steps as events of contract 1. Required keys that a source does not have get a neutral value.
 
+use ibeam_wire::tool::CALL_ID;
 use serde_json::{Value, json};
 
-use crate::contract::{self, CALL_ID, TOOLS_WITH_CALL_ID};
+use crate::contract::{self, repeats_call_id};
 use crate::json::{Object, into_object, object, take, take_object, text};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 
@@ -106,7 +107,7 @@ impl Encoder {
         let mut tool_call =
             payload.as_object_mut().map(|payload| take(payload, "tool_call")).unwrap_or_default();
         if let Some((key, body)) = tool_call.as_object_mut().and_then(|call| call.iter_mut().next())
-            && TOOLS_WITH_CALL_ID.contains(&key.as_str())
+            && repeats_call_id(key)
             && let Some(args) = body.get_mut("args").and_then(Value::as_object_mut)
         {
             args.insert(CALL_ID.to_owned(), id.as_str().into());
