@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::dialect::DialectName;
+use crate::dialects::DialectName;
 use crate::json::write_line;
 use crate::losses::{LossLog, Losses};
 use crate::source_line::{ConvertError, event_name, parse_event};

@@ -19,27 +19,23 @@
 //! # Ok::<(), ibeam_dialects::ConvertError>(())
 //! ```
 
-mod claude;
-mod codex;
 mod contract;
 mod converter;
-mod cursor;
 mod dialect;
-mod gemini;
+mod dialects;
 mod ids;
 mod iso_time;
 mod json;
 mod losses;
-mod opencode;
 mod source_line;
 mod step;
 mod step_writer;
 mod text_results;
 mod tool_table;
 
-pub use claude::VERSION as CLAUDE_CODE_VERSION;
 pub use converter::{Converter, LiveEncoder};
-pub use dialect::{DialectName, UnknownDialect};
+pub use dialects::claude::VERSION as CLAUDE_CODE_VERSION;
+pub use dialects::{DialectName, UnknownDialect};
 pub use json::write_line;
 pub use losses::{Loss, LossKind, Losses};
 pub use source_line::ConvertError;

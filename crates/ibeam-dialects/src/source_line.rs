@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::dialect::DialectName;
+use crate::dialects::DialectName;
 use crate::json::{Object, text};
 
 /// An error of the source. Lines that were converted before the error remain valid.

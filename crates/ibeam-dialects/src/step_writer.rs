@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::contract::{result_of, set_result, without_result};
-use crate::dialect::{
-    Dialect, DialectName, Directories, Feature, cwd_in_contract, report_changes, report_losses,
-};
+use crate::dialect::{Dialect, Directories, Feature, cwd_in_contract, report_changes, report_losses};
+use crate::dialects::DialectName;
 use crate::json::Object;
 use crate::losses::{LossKind, LossLog};
 use crate::step::{CallStep, Payload, PayloadKind, Step, StepEncoder, TextStep};

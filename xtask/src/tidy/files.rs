@@ -21,7 +21,7 @@ const LEFTOVERS: &[&str] = &[".orig", ".rej", ".snap.new", ".bak"];
 /// Folders whose children share one structure, so that the name of a file means the same in each.
 const REPEATED_STRUCTURES: &[(&str, &str)] = &[
     ("crates/ibeam/src/command/", "each file has the name of its sub-command"),
-    ("crates/ibeam-dialects/src/", "each dialect has the same files"),
+    ("crates/ibeam-dialects/src/dialects/", "each dialect has the same files"),
     ("crates/ibeam-providers/src/protocols/", "each model API has the same files"),
 ];
 
