@@ -15,6 +15,7 @@ mod build;
 mod claude_at_clouds;
 mod contract_check;
 mod gemini;
+mod gemini_interactions;
 mod liveness_pipe;
 mod openai;
 mod program;

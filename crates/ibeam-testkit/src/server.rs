@@ -25,7 +25,7 @@ use crate::request::Request;
 use crate::script::{Answer, Content, Frame};
 use crate::wire::{AnswerScript, Wire};
 
-/// The models that `GET /v1/models` lists, with their display names.
+/// The models that `GET /v1/models` and `GET /v1beta/models` list, with their display names.
 const MODELS: [(&str, &str); 2] =
     [("claude-sonnet-4-20250514", "Claude Sonnet 4"), ("scripted-1", "Scripted One")];
 
@@ -59,6 +59,7 @@ impl ModelServer {
         let (stop, stopped) = oneshot::channel();
         let router = Router::new()
             .route("/v1/models", get(models))
+            .route("/v1beta/models", get(gemini_models))
             .fallback(post(model_request))
             // A conversation has no size limit; a script decides where it is refused.
             .layer(DefaultBodyLimit::disable())
@@ -179,6 +180,12 @@ async fn models() -> Response<Body> {
     let entry = |(id, name): &(&str, &str)| json!({ "id": id, "object": "model", "type": "model", "display_name": name, "created": 1_790_000_000 });
     let data: Vec<Value> = MODELS.iter().map(entry).collect();
     document(200, &json!({ "object": "list", "data": data, "has_more": false }))
+}
+
+async fn gemini_models() -> Response<Body> {
+    let entry = |(id, name): &(&str, &str)| json!({ "name": format!("models/{id}"), "displayName": name, "supportedGenerationMethods": ["generateContent"] });
+    let models: Vec<Value> = MODELS.iter().map(entry).collect();
+    document(200, &json!({ "models": models }))
 }
 
 async fn answer(

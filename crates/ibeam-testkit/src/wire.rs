@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::request::Request;
 use crate::script::{Frame, Step};
-use crate::{anthropic, bedrock, claude_at_clouds, gemini, openai, responses};
+use crate::{anthropic, bedrock, claude_at_clouds, gemini, gemini_interactions, openai, responses};
 
 /// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Wire {
     Responses,
     /// `POST /v1beta/models/MODEL:streamGenerateContent`, and the same on Vertex AI.
     Gemini,
+    /// `POST /v1beta/interactions`.
+    GeminiInteractions,
     /// `POST /model/MODEL/converse-stream`.
     Bedrock,
     /// `POST /projects/PROJECT/locations/LOCATION/publishers/anthropic/models/MODEL:streamRawPredict`.
@@ -60,9 +62,16 @@ pub(crate) struct AnswerScript<'a> {
 }
 
 impl Wire {
-    /// The APIs that a provider uses by default.
-    pub const ALL: [Self; 6] =
-        [Self::Anthropic, Self::OpenAi, Self::Responses, Self::Gemini, Self::Bedrock, Self::VertexAnthropic];
+    /// The APIs of providers in the provider table.
+    pub const ALL: [Self; 7] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::Responses,
+        Self::Gemini,
+        Self::GeminiInteractions,
+        Self::Bedrock,
+        Self::VertexAnthropic,
+    ];
 
     /// The other APIs.
     const WITHOUT_PROVIDER: [Self; 1] = [Self::BedrockAnthropic];
@@ -90,6 +99,12 @@ impl Wire {
     /// Returns the environment variable for the key of the provider.
     pub fn key_variable(self) -> &'static str {
         self.api().key_variable
+    }
+
+    /// Returns the configuration with which the provider uses the API, if another API is its default.
+    pub fn config(self) -> Option<&'static str> {
+        let config = "\n[providers.gemini]\nwire = \"gemini-interactions\"\n";
+        (self == Self::GeminiInteractions).then_some(config)
     }
 
     /// Returns the header with which a request carries this key.
@@ -122,6 +137,7 @@ impl Wire {
             Self::OpenAi => &openai::API,
             Self::Responses => &responses::API,
             Self::Gemini => &gemini::API,
+            Self::GeminiInteractions => &gemini_interactions::API,
             Self::Bedrock => &bedrock::API,
             Self::VertexAnthropic => &claude_at_clouds::VERTEX,
             Self::BedrockAnthropic => &claude_at_clouds::BEDROCK,

@@ -240,6 +240,43 @@ fn azure_uses_the_api_that_its_deployment_has() {
     assert!(output.stderr.contains("AZURE_OPENAI_ENDPOINT"), "{output}");
 }
 
+#[test]
+fn the_models_of_gemini_are_listed() {
+    for wire in [Wire::Gemini, Wire::GeminiInteractions] {
+        let scene = Scene::with_wire(wire, []);
+        let run = scene.ibeam_without_key(["models"]).env("GEMINI_API_KEY", KEY);
+        let output = run.run().succeeded();
+        assert!(output.stdout.contains("gemini/scripted-1"), "{output}");
+        assert!(output.stdout.contains("Scripted One"), "{output}");
+    }
+}
+
+#[test]
+fn interactions_gets_its_thoughts_back_where_they_were() {
+    let answers = [
+        Answer::new().thinking("Hmm.", "c2lnMQ==").text("Looking.").call(
+            "fc_1",
+            "ls",
+            &json!({ "path": "." }),
+        ),
+        answer_text("done"),
+    ];
+    let scene = Scene::with_wire(Wire::GeminiInteractions, answers);
+    scene.print::<&str>([]).run().succeeded();
+    let request = &scene.server.requests()[1];
+    assert_eq!(
+        (request.path.as_str(), request.header("api-revision")),
+        ("/v1beta/interactions", Some("2026-05-20"))
+    );
+    let steps = request.messages();
+    let kinds: Vec<&Value> = steps.iter().map(|step| &step["type"]).collect();
+    assert_eq!(kinds, ["user_input", "thought", "model_output", "function_call", "function_result"]);
+    let content = |text: &str| json!({ "type": "text", "text": text });
+    let thought =
+        json!({ "type": "thought", "signature": "c2lnMQ==", "summary": [content("Hm"), content("m.")] });
+    assert_eq!(steps[1], thought);
+}
+
 /// The snippet of docs/models.md.
 #[test]
 fn vertex_gets_an_access_token_at_the_address_of_the_project() {

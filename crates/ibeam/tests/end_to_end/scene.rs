@@ -59,11 +59,24 @@ impl Scene {
 
     /// Returns the program with these arguments, the model and its server, without key.
     pub(crate) fn ibeam_without_key<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        self.configure_wire();
         self.ibeam_without_model(["--model", model_name(self.wire)])
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("OPENROUTER_BASE_URL", self.server.url())
             .env(self.wire.base_url_variable(), self.server.url())
+    }
+
+    /// Adds the configuration of the wire to that of the user.
+    fn configure_wire(&self) {
+        let Some(config) = self.wire.config() else { return };
+        let directory = self.workspace.home().join(".config/ibeam");
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("config.toml");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if !text.contains(config) {
+            std::fs::write(path, text + config).unwrap();
+        }
     }
 
     /// Returns the program with these arguments, the model, its server and a key.
