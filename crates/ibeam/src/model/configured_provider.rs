@@ -86,7 +86,9 @@ impl ConfiguredProvider {
             }
         };
         let responses = match known {
-            Some(known) if text("wire").is_none() && has_own_address => known.responses.at_another_address(),
+            Some(known) if text("wire").is_none() && base_url != known.base_url => {
+                known.responses.at_another_address()
+            }
             Some(known) if text("wire").is_none() => known.responses,
             Some(_) | None => ResponsesModels::None,
         };
