@@ -81,6 +81,19 @@ fn content_after_a_finish_reason_belongs_to_the_answer() {
 }
 
 #[test]
+fn a_signature_after_the_finish_reason_belongs_to_the_complete_answer() {
+    let event = |candidate: serde_json::Value| format!("data: {}\n\n", json!({ "candidates": [candidate] }));
+    let text = event(json!({ "content": { "parts": [{ "text": "Hi" }] }, "finishReason": "STOP" }));
+    let signature = event(json!({ "content": { "parts": [{ "text": "", "thoughtSignature": "U2ln" }] } }));
+    let more = event(json!({ "content": { "parts": [{ "text": " there" }] } }));
+    check(
+        &(text.clone() + &signature),
+        &["text Hi", "= text Hi", r#"= opaque {"text":"","thoughtSignature":"U2ln"}"#, "= EndTurn -"],
+    );
+    check(&(text + &more), &["text Hi", "text  there", "truncated"]);
+}
+
+#[test]
 fn streamed_arguments_are_assembled() {
     check(
         include_str!("../../fixtures/gemini-streamed-arguments.sse"),

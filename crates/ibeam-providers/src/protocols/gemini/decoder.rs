@@ -177,7 +177,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part. Returns whether it has content.
+    /// Adds a part. Returns whether another finish reason must follow it. A signature alone ends no answer anew.
     fn add_part(
         &mut self,
         part: ContentPart<'_>,
@@ -192,6 +192,7 @@ impl Decoder {
         if call.is_none() && other.is_empty() && !has_text && signature.is_none() {
             return Ok(false);
         }
+        let continues = call.is_some() || has_text || !other.is_empty();
         self.awaits_service = false;
         match call {
             Some(call) => self.add_call(call, signature, repaired, out)?,
@@ -204,7 +205,7 @@ impl Decoder {
             None if thought => self.add_thought(text, signature, out)?,
             None => self.add_text(text.unwrap_or_default(), signature, out)?,
         }
-        Ok(true)
+        Ok(continues)
     }
 
     fn add_text(
