@@ -17,6 +17,7 @@ fn bytes_for_model(protocol: &dyn WireProtocol, request: &ModelRequest, model: &
 
 const CLAUDE: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
 const NOVA: &str = "us.amazon.nova-pro-v1:0";
+const LLAMA: &str = "us.meta.llama4-maverick-17b-instruct-v1:0";
 const GPT_OSS: &str = "openai.gpt-oss-120b-1:0";
 
 #[test]
@@ -67,6 +68,25 @@ fn a_converse_request_is_exactly_this() {
             json!({ "toolResult": { "toolUseId": id, "content": [{ "text": "Error: content" }] } });
     }
     assert_eq!(body(GPT_OSS), expect);
+}
+
+#[test]
+fn text_is_separated_from_calls_and_results_for_models_that_require_it() {
+    let body = bytes_for_model(BEDROCK, &request(conversation()), LLAMA);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let kinds: Vec<Vec<&str>> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| {
+            let blocks = message["content"].as_array().unwrap().iter();
+            blocks.map(|block| block.as_object().unwrap().keys().next().unwrap().as_str()).collect()
+        })
+        .collect();
+    let [calls, results] = [vec!["toolUse"; 2], vec!["toolResult"; 2]];
+    assert_eq!(kinds, [vec!["text"], calls, results, vec!["text"], vec!["text"]]);
+    let roles: Vec<&Value> = body["messages"].as_array().unwrap().iter().map(|it| &it["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
 }
 
 #[test]
@@ -121,7 +141,7 @@ fn blocks_of_the_service_go_back_to_messages_at_their_place() {
 #[test]
 fn the_bytes_of_a_request_only_grow_with_the_conversation() {
     for protocol in [BEDROCK, BEDROCK_ANTHROPIC, VERTEX_ANTHROPIC] {
-        for model in [CLAUDE, NOVA, GPT_OSS] {
+        for model in [CLAUDE, NOVA, LLAMA, GPT_OSS] {
             check_prefix_of(&conversation(), |request| bytes_for_model(protocol, request, model));
         }
     }

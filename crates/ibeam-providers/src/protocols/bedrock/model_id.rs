@@ -14,6 +14,8 @@ pub(in crate::protocols) enum ModelFamily {
     Nova,
     /// Later models of Amazon Nova. Whether they accept breakpoints depends on the region.
     LaterNova,
+    /// Models that accept no message with both text and calls, or both text and results.
+    Separate,
     /// Any other model.
     Other,
 }
@@ -30,10 +32,13 @@ impl ModelFamily {
             "claude-3-5-sonnet",
         ];
         const FIRST_NOVA: &[&str] = &["nova-micro", "nova-lite", "nova-pro", "nova-premier"];
+        const SEPARATE: &[&str] = &["meta.llama", "mistral.", "cohere."];
         if id.contains("anthropic.claude") {
             if EARLY.iter().any(|name| id.contains(name)) { Self::EarlyClaude } else { Self::Claude }
         } else if id.contains("amazon.nova") {
             if FIRST_NOVA.iter().any(|name| id.contains(name)) { Self::Nova } else { Self::LaterNova }
+        } else if SEPARATE.iter().any(|name| id.contains(name)) {
+            Self::Separate
         } else {
             Self::Other
         }
@@ -43,7 +48,7 @@ impl ModelFamily {
     pub(in crate::protocols) fn caches_system(self) -> bool {
         match self {
             Self::Claude | Self::Nova => true,
-            Self::EarlyClaude | Self::LaterNova | Self::Other => false,
+            Self::EarlyClaude | Self::LaterNova | Self::Separate | Self::Other => false,
         }
     }
 
@@ -51,7 +56,7 @@ impl ModelFamily {
     pub(in crate::protocols) fn caches_messages(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::EarlyClaude | Self::Nova | Self::LaterNova | Self::Other => false,
+            Self::EarlyClaude | Self::Nova | Self::LaterNova | Self::Separate | Self::Other => false,
         }
     }
 
@@ -59,7 +64,15 @@ impl ModelFamily {
     pub(super) fn accepts_result_status(self) -> bool {
         match self {
             Self::Claude | Self::EarlyClaude | Self::Nova | Self::LaterNova => true,
-            Self::Other => false,
+            Self::Separate | Self::Other => false,
+        }
+    }
+
+    /// Whether a message may have text and calls, or text and results.
+    pub(super) fn mixes_text_and_tools(self) -> bool {
+        match self {
+            Self::Separate => false,
+            Self::Claude | Self::EarlyClaude | Self::Nova | Self::LaterNova | Self::Other => true,
         }
     }
 }
@@ -91,6 +104,7 @@ mod tests {
             ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", ModelFamily::Nova),
             ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", ModelFamily::Other),
             ("openai.gpt-oss-120b-1:0", ModelFamily::Other),
+            ("us.meta.llama4-maverick-17b-instruct-v1:0", ModelFamily::Separate),
         ] {
             assert_eq!(ModelFamily::from_id(id), expect, "{id}");
         }

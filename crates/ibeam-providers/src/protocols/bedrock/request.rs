@@ -21,6 +21,9 @@ pub(super) const NAME: &str = "bedrock";
 /// The maximum length of the id of a call.
 const MAX_ID_BYTES: usize = 64;
 
+/// The answer between results and a text of the user, for models that reject both in one message.
+const AFTER_RESULTS: &str = "I have the results.";
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -180,11 +183,18 @@ fn wire_messages(conversation: &[Arc<Message>], family: ModelFamily) -> Vec<Wire
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
             Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text_block(part)).collect()),
-            Message::Assistant(blocks) => (Role::Assistant, blocks.iter().filter_map(block).collect()),
+            Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, family)),
             Message::ToolResults(results) => {
                 (Role::User, results.iter().map(|result| tool_result(result, family)).collect::<Vec<_>>())
             }
         };
+        if !family.mixes_text_and_tools()
+            && let (Some(last), Some(Content::Text(_))) = (messages.last(), content.first())
+            && last.content.iter().any(|block| matches!(block, Content::ToolResult { .. }))
+        {
+            let content = vec![Content::Text(Cow::Borrowed(AFTER_RESULTS))];
+            messages.push(WireMessage { first_index, role: Role::Assistant, content });
+        }
         match messages.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
@@ -192,6 +202,14 @@ fn wire_messages(conversation: &[Arc<Message>], family: ModelFamily) -> Vec<Wire
         }
     }
     messages
+}
+
+/// Returns the blocks of an answer. If the model rejects text next to calls, the text is left out.
+fn assistant_content(blocks: &[Block], family: ModelFamily) -> Vec<Content<'_>> {
+    let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let is_accepted =
+        |block: &&Block| !has_calls || family.mixes_text_and_tools() || !matches!(block, Block::Text(_));
+    blocks.iter().filter(is_accepted).filter_map(block).collect()
 }
 
 /// Returns a text block; `None` for a blank text, which the service rejects.
