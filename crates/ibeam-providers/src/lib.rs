@@ -2,7 +2,8 @@
 //!
 //! The modules form layers; each uses only those above it in this list.
 //!
-//! 1. Independent of any API: framing of the stream ([`sse`]), lenient JSON, answer drafts and their limits, errors.
+//! 1. Independent of any API: framing of the stream ([`sse`]), lenient JSON, calls written as text, answer drafts and
+//!    their limits, errors.
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
 //! 4. Data: [`provider_table`], [`model_table`], prices.
@@ -32,6 +33,7 @@ pub mod response_error;
 mod retry_after;
 mod sanitize;
 pub mod sse;
+mod text_tool_calls;
 mod tls;
 mod transport;
 pub mod wire_protocol;

@@ -73,6 +73,11 @@ pub const MODELS: &[KnownModel] = &[
     model("xai", "grok-3", "Grok 3", 131_072, 16_384),
     model("xai", "grok-3-mini", "Grok 3 mini", 131_072, 16_384),
     model("xai", "grok-code-fast-1", "Grok Code Fast 1", 256_000, 32_768),
+    model("cohere", "command-a-reasoning-08-2025", "Command A Reasoning", 256_000, 32_000),
+    model("cohere", "command-a-03-2025", "Command A", 256_000, 8_000),
+    model("cohere", "command-r-plus-08-2024", "Command R+", 128_000, 4_000),
+    model("cohere", "command-r-08-2024", "Command R", 128_000, 4_000),
+    model("cohere", "command-r7b-12-2024", "Command R7B", 128_000, 4_000),
     model("groq", "llama-3.3-70b-versatile", "Llama 3.3 70B", 131_072, 32_768),
     model("groq", "llama-3.1-8b-instant", "Llama 3.1 8B", 131_072, 131_072),
     model("groq", "openai/gpt-oss-120b", "GPT-OSS 120B", 131_072, 65_536),
@@ -93,6 +98,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("mistral", "devstral-medium-latest"),
     ("xai", "grok-code-fast-1"),
     ("together", "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8"),
+    ("cohere", "command-a-03-2025"),
 ];
 
 /// Returns the id of the default model of a provider; `None` if the models depend on the user's installation.

@@ -5,8 +5,10 @@
 pub mod anthropic;
 pub mod bedrock;
 pub mod bedrock_anthropic;
+pub mod cohere;
 pub mod gemini;
 pub mod gemini_interactions;
+pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod vertex_anthropic;
@@ -31,6 +33,10 @@ pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
 pub const GEMINI_INTERACTIONS: &dyn WireProtocol = &gemini_interactions::GeminiInteractions;
 /// Claude on Vertex AI.
 pub const VERTEX_ANTHROPIC: &dyn WireProtocol = &vertex_anthropic::VertexAnthropic;
+/// Ollama's own chat API.
+pub const OLLAMA: &dyn WireProtocol = &ollama::Ollama;
+/// Cohere Chat, version 2.
+pub const COHERE: &dyn WireProtocol = &cohere::CohereChat;
 
 /// All wire protocols, in the order in which error messages list them.
 pub const PROTOCOLS: &[&dyn WireProtocol] = &[
@@ -43,6 +49,8 @@ pub const PROTOCOLS: &[&dyn WireProtocol] = &[
     BEDROCK,
     BEDROCK_ANTHROPIC,
     VERTEX_ANTHROPIC,
+    OLLAMA,
+    COHERE,
 ];
 
 /// The protocol of a provider that is configured without one.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
 use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
-use crate::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI};
+use crate::protocols::{
+    ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI,
+};
 use crate::wire_protocol::{MaxTokensField, Quirks, WireProtocol};
 
 /// An entry of the provider table.
@@ -192,6 +194,24 @@ pub const PROVIDERS: &[KnownProvider] = &[
         ..TEMPLATE
     },
     KnownProvider {
+        name: "cohere",
+        label: "Cohere",
+        protocol: COHERE,
+        base_url: "https://api.cohere.com/v2",
+        key_variables: &["CO_API_KEY", "COHERE_API_KEY"],
+        base_url_variables: &["COHERE_BASE_URL", "CO_API_URL"],
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "ollama-cloud",
+        label: "Ollama Cloud",
+        protocol: OLLAMA,
+        base_url: "https://ollama.com",
+        key_variables: &["OLLAMA_API_KEY"],
+        base_url_variables: &["OLLAMA_CLOUD_BASE_URL"],
+        ..TEMPLATE
+    },
+    KnownProvider {
         name: "azure",
         label: "Azure OpenAI",
         responses: ResponsesModels::Exclusive,
@@ -208,7 +228,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
     KnownProvider {
         name: "ollama",
         label: "Ollama",
-        base_url: "http://127.0.0.1:11434/v1",
+        protocol: OLLAMA,
+        base_url: "http://127.0.0.1:11434",
         base_url_variables: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
         ..TEMPLATE
     },
@@ -237,7 +258,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
 
 /// Key variables of services that are not supported, with the display names of the services.
 pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] =
-    &[("COHERE_API_KEY", "Cohere"), ("CO_API_KEY", "Cohere")];
+    &[("CEREBRAS_API_KEY", "Cerebras"), ("FIREWORKS_API_KEY", "Fireworks AI")];
 
 /// Returns the entry of this name.
 pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
@@ -324,9 +345,11 @@ mod tests {
 
     #[test]
     fn omitted_parts_of_a_base_url_are_added() {
-        check("ollama", "0.0.0.0", "http://127.0.0.1:11434/v1");
-        check("ollama", "10.0.0.5:8000", "http://10.0.0.5:8000/v1");
-        check("ollama", "http://box", "http://box/v1");
+        check("ollama", "0.0.0.0", "http://127.0.0.1:11434");
+        check("ollama", "10.0.0.5:8000", "http://10.0.0.5:8000");
+        check("ollama", "http://box/v1/", "http://box/v1");
+        check("vllm", "http://box", "http://box/v1");
+        check("cohere", "https://box.example.com", "https://box.example.com/v2");
         check("openai", "https://gateway.example/v1/", "https://gateway.example/v1");
         check("openai", "http://127.0.0.1:9/api/v3", "http://127.0.0.1:9/api/v3");
         check("openai", "http://[::1]:9", "http://[::1]:9/v1");

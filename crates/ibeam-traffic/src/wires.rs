@@ -39,6 +39,8 @@ const WIRES: &[Wire] = &[
         cache_in_input: false,
         reasoning_apart: false,
     },
+    Wire { name: "ollama-chat", protocol: "ollama", cache_in_input: false, reasoning_apart: false },
+    Wire { name: "cohere-v2", protocol: "cohere", cache_in_input: true, reasoning_apart: false },
     Wire {
         name: "vertex-anthropic",
         protocol: "vertex-anthropic",

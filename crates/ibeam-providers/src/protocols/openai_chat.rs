@@ -8,7 +8,6 @@ mod chunk;
 mod decoder;
 mod delta_template;
 mod request;
-mod text_tool_calls;
 mod usage;
 
 use std::sync::Arc;

@@ -10,11 +10,14 @@
 mod anthropic;
 mod bedrock;
 mod cloud_requests;
+mod cohere;
 mod conversation;
 mod event_stream;
 mod gemini;
 mod gemini_interactions;
+mod ollama;
 mod openai;
+mod other_requests;
 mod replay;
 mod requests;
 mod responses;

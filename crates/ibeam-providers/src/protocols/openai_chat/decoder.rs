@@ -14,13 +14,13 @@ use super::call_assembly::CallAssembly;
 use super::chunk::{CallDelta, Choice, Chunk, Content, Delta};
 use super::delta_template::DeltaTemplate;
 use super::request::NAME;
-use super::text_tool_calls::TextToolCallBuffer;
 use super::usage::parse_usage;
 use crate::answer_draft::{AnswerEnd, Part, build_answer};
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, parse_failure};
+use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
 
 /// The finish reasons of an answer that the service could not complete: of OpenRouter and Mistral, of DeepSeek, of GLM, and of

@@ -13,7 +13,7 @@ const CLOSING_TAG: &str = "</tool_call>";
 
 /// Buffers the text of an answer while it may still become a tool call.
 #[derive(Debug)]
-pub(super) struct TextToolCallBuffer {
+pub(crate) struct TextToolCallBuffer {
     tools: Vec<String>,
     text: String,
     is_flushed: bool,
@@ -21,18 +21,18 @@ pub(super) struct TextToolCallBuffer {
 
 impl TextToolCallBuffer {
     /// Creates a buffer for calls of `tools`. It buffers nothing if there are none.
-    pub(super) fn new(tools: Vec<String>) -> Self {
+    pub(crate) fn new(tools: Vec<String>) -> Self {
         let is_flushed = tools.is_empty();
         Self { tools, text: String::new(), is_flushed }
     }
 
     /// Whether no text is buffered.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Adds text and returns all text that is certainly not part of a call.
-    pub(super) fn push(&mut self, text: String) -> String {
+    pub(crate) fn push(&mut self, text: String) -> String {
         if self.is_flushed {
             return text;
         }
@@ -41,13 +41,13 @@ impl TextToolCallBuffer {
     }
 
     /// Returns the buffered text and stops buffering.
-    pub(super) fn flush(&mut self) -> String {
+    pub(crate) fn flush(&mut self) -> String {
         self.is_flushed = true;
         std::mem::take(&mut self.text)
     }
 
     /// Removes and returns the calls, if the complete answer consists of calls.
-    pub(super) fn take_calls(&mut self) -> Vec<CallDraft> {
+    pub(crate) fn take_calls(&mut self) -> Vec<CallDraft> {
         let calls = parse_calls(&self.text, &self.tools).unwrap_or_default();
         if !calls.is_empty() {
             self.text.clear();
