@@ -10,7 +10,9 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{
+    ANTHROPIC, BEDROCK, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES,
+};
 use ibeam_providers::{Quirks, WireProtocol};
 
 #[path = "../tests/providers/event_stream.rs"]
@@ -99,6 +101,25 @@ const OPENAI_RESPONSES_STREAM: Stream = Stream {
         "event: response.completed\n",
         r#"data: {"type":"response.completed","response":{"id":"resp_01","status":"completed","output":[],"#,
         r#""usage":{"input_tokens":100,"output_tokens":9}}}"#,
+        "\n\n",
+    ),
+};
+
+const GEMINI_INTERACTIONS_STREAM: Stream = Stream {
+    protocol: GEMINI_INTERACTIONS,
+    start: concat!(
+        "event: step.start\n",
+        r#"data: {"event_type":"step.start","index":0,"step":{"type":"model_output"}}"#,
+        "\n\n",
+    ),
+    delta: concat!(
+        "event: step.delta\n",
+        r#"data: {"event_type":"step.delta","index":0,"delta":{"text":" word","type":"text"}}"#,
+        "\n\n",
+    ),
+    end: concat!(
+        "event: interaction.completed\n",
+        r#"data: {"event_type":"interaction.completed","interaction":{"id":"v1_a","status":"completed"}}"#,
         "\n\n",
     ),
 };
@@ -231,6 +252,20 @@ mod gemini {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &GEMINI_STREAM);
+    }
+}
+
+mod gemini_interactions {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &GEMINI_INTERACTIONS_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &GEMINI_INTERACTIONS_STREAM);
     }
 }
 

@@ -271,6 +271,25 @@ fn a_request_that_violates_the_rules_of_its_wire_is_refused() {
 }
 
 #[test]
+fn a_gemini_request_that_violates_the_rules_is_refused() {
+    const PATH: &str = "/v1beta/models/m:streamGenerateContent";
+    let content = |role: &str, part: Value| json!({ "role": role, "parts": [part] });
+    let with = |contents: Value| json!({ "contents": contents });
+    let user = content("user", json!({ "text": "a" }));
+    let call = content("model", json!({ "functionCall": { "name": "n", "args": {} } }));
+    let result =
+        |name: &str| content("user", json!({ "functionResponse": { "name": name, "response": {} } }));
+    check_refused(PATH, &with(json!([call])), "the role user");
+    check_refused(PATH, &with(json!([user, { "role": "model", "parts": [] }])), "contents.1: no parts");
+    check_refused(PATH, &with(json!([user, call])), "are answered by []");
+    check_refused(PATH, &with(json!([user, call, result("other")])), "are answered by");
+    check_refused(PATH, &with(json!([result("n")])), "no calls for the results");
+    let server = ModelServer::start([Answer::new().text("ok")]);
+    assert!(ask(&server, PATH, &with(json!([user, call, result("n")]))).0.starts_with("HTTP/1.1 200"));
+    assert_eq!(server.requests()[0].transcript(), ["user: a", "call n {}", "result "]);
+}
+
+#[test]
 fn an_unreachable_url_refuses_connections() {
     let url = unreachable_url();
     let error = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap_err();
