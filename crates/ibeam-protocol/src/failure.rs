@@ -129,6 +129,13 @@ pub enum Reason {
     },
     /// The stream ended without its terminal event.
     AnswerTruncated { provider: String },
+    /// A replay of model traffic has no recording of the request.
+    NotRecorded {
+        /// The name of the most similar recording.
+        recording: String,
+        /// The first difference from that recording.
+        difference: String,
+    },
     /// No connection, or it broke.
     Unreachable {
         address: String,
@@ -335,7 +342,9 @@ impl Reason {
             Self::BadRequest { .. } => C::Request,
             Self::ContextTooLong { .. } => C::Context,
             Self::RateLimited { .. } => C::RateLimited,
-            Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } => C::Provider,
+            Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } | Self::NotRecorded { .. } => {
+                C::Provider
+            }
             Self::Unreachable { .. } => C::Network,
             Self::Tls { .. } => C::Tls,
             Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,

@@ -2,9 +2,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// The number of the next pinned id; 0 while ids are random.
+static NEXT_PINNED: AtomicU64 = AtomicU64::new(0);
 
 /// A stored conversation: a UUID, the same in every event of a run and the id that `--resume` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,7 +18,19 @@ pub struct SessionId(Uuid);
 impl SessionId {
     /// Returns a new random (version 4) id.
     pub fn random() -> Self {
-        Self(Uuid::new_v4())
+        let next = |number: u64| (number > 0).then_some(number + 1);
+        match NEXT_PINNED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            Ok(number) => {
+                Self(uuid::Builder::from_random_bytes(u128::from(number).to_be_bytes()).into_uuid())
+            }
+            Err(_) => Self(Uuid::new_v4()),
+        }
+    }
+
+    /// Makes [`Self::random`] return the same sequence of ids in every process, so that a replay can be compared with
+    /// another one byte by byte.
+    pub fn pin_random() {
+        NEXT_PINNED.store(1, Ordering::Relaxed);
     }
 }
 

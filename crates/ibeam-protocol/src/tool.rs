@@ -75,6 +75,17 @@ impl ToolOutcome {
         }
     }
 
+    /// Sets the measured times to 0.
+    pub fn remove_times(&mut self) {
+        let output = match self {
+            Self::Success { output: ToolOutput::Shell(output), .. }
+            | Self::Failure { failure: ToolFailure::CommandFailed(output), .. }
+            | Self::Failure { failure: ToolFailure::TimedOut { partial: output, .. }, .. } => output,
+            Self::Success { .. } | Self::Failure { .. } | Self::Rejected { .. } => return,
+        };
+        output.execution_ms = 0;
+    }
+
     /// Returns a failure whose message is also the text for the model.
     pub fn error(message: impl Into<String>) -> Self {
         let message = message.into();

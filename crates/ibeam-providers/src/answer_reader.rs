@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ibeam_core::{ModelEvent, ProviderError, Retry};
 use ibeam_protocol::StopReason;
-use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::body_decoder::BodyDecoder;
 use crate::provider_errors::ResponseHead;
+use crate::recording::{BodyError, ResponseBody};
 use crate::response_error::ResponseError;
 use crate::transport::Transport;
 
@@ -24,7 +24,7 @@ const TERMINAL_EVENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// An answer that is arriving.
 pub(crate) struct AnswerReader {
     transport: Arc<Transport>,
-    response: Response,
+    response: ResponseBody,
     head: ResponseHead,
     body: BodyDecoder,
     started: Instant,
@@ -46,7 +46,7 @@ impl AnswerReader {
     pub(crate) fn new(
         transport: Arc<Transport>,
         head: ResponseHead,
-        response: Response,
+        response: ResponseBody,
         body: BodyDecoder,
     ) -> Self {
         let now = Instant::now();
@@ -61,7 +61,19 @@ impl AnswerReader {
         let pause = self.idle_since.elapsed();
         self.started += pause;
         self.last_content += pause;
-        let result = self.read_events(out).await;
+        let mut result = self.read_events(out).await;
+        let answer = match out.last() {
+            Some(ModelEvent::Finished(answer)) => Some(answer),
+            Some(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted)
+            | None => None,
+        };
+        if self.response.is_recorded() && (answer.is_some() || result.is_err()) {
+            let answer = answer.and_then(|answer| serde_json::to_string(answer).ok());
+            if let Err(error) = self.response.store_recording(answer.as_deref()) {
+                out.retain(|event| !matches!(event, ModelEvent::Finished(_)));
+                result = result.and(Err(error));
+            }
+        }
         self.idle_since = Instant::now();
         result
     }
@@ -81,15 +93,17 @@ impl AnswerReader {
                 },
                 // The decoder decides whether the answer is complete, however the connection ended.
                 Ok(Ok(None)) => self.body.finish(out).map_err(|error| self.invalid_response(error)),
-                Ok(Err(_)) => {
+                Ok(Err(BodyError::Lost)) => {
                     self.transport.forget_connection();
                     self.body.finish(out).map_err(|error| self.invalid_response(error))
                 }
-                // The answer may be complete although the server keeps the connection open.
-                Err(_) => {
-                    self.transport.forget_connection();
-                    self.body.finish(out).map_err(|error| self.timed_out(error, next_timeout))
+                Ok(Err(BodyError::IdleTimeout(waited))) => {
+                    self.end_by_timeout(NextTimeout::Idle(waited), out)
                 }
+                Ok(Err(BodyError::TotalTimeout(waited))) => {
+                    self.end_by_timeout(NextTimeout::Total(waited), out)
+                }
+                Err(_) => self.end_by_timeout(next_timeout, out),
             };
             let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
             if !finished {
@@ -111,6 +125,20 @@ impl AnswerReader {
         Ok(())
     }
 
+    /// Ends the body after a timeout. The answer may be complete although the server keeps the connection open.
+    fn end_by_timeout(
+        &mut self,
+        next_timeout: NextTimeout,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ProviderError> {
+        self.transport.forget_connection();
+        self.response.set_timeout(match next_timeout {
+            NextTimeout::Idle(waited) => BodyError::IdleTimeout(waited),
+            NextTimeout::Total(waited) => BodyError::TotalTimeout(waited),
+        });
+        self.body.finish(out).map_err(|error| self.timed_out(error, next_timeout))
+    }
+
     /// Returns the time by which the next chunk must arrive, and the timeout that sets it.
     fn deadline(&self) -> (Instant, NextTimeout) {
         let timeouts = self.transport.endpoint().timeouts;
@@ -126,7 +154,9 @@ impl AnswerReader {
 
     async fn drain(&mut self) {
         let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-        let _held_open = timeout(DRAIN_TIMEOUT, rest).await;
+        if timeout(DRAIN_TIMEOUT, rest).await.is_err() {
+            self.response.set_open();
+        }
     }
 
     fn invalid_response(&self, error: ResponseError) -> ProviderError {

@@ -8,6 +8,7 @@ use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError}
 use crate::answer_reader::AnswerReader;
 use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
+use crate::recording::Traffic;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
 use crate::wire_protocol::{ListedModel, RequestSettings};
@@ -22,7 +23,12 @@ pub struct HttpProvider {
 impl HttpProvider {
     /// Creates a provider. Its requests share one connection.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { transport: Arc::new(Transport::new(endpoint)), body_builder: Arc::default() }
+        Self::with_traffic(endpoint, Traffic::Live)
+    }
+
+    /// Creates a provider whose traffic is recorded, or comes from recordings.
+    pub fn with_traffic(endpoint: Endpoint, traffic: Traffic) -> Self {
+        Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Arc::default() }
     }
 
     /// Returns the models that the service offers to this key, in its order.

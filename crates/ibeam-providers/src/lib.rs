@@ -7,7 +7,7 @@
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
 //! 4. Data: [`provider_table`], [`model_table`], prices.
-//! 5. The HTTP client: endpoint, keys, transport, [`HttpProvider`].
+//! 5. The HTTP client: endpoint, keys, transport, [`recording`] and replay of its traffic, [`HttpProvider`].
 //!
 //! Requests are built and answers are decoded by pure functions. Failures are only classified; the agent loop decides
 //! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
@@ -28,6 +28,7 @@ mod prices;
 pub mod protocols;
 mod provider_errors;
 pub mod provider_table;
+pub mod recording;
 mod request_body;
 pub mod response_error;
 mod retry_after;
@@ -49,6 +50,7 @@ pub use model_table::{KnownModel, default_model, known_model, model_label, newes
 pub use prices::{known_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
+pub use recording::Traffic;
 pub use request_body::build_request_body;
 pub use tls::tls_config;
 pub use wire_protocol::{AnswerDecoder, ListedModel, MaxTokensField, Quirks, WireProtocol};

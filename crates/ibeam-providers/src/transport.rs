@@ -15,12 +15,15 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::base_url::is_loopback;
 use crate::endpoint::Endpoint;
 use crate::keys::{Keys, Secret};
 use crate::provider_errors::{ErrorBuilder, ResponseHead};
+use crate::recording::{ExchangeOutcome, HttpRecording, ReplayedBody, ResponseBody, Traffic};
+use crate::response_error::ResponseError;
 use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
 use crate::tls;
 use crate::wire_protocol::OutgoingRequest;
@@ -39,6 +42,7 @@ pub(crate) struct Transport {
     keys: Arc<Keys>,
     tls: OnceLock<ClientConfig>,
     connection: Mutex<Option<Connection>>,
+    traffic: Traffic,
 }
 
 /// The client, which keeps its connection open between requests.
@@ -50,7 +54,7 @@ struct Connection {
 }
 
 impl Transport {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, traffic: Traffic) -> Self {
         let Endpoint { key, key_reader, headers, .. } = &endpoint;
         let keys = Arc::new(Keys::new(key.clone(), key_reader.clone(), headers));
         Self {
@@ -59,6 +63,7 @@ impl Transport {
             keys,
             tls: OnceLock::new(),
             connection: Mutex::default(),
+            traffic,
         }
     }
 
@@ -71,7 +76,7 @@ impl Transport {
     }
 
     /// Posts a request to the model.
-    pub(crate) async fn post(&self, body: Bytes) -> Result<(ResponseHead, Response), ProviderError> {
+    pub(crate) async fn post(&self, body: Bytes) -> Result<(ResponseHead, ResponseBody), ProviderError> {
         let Endpoint { protocol, base_url, model, .. } = &self.endpoint;
         self.send(Method::POST, &protocol.request_url(base_url, model), Some(body)).await
     }
@@ -79,27 +84,94 @@ impl Transport {
     /// Fetches the list of models.
     pub(crate) async fn get_models(&self) -> Result<(ResponseHead, String), ProviderError> {
         let url = self.endpoint.protocol.models_url(&self.endpoint.base_url);
-        let (head, response) = self.send(Method::GET, &url, None).await?;
-        let body = self.read_text(response).await;
+        let (head, mut response) = self.send(Method::GET, &url, None).await?;
+        let body = self.read_text(&mut response).await;
+        response.store_recording(None)?;
         Ok((head, body))
     }
 
+    /// Sends a request, or finds its recording. A response whose status is not success is an error.
     async fn send(
         &self,
         method: Method,
         url: &str,
         body: Option<Bytes>,
-    ) -> Result<(ResponseHead, Response), ProviderError> {
+    ) -> Result<(ResponseHead, ResponseBody), ProviderError> {
+        let request = || self.recorded_request(&method, url, body.as_deref());
+        let (head, mut response) = match &self.traffic {
+            Traffic::Live => {
+                let response = self.send_live(&method, url, body.as_ref()).await?;
+                (read_head(&response), ResponseBody::Live { response, recording: None })
+            }
+            Traffic::Record(recorder) => {
+                let Endpoint { provider, model, protocol, .. } = &self.endpoint;
+                let exchange = recorder.start(provider, model, protocol.name(), &request());
+                let response = match self.send_live(&method, url, body.as_ref()).await {
+                    Ok(response) => response,
+                    Err(error) => {
+                        HttpRecording::store_failure(&exchange, &error)?;
+                        return Err(error);
+                    }
+                };
+                let head = read_head(&response);
+                let recording = Some(Box::new(HttpRecording::new(exchange, &head, content_type(&response))));
+                (head, ResponseBody::Live { response, recording })
+            }
+            Traffic::Replay(player) => match player.find(self.endpoint.protocol.name(), &request())? {
+                ExchangeOutcome::Response(response) => {
+                    let body = ReplayedBody::new(response, player.speed());
+                    (response.head(), ResponseBody::Replayed(body))
+                }
+                ExchangeOutcome::Failure(failure) => return Err(failure.clone().into()),
+                ExchangeOutcome::Events(_) => {
+                    let error = ResponseError::Protocol("the recording has no HTTP response".to_owned());
+                    return Err(self.errors.invalid_response(error, ResponseHead::default()));
+                }
+            },
+        };
+        let status = head.status.unwrap_or_default();
+        if (200..300).contains(&status) {
+            return Ok((head, response));
+        }
+        if status == StatusCode::UNAUTHORIZED.as_u16() {
+            self.keys.reload();
+        }
+        let body = self.read_text(&mut response).await;
+        response.store_recording(None)?;
+        Err(self.errors.error_status(head, &body))
+    }
+
+    /// Returns a request as recordings contain it: without headers, and independent of the address of the server.
+    fn recorded_request(&self, method: &Method, url: &str, body: Option<&[u8]>) -> Value {
+        let base_url = self.endpoint.base_url.trim_end_matches('/');
+        let path = match url.strip_prefix(base_url) {
+            Some(path) => path.to_owned(),
+            None => reqwest::Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.path().to_owned()),
+        };
+        let body = body.map(|body| match serde_json::from_slice(body) {
+            Ok(value) => value,
+            Err(_) => Value::String(String::from_utf8_lossy(body).into_owned()),
+        });
+        json!({ "method": method.as_str(), "path": path, "body": body })
+    }
+
+    /// Sends a request over the network and returns the response, whatever its status.
+    async fn send_live(
+        &self,
+        method: &Method,
+        url: &str,
+        body: Option<&Bytes>,
+    ) -> Result<Response, ProviderError> {
         let invalid = |message: String| self.errors.invalid_configuration(&message);
-        let content = body.as_deref().unwrap_or_default();
+        let content = body.map(|body| &body[..]).unwrap_or_default();
         let outgoing = OutgoingRequest { method: method.as_str(), url, body: content };
         let headers = self.headers(&outgoing).map_err(invalid)?;
-        let upload = body.as_ref().map_or(Duration::ZERO, upload_time);
+        let upload = body.map_or(Duration::ZERO, upload_time);
         let limit = self.endpoint.timeouts.first_byte + upload;
         let response = loop {
             let Connection { client, was_used } = self.connection().map_err(invalid)?;
             let mut request = client.request(method.clone(), url).headers(headers.clone());
-            if let Some(body) = &body {
+            if let Some(body) = body {
                 request = request.body(body.clone());
             }
             match tokio::time::timeout(limit, request.send()).await {
@@ -119,15 +191,7 @@ impl Transport {
         if let Some(connection) = self.state().as_mut() {
             connection.was_used = true;
         }
-        let head = read_head(&response);
-        if response.status().is_success() {
-            return Ok((head, response));
-        }
-        if response.status() == StatusCode::UNAUTHORIZED {
-            self.keys.reload();
-        }
-        let body = self.read_text(response).await;
-        Err(self.errors.error_status(head, &body))
+        Ok(response)
     }
 
     /// Drops the connection, so that the next request opens a new one.
@@ -136,7 +200,7 @@ impl Transport {
     }
 
     /// Reads a body as text, up to the limits of size and time. An incomplete error message is better than none.
-    async fn read_text(&self, mut response: Response) -> String {
+    async fn read_text(&self, response: &mut ResponseBody) -> String {
         let mut bytes = Vec::new();
         let read = async {
             while let Ok(Some(chunk)) = response.chunk().await {
@@ -235,6 +299,10 @@ fn secret_value(value: &str) -> Result<HeaderValue, String> {
         .map_err(|_| "a key or header contains characters that are not allowed in headers".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+fn content_type(response: &Response) -> Option<String> {
+    Some(response.headers().get(CONTENT_TYPE)?.to_str().ok()?.to_owned())
 }
 
 fn read_head(response: &Response) -> ResponseHead {

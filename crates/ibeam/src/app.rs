@@ -10,11 +10,13 @@ use std::time::Instant;
 use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
 use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::{FailureCode, Notice, Reason};
+use ibeam_providers::Traffic;
 use rustix::fs::{Access, access};
 
 use crate::cli::Flags;
 use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, reject_non_utf8_variables, variable};
+use crate::model::recordings;
 use crate::programs::Programs;
 use crate::resource_exhaustion;
 
@@ -54,6 +56,8 @@ pub(crate) struct AppContext {
     pub(crate) started_at: Instant,
     /// The writer of another program's stream, where one was asked for.
     pub(crate) dialect_writer: Option<DialectWriter>,
+    /// Whether the traffic with models is recorded or replayed.
+    pub(crate) traffic: Traffic,
 }
 
 impl BaseContext {
@@ -130,7 +134,16 @@ impl AppContext {
         let catalogue =
             configured_catalogue(&config).or_else(|error| collect(error.into()).map(from_environment))?;
         let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
-        Ok(Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer })
+        let traffic = Traffic::Live;
+        let app =
+            Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer, traffic };
+        let traffic = recordings::open(&app)?;
+        Ok(Self { traffic, ..app })
+    }
+
+    /// Whether model requests are answered from recordings.
+    pub(crate) fn replays(&self) -> bool {
+        self.traffic.player().is_some()
     }
 
     /// Returns the notice about arguments of another program that are ignored, where there are some.
@@ -196,6 +209,9 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     if flags.cloud {
         return unsupported("--cloud");
     }
+    if flags.replay_speed.is_some() && flags.replay.is_none() {
+        return Err(Reason::Usage { detail: "`--replay-speed` needs `--replay DIR`".to_owned() });
+    }
     // `dialect::translate` removes it where it is the first argument.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
@@ -235,7 +251,9 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .filter_map(|(flag, text)| Some((flag, text.clone()?)))
         .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
         .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
-        .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)));
+        .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)))
+        .chain(flags.record.iter().map(|found| path("--record", found)))
+        .chain(flags.replay.iter().map(|found| path("--replay", found)));
     for (flag, text) in given {
         if text.trim().is_empty() {
             return Err(Reason::Usage {

@@ -271,6 +271,18 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) error_file: Option<PathBuf>,
 
+    /// Record the traffic with the model in this directory, one file per exchange, without secrets
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Answer model requests from the recordings in this directory; no connection is opened
+    #[arg(long, value_name = "DIR", global = true, conflicts_with = "record")]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Speed of `--replay`: 0 waits for nothing, 1 is as recorded [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
+    pub(crate) replay_speed: Option<u8>,
+
     /// Print a line on stderr every so many seconds during the run
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) heartbeat: Option<u64>,

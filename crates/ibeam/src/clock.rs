@@ -1,11 +1,28 @@
-//! The system's time.
+//! The system's time, or the pinned time of a replay.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use ibeam_core::Clock;
 
-/// The system's wall clock and monotonic clock.
+/// The time of a replay.
+#[derive(Clone, Copy)]
+struct PinnedTime {
+    unix_ms: u64,
+    /// Whether delays pass.
+    waits: bool,
+}
+
+static PINNED: OnceLock<PinnedTime> = OnceLock::new();
+
+/// Stops all clocks of the process at `unix_ms`, for a replay. Without `waits`, delays complete at once.
+pub(crate) fn pin(unix_ms: u64, waits: bool) {
+    // The first replay of a process is its only one.
+    let _ = PINNED.set(PinnedTime { unix_ms, waits });
+}
+
+/// The system's wall clock and monotonic clock. In a replay both stand still.
 pub(crate) struct SystemClock {
     start: Instant,
 }
@@ -19,6 +36,9 @@ impl SystemClock {
 
 /// Returns the milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
+    if let Some(PinnedTime { unix_ms, .. }) = PINNED.get() {
+        return *unix_ms;
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -29,10 +49,17 @@ impl Clock for SystemClock {
     }
 
     fn monotonic(&self) -> Duration {
-        self.start.elapsed()
+        if self.is_pinned() { Duration::ZERO } else { self.start.elapsed() }
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
+        match PINNED.get() {
+            Some(PinnedTime { waits: false, .. }) => Box::pin(std::future::ready(())),
+            Some(PinnedTime { waits: true, .. }) | None => Box::pin(tokio::time::sleep(duration)),
+        }
+    }
+
+    fn is_pinned(&self) -> bool {
+        PINNED.get().is_some()
     }
 }

@@ -103,7 +103,8 @@ fn path_text(path: &Path) -> String {
     escape_to_one_line(&path.to_string_lossy())
 }
 
-fn date_of(now_ms: u64) -> Option<String> {
+/// Returns the date in UTC, e.g. `2026-11-22`.
+pub(crate) fn date_of(now_ms: u64) -> Option<String> {
     let now = jiff::Timestamp::from_millisecond(i64::try_from(now_ms).ok()?).ok()?;
     Some(now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
 }

@@ -106,6 +106,11 @@ fn main() -> ExitCode {
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
+    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
+    if !is_run && (flags.record.is_some() || flags.replay.is_some()) {
+        let detail = "`--record` and `--replay` are for runs; no command uses them".to_owned();
+        return unstarted(Reason::Usage { detail });
+    }
     if let Some(Command::Offline(command)) = &command {
         return match BaseContext::offline(flags, dialect_writer.as_ref()) {
             Ok(base) => command::execute_offline(&base, command, &mut stdout)
@@ -114,7 +119,6 @@ fn main() -> ExitCode {
         };
     }
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
-    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     let mut startup = None;
     if is_run {
         if mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {

@@ -7,6 +7,7 @@
 mod configured_provider;
 mod connect;
 mod embedded;
+pub(crate) mod recordings;
 
 use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
@@ -113,11 +114,15 @@ pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
     aliases.collect()
 }
 
-/// Chooses the default model of the first provider with a key, else the embedded model.
+/// Chooses the default model of the first provider with a key, else the embedded model; in a replay, the model of the
+/// first recording.
 ///
 /// # Errors
 /// `Usage` for `--endpoint` or `--api-key` without a model name.
 fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
+    if let Some((provider, model)) = app.traffic.player().and_then(|player| player.recorded_model(None)) {
+        return choose_by_name(app, &format!("{provider}/{model}"), "the recordings".to_owned());
+    }
     if let Some(url) = &app.base.flags.endpoint {
         let detail = format!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
@@ -160,6 +165,11 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     }
     if name == "auto" {
         return choose_default(app);
+    }
+    if let Some(player) = app.traffic.player().filter(|_| !name.contains('/'))
+        && let Some((provider, model)) = player.recorded_model(Some(&name))
+    {
+        name = format!("{provider}/{model}");
     }
     if EMBEDDED_NAMES.contains(&name.as_str()) {
         return embedded_model(app, origin, None);
@@ -225,7 +235,9 @@ fn remote_model(
     model: &str,
     origin: String,
 ) -> Result<ModelChoice, Reason> {
-    provider.check_address(app)?;
+    if !app.replays() {
+        provider.check_address(app)?;
+    }
     let display =
         app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
@@ -238,11 +250,11 @@ fn embedded_model(
     unused_key: Option<UnusedKey>,
 ) -> Result<ModelChoice, Reason> {
     let display = embedded::DISPLAY_NAME.to_owned();
-    if !cfg!(feature = "embedded") {
+    if !cfg!(feature = "embedded") && !app.replays() {
         return Err(Reason::NoLocalEngine);
     }
-    // `--setup` installs it before it is needed.
-    if !is_installed(app) && !app.base.flags.setup {
+    // `--setup` installs it before it is needed. A replay needs neither the file nor the engine.
+    if !is_installed(app) && !app.base.flags.setup && !app.replays() {
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };

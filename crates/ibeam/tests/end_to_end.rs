@@ -68,6 +68,8 @@ mod mcp;
 mod model_apis;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
+#[path = "end_to_end/record_and_replay.rs"]
+mod record_and_replay;
 #[path = "end_to_end/replay.rs"]
 mod replay;
 #[path = "end_to_end/samples.rs"]

@@ -65,6 +65,11 @@ enum Progress {
 }
 
 impl Run {
+    /// Returns the share of the random part of a delay.
+    fn jitter(&self) -> f64 {
+        if self.clock.is_pinned() { 0.0 } else { fastrand::f64() }
+    }
+
     /// Builds the request for the conversation so far.
     pub(super) fn build_request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
         ModelRequest {
@@ -98,7 +103,7 @@ impl Run {
     ) -> Result<ModelAnswer, TurnError> {
         let (mut request, mut outcome) = self.request_within_window(journal, tools, estimator).await?;
         if let RequestOutcome::Interrupted(error) = &outcome
-            && let Some(pause) = self.retry.delay(error, 1, fastrand::f64())
+            && let Some(pause) = self.retry.delay(error, 1, self.jitter())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
@@ -176,7 +181,7 @@ impl Run {
                     return Ok(RequestOutcome::Interrupted(error));
                 }
                 Attempt::Failed { error, progress } => {
-                    let pause = self.retry.delay(&error, attempt, fastrand::f64());
+                    let pause = self.retry.delay(&error, attempt, self.jitter());
                     let spent = self.clock.monotonic().saturating_sub(began);
                     let in_time = |pause: &Duration| self.retry.has_time(spent, *pause);
                     let Some(pause) = pause.filter(in_time).filter(|_| progress == Progress::NoText) else {

@@ -125,6 +125,9 @@ impl Run {
         let mut unfinished: Vec<ToolCall> = Vec::new();
         let mut finished_calls: Vec<FinishedCall> = Vec::new();
         let wants_results = self.hooks.wants_tool_results();
+        let is_pinned = self.clock.is_pinned();
+        // The order in which calls end at the same time depends on the machine.
+        let max_concurrent = if is_pinned { 1 } else { MAX_CONCURRENT_CALLS };
         let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome, duration| {
             finished.push((call.clone(), outcome.for_model()));
             if wants_results {
@@ -134,7 +137,7 @@ impl Run {
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
         };
         loop {
-            while running.len() < MAX_CONCURRENT_CALLS {
+            while running.len() < max_concurrent {
                 if let Some(reason) = self.stop.requested() {
                     self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.clone().into());
@@ -172,7 +175,10 @@ impl Run {
                                 let context = context.clone();
                                 running.push(async move {
                                     let began = self.clock.monotonic();
-                                    let outcome = run(context).await;
+                                    let mut outcome = run(context).await;
+                                    if is_pinned {
+                                        outcome.remove_times();
+                                    }
                                     (call, outcome, self.clock.monotonic().saturating_sub(began))
                                 });
                             }

@@ -219,6 +219,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::RateLimited { provider: s(), detail: s() },
         Reason::ProviderFailed { provider: s(), detail: s() },
         Reason::AnswerTruncated { provider: s() },
+        Reason::NotRecorded { recording: s(), difference: s() },
         Reason::Unreachable { address: s(), detail: s() },
         Reason::Tls { address: s(), detail: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },

@@ -18,6 +18,7 @@ mod gemini_interactions;
 mod ollama;
 mod openai;
 mod other_requests;
+mod recordings;
 mod replay;
 mod requests;
 mod responses;

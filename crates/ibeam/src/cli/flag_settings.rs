@@ -18,6 +18,7 @@ impl Flags {
             ("--background", "background", self.background.map(|arg| arg.value().to_owned())),
             ("--approval", "approval", self.approval.clone()),
             ("--ephemeral", "session.ephemeral", self.ephemeral.then(|| "true".to_owned())),
+            ("--replay", "session.ephemeral", self.starts_replayed_session().then(|| "true".to_owned())),
             ("--verbose", "verbose", self.verbose.then(|| "true".to_owned())),
             ("--sandbox", "sandbox.mode", self.sandbox.map(|switch| switch.value().to_owned())),
         ];
@@ -37,6 +38,11 @@ impl Flags {
             input: FlagInput::Entries(entries.clone()),
         });
         texts.chain(lists).collect()
+    }
+
+    /// Whether the run replays recordings in a new session. Its pinned id would be that of every replay.
+    fn starts_replayed_session(&self) -> bool {
+        self.replay.is_some() && self.resume.is_none() && !self.continue_
     }
 
     /// Returns what the flags say about trust in the workspace.

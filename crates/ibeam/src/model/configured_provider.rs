@@ -95,7 +95,11 @@ impl ConfiguredProvider {
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
         let gets_own_key = !is_endpoint_of_another_server(app, name);
-        let (key, key_source) = if gets_own_key { find_key(app, name, known) } else { flag_key(app) };
+        let (key, key_source) = match gets_own_key {
+            _ if app.replays() => (None, KeySource::None),
+            true => find_key(app, name, known),
+            false => flag_key(app),
+        };
         let key_variable = text("key_variable")
             .map(str::to_owned)
             .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
@@ -107,8 +111,8 @@ impl ConfiguredProvider {
             base_url_source,
             key,
             key_source,
-            // Another server than the provider's own may need no key.
-            key_variable: key_variable.filter(|_| gets_own_key),
+            // Another server than the provider's own may need no key, and a replay needs none.
+            key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
             headers: headers(app, name, gets_own_key)?,
             quirks,
             timeouts: timeouts(app, known),

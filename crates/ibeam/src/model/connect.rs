@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
-use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
+use ibeam_providers::recording::{RecordedProvider, RecordedSource};
+use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, Traffic, known_model};
 
 use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
@@ -23,9 +24,19 @@ impl ModelChoice {
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let key_reader = key_reader(app, provider);
-                Arc::new(HttpProvider::new(Endpoint { key_reader, ..endpoint(provider, &self.info.id) }))
+                let endpoint = Endpoint { key_reader, ..endpoint(provider, &self.info.id) };
+                Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
-            None => embedded::provider(app)?,
+            None => {
+                let source = match &app.traffic {
+                    Traffic::Live => return Ok((embedded::provider(app)?, self.info, source)),
+                    Traffic::Record(recorder) => {
+                        RecordedSource::Live(embedded::provider(app)?, Arc::clone(recorder))
+                    }
+                    Traffic::Replay(player) => RecordedSource::Replay(Arc::clone(player)),
+                };
+                Arc::new(RecordedProvider::new(source, &self.info.provider, &self.info.id))
+            }
         };
         Ok((connected, self.info, source))
     }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Approver, FailOn, Gate, Hooks, Provider, RetryPolicy, Run, RunPrecondition, Stop};
-use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
+use ibeam_core::{
+    Approver, FailOn, Gate, Hooks, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition, Stop, Tool,
+    ToolInputError, ToolSet,
+};
+use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace};
 
 use super::model_info;
@@ -64,6 +67,8 @@ pub(super) fn build(
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();
     let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
+    // In a replay no connection is opened, so commands find a proxy that does not answer.
+    let listener = listener.filter(|_| !app.replays());
     let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
     let precondition = workspace_exists(workspace.clone());
     let mut tools = ibeam_tools::all(
@@ -81,7 +86,8 @@ pub(super) fn build(
         },
     );
     tools.extend(servers.tools(head.permission_mode));
-    tools.extend(web.tools(&policy));
+    let web_tools = web.tools(&policy);
+    tools.extend(if app.replays() { offline_tools(web_tools) } else { web_tools });
     tools.retain(|name, _| !app.base.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
@@ -131,6 +137,25 @@ pub(super) fn build(
         stop,
     };
     Ok(RunResources { run, background, proxy })
+}
+
+/// Returns the tools without their effect, for a replay: they are offered to the model, and each call fails.
+fn offline_tools(tools: ToolSet) -> ToolSet {
+    tools.into_iter().map(|(name, tool)| (name, Arc::new(OfflineTool(tool)) as Arc<dyn Tool>)).collect()
+}
+
+struct OfflineTool(Arc<dyn Tool>);
+
+impl Tool for OfflineTool {
+    fn spec(&self) -> ToolSpec {
+        self.0.spec()
+    }
+
+    fn prepare(&self, arguments: &serde_json::Value) -> Result<PreparedCall, ToolInputError> {
+        let PreparedCall { arguments, access, run: _ } = self.0.prepare(arguments)?;
+        let failed = || ToolOutcome::error("no connection is opened in a replay");
+        Ok(PreparedCall::new(arguments, access, move |_| std::future::ready(failed())))
+    }
 }
 
 /// Replaces the model of the following runs.

@@ -1,0 +1,128 @@
+//! The body of a response: from the network, possibly recorded, or from a recording.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use ibeam_core::ProviderError;
+use reqwest::Response;
+use tokio::time::Instant;
+
+use super::exchange::{BodyEnd, RecordedResponse, TimedChunk};
+use super::http_recording::HttpRecording;
+use super::player::ReplaySpeed;
+
+/// The reason why no further chunk arrives before the end of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    /// The connection broke.
+    Lost,
+    /// A timeout of the recorded run between two chunks.
+    IdleTimeout(Duration),
+    /// A timeout of the recorded run for the complete answer.
+    TotalTimeout(Duration),
+}
+
+/// The body of a response.
+pub(crate) enum ResponseBody {
+    /// From the network.
+    Live { response: Response, recording: Option<Box<HttpRecording>> },
+    /// From a recording.
+    Replayed(ReplayedBody),
+}
+
+/// A recorded body. Its chunks arrive at their recorded times, or at once.
+pub(crate) struct ReplayedBody {
+    chunks: std::vec::IntoIter<TimedChunk>,
+    end: BodyEnd,
+    /// The time of the request; `None` for a replay at full speed.
+    since: Option<Instant>,
+}
+
+impl ReplayedBody {
+    pub(crate) fn new(response: &RecordedResponse, speed: ReplaySpeed) -> Self {
+        let since = match speed {
+            ReplaySpeed::Full => None,
+            ReplaySpeed::Recorded => Some(Instant::now()),
+        };
+        Self { chunks: response.chunks.clone().into_iter(), end: response.end, since }
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let Some(TimedChunk { at_ms, content }) = self.chunks.next() else {
+            return match self.end {
+                BodyEnd::Complete | BodyEnd::Open => Ok(None),
+                BodyEnd::Lost | BodyEnd::Cancelled | BodyEnd::Withheld => Err(BodyError::Lost),
+                BodyEnd::IdleTimeout { waited_ms } => {
+                    Err(BodyError::IdleTimeout(Duration::from_millis(waited_ms)))
+                }
+                BodyEnd::TotalTimeout { waited_ms } => {
+                    Err(BodyError::TotalTimeout(Duration::from_millis(waited_ms)))
+                }
+            };
+        };
+        if let Some(since) = self.since {
+            tokio::time::sleep_until(since + Duration::from_millis(at_ms)).await;
+        }
+        Ok(Some(content.to_bytes().into()))
+    }
+}
+
+impl ResponseBody {
+    /// Returns the next chunk, or `None` at the end of the body.
+    ///
+    /// # Errors
+    /// See [`BodyError`]. Chunks that were returned before remain valid.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let (response, recording) = match self {
+            Self::Live { response, recording } => (response, recording),
+            Self::Replayed(body) => return body.chunk().await,
+        };
+        let chunk = response.chunk().await;
+        if let Some(recording) = recording {
+            match &chunk {
+                Ok(Some(bytes)) => recording.add_chunk(bytes),
+                Ok(None) => recording.set_end(BodyEnd::Complete),
+                Err(_) => recording.set_end(BodyEnd::Lost),
+            }
+        }
+        chunk.map_err(|_| BodyError::Lost)
+    }
+
+    /// Records how the body ended for the reader.
+    pub(crate) fn set_end(&mut self, end: BodyEnd) {
+        if let Self::Live { recording: Some(recording), .. } = self {
+            recording.set_end(end);
+        }
+    }
+
+    /// Records a timeout of the reader.
+    pub(crate) fn set_timeout(&mut self, error: BodyError) {
+        let millis = |waited: Duration| u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.set_end(match error {
+            BodyError::Lost => BodyEnd::Lost,
+            BodyError::IdleTimeout(waited) => BodyEnd::IdleTimeout { waited_ms: millis(waited) },
+            BodyError::TotalTimeout(waited) => BodyEnd::TotalTimeout { waited_ms: millis(waited) },
+        });
+    }
+
+    /// Records that the server kept the connection open after the answer.
+    pub(crate) fn set_open(&mut self) {
+        self.set_end(BodyEnd::Open);
+    }
+
+    /// Whether the body is being recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        matches!(self, Self::Live { recording: Some(_), .. })
+    }
+
+    /// Stores the recording, if there is one. `answer` is the JSON of the decoded answer.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be written.
+    pub(crate) fn store_recording(&mut self, answer: Option<&str>) -> Result<(), ProviderError> {
+        match self {
+            Self::Live { recording: Some(recording), .. } => recording.store(answer),
+            Self::Live { recording: None, .. } | Self::Replayed(_) => Ok(()),
+        }
+    }
+}
