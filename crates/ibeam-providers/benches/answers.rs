@@ -11,7 +11,7 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
 use ibeam_providers::protocols::{
-    ANTHROPIC, BEDROCK, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES,
+    ANTHROPIC, BEDROCK, COHERE, GEMINI, GEMINI_INTERACTIONS, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES,
 };
 use ibeam_providers::{Quirks, WireProtocol};
 
@@ -155,6 +155,37 @@ const BEDROCK_STREAM: Stream = Stream {
     ),
 };
 
+const OLLAMA_STREAM: Stream = Stream {
+    protocol: OLLAMA,
+    start: "",
+    delta: concat!(
+        r#"{"model":"m","created_at":"2025-07-07T20:22:19.184789Z","message":{"role":"assistant","#,
+        r#""content":" word"},"done":false}"#,
+        "\n",
+    ),
+    end: concat!(
+        r#"{"model":"m","created_at":"2025-07-07T20:22:19.184789Z","message":{"role":"assistant","content":""},"#,
+        r#""done":true,"done_reason":"stop","prompt_eval_count":100,"eval_count":9}"#,
+        "\n",
+    ),
+};
+
+const COHERE_STREAM: Stream = Stream {
+    protocol: COHERE,
+    start: "event: message-start\ndata: {\"type\":\"message-start\",\"id\":\"01\",\"delta\":{}}\n\n",
+    delta: concat!(
+        "event: content-delta\n",
+        r#"data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":" word"}}}}"#,
+        "\n\n",
+    ),
+    end: concat!(
+        "event: message-end\n",
+        r#"data: {"type":"message-end","delta":{"finish_reason":"COMPLETE","#,
+        r#""usage":{"tokens":{"input_tokens":100,"output_tokens":9},"cached_tokens":0}}}"#,
+        "\n\ndata: [DONE]\n\n",
+    ),
+};
+
 fn answer(stream: &Stream) -> Vec<u8> {
     let text = [stream.start, &stream.delta.repeat(DELTAS), stream.end].concat();
     if stream.protocol.name() == BEDROCK.name() { event_stream::encode(&text) } else { text.into_bytes() }
@@ -280,5 +311,33 @@ mod bedrock {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &BEDROCK_STREAM);
+    }
+}
+
+mod ollama {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &OLLAMA_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &OLLAMA_STREAM);
+    }
+}
+
+mod cohere {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &COHERE_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &COHERE_STREAM);
     }
 }

@@ -98,7 +98,7 @@ fn error(_status: u16, kind: &str, message: &str) -> Value {
 }
 
 /// Checks that `tool` messages with the results follow each assistant message with calls.
-fn unanswered_calls(request: &Request) -> Option<String> {
+pub(crate) fn unanswered_calls(request: &Request) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in request.messages().iter().enumerate() {
         if message["role"] == "tool" {

@@ -227,11 +227,7 @@ async fn answer(
         Content::Steps { steps, usage, stop } => {
             let (usage, stop) = (*usage, stop.as_ref());
             let frames = (api.stream)(&AnswerScript { steps, usage, stop, model: &model, number });
-            let mime = match wire.streams_text() {
-                true => "text/event-stream",
-                false => "application/vnd.amazon.eventstream",
-            };
-            response(answer.status, mime, play(frames))
+            response(answer.status, wire.media_type(), play(frames))
         }
     };
     let id = api.id_header.map(|name| (name.to_owned(), format!("req_{number:04}")));

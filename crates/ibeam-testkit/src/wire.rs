@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::request::Request;
 use crate::script::{Frame, Step};
-use crate::{anthropic, bedrock, claude_at_clouds, gemini, gemini_interactions, openai, responses};
+use crate::{
+    anthropic, bedrock, claude_at_clouds, cohere, gemini, gemini_interactions, ollama, openai, responses,
+};
 
 /// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub enum Wire {
     VertexAnthropic,
     /// `POST /model/MODEL/invoke-with-response-stream`.
     BedrockAnthropic,
+    /// `POST /api/chat`.
+    Ollama,
+    /// `POST /v2/chat`.
+    Cohere,
 }
 
 /// An API: a row of the table of APIs.
@@ -63,7 +69,7 @@ pub(crate) struct AnswerScript<'a> {
 
 impl Wire {
     /// The APIs of providers in the provider table.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Anthropic,
         Self::OpenAi,
         Self::Responses,
@@ -71,14 +77,41 @@ impl Wire {
         Self::GeminiInteractions,
         Self::Bedrock,
         Self::VertexAnthropic,
+        Self::Ollama,
+        Self::Cohere,
     ];
 
     /// The other APIs.
     const WITHOUT_PROVIDER: [Self; 1] = [Self::BedrockAnthropic];
 
-    /// Whether the API streams server-sent events; otherwise its streams are binary.
-    pub fn streams_text(self) -> bool {
-        !matches!(self, Self::Bedrock | Self::BedrockAnthropic)
+    /// Whether the API streams server-sent events.
+    pub fn streams_events(self) -> bool {
+        self.media_type() == "text/event-stream"
+    }
+
+    /// Returns the media type of a stream.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Bedrock | Self::BedrockAnthropic => "application/vnd.amazon.eventstream",
+            Self::Ollama => "application/x-ndjson",
+            Self::Anthropic
+            | Self::OpenAi
+            | Self::Responses
+            | Self::Gemini
+            | Self::GeminiInteractions
+            | Self::VertexAnthropic
+            | Self::Cohere => "text/event-stream",
+        }
+    }
+
+    /// Whether the API reports how many tokens the service found in its cache.
+    pub fn counts_cached_tokens(self) -> bool {
+        self != Self::Ollama
+    }
+
+    /// Whether the API gives requests an id, in a header or in the answer.
+    pub fn has_request_ids(self) -> bool {
+        self != Self::Ollama
     }
 
     /// Returns the name of a model on this API, with its provider.
@@ -141,6 +174,8 @@ impl Wire {
             Self::Bedrock => &bedrock::API,
             Self::VertexAnthropic => &claude_at_clouds::VERTEX,
             Self::BedrockAnthropic => &claude_at_clouds::BEDROCK,
+            Self::Ollama => &ollama::API,
+            Self::Cohere => &cohere::API,
         }
     }
 }

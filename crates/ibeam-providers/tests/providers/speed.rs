@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_core::ModelEvent;
 use ibeam_providers::protocols::{
-    ANTHROPIC, BEDROCK, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES,
+    ANTHROPIC, BEDROCK, COHERE, GEMINI, GEMINI_INTERACTIONS, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES,
 };
 use ibeam_providers::{Quirks, WireProtocol};
 
@@ -59,4 +59,10 @@ fn a_hundred_thousand_tiny_events_take_linear_time() {
     check(GEMINI_INTERACTIONS, start, delta);
     let delta = r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"word "},"p":"abcdefghijkl"}"#;
     check(BEDROCK, encode("messageStart {}"), encode(delta));
+    let line = "{\"model\":\"m\",\"created_at\":\"2025-07-07T20:22:19.184789Z\",\"message\":{\"role\":\"assistant\",\
+        \"content\":\"word \"},\"done\":false}\n";
+    check(OLLAMA, "", line);
+    let delta = "event: content-delta\n\
+        data: {\"type\":\"content-delta\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"text\":\"word \"}}}}\n\n";
+    check(COHERE, "", delta);
 }

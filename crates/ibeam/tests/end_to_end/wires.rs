@@ -34,7 +34,7 @@ fn thinking_is_returned_verbatim_with_its_signature() {
 #[test]
 fn comments_and_pings_between_the_events_change_nothing() {
     let comment = ": OPENROUTER PROCESSING\r\n\r\n: keep-alive\n\n";
-    for wire in Wire::ALL.into_iter().filter(|wire| wire.streams_text()) {
+    for wire in Wire::ALL.into_iter().filter(|wire| wire.streams_events()) {
         let answer =
             Answer::new().raw(comment).text("one ").raw(comment).text("two").raw("\n\nretry: 10\n\n");
         let scene = Scene::with_wire(wire, [answer]);

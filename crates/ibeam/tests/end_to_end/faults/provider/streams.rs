@@ -191,6 +191,8 @@ fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
         (Wire::OpenAi, "NE]\n\n"),
         (Wire::Responses, "\n\n"),
         (Wire::Gemini, "\n\n"),
+        (Wire::Ollama, "\n"),
+        (Wire::Cohere, "\n\ndata: [DONE]\n\n"),
     ] {
         let body = wire.text_stream("ok");
         let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
@@ -203,7 +205,8 @@ fn f031_an_answer_that_is_cut_inside_its_final_event_is_complete() {
 
 #[test]
 fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
-    for wire in Wire::ALL.into_iter().filter(|wire| wire.streams_text()) {
+    let has_lines = |wire: &Wire| wire.streams_events() || *wire == Wire::Ollama;
+    for wire in Wire::ALL.into_iter().filter(has_lines) {
         for line_end in ["\n", "\r\n", "\r"] {
             for mark in ["", "\u{feff}"] {
                 let body = mark.to_owned() + &wire.text_stream("one two").replace('\n', line_end);
