@@ -21,7 +21,7 @@ export interface AssistantEvent {
   message: Message;
   /** The id of the session. (since 0.1.0) */
   session_id: string;
-  /** The model response that the text and the following call belong to. (since 0.1.0) */
+  /** The id of the model response that the text and the following call belong to. (since 0.1.0) */
   model_call_id?: string;
   /** The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0) */
   timestamp_ms?: number;
@@ -905,7 +905,7 @@ export interface UpdateTodosResult {
   error?: ErrorMessage;
 }
 
-/** The prompt, verbatim; one line for each prompt. */
+/** The prompt, verbatim. Occurs once, after `init`. */
 export interface UserEvent {
   /** The type of the object. (since 0.1.0) */
   type: "user";

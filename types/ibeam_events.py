@@ -20,7 +20,7 @@ class AssistantEvent(TypedDict):
     """The id of the session. (since 0.1.0)"""
 
     model_call_id: NotRequired[str]
-    """The model response that the text and the following call belong to. (since 0.1.0)"""
+    """The id of the model response that the text and the following call belong to. (since 0.1.0)"""
 
     timestamp_ms: NotRequired[int]
     """The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
@@ -1194,7 +1194,7 @@ class UpdateTodosResult(TypedDict):
 
 
 class UserEvent(TypedDict):
-    """The prompt, verbatim; one line for each prompt."""
+    """The prompt, verbatim. Occurs once, after `init`."""
 
     type: Literal["user"]
     """The type of the object. (since 0.1.0)"""

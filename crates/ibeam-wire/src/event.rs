@@ -26,7 +26,7 @@ use crate::scan;
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Event {
-    /// `system`/`init`: the head of the run. Once, first.
+    /// `system`/`init`: the settings of the run. Once, first.
     Init(Box<InitEvent>),
     /// `user`: the prompt. Once, second.
     User(UserEvent),
@@ -43,7 +43,7 @@ pub enum Event {
 }
 
 contract_object! {
-    /// The prompt, verbatim; one line for each prompt.
+    /// The prompt, verbatim. Occurs once, after `init`.
     pub struct UserEvent<S: Default = String> type "user" {
         /// The prompt. Its text, piped input and context added by hooks are separate blocks.
         required message("message", shape: Shape::ObjectWithConst(Message::<String>::object, "role", "user")): Message<S>,
@@ -52,6 +52,7 @@ contract_object! {
     }
 }
 
+// The `assistant` event of contract 1, and a delta of contract 2. `AssistantEvent` reads both contracts.
 contract_object! {
     /// A part of the answer. The answer is the concatenation of the texts of all `assistant` lines, in order.
     pub struct DeltaEvent<S: Default = String> (name: "AssistantEvent") type "assistant" {
@@ -73,7 +74,7 @@ contract_object! {
         required message("message", shape: ASSISTANT_MESSAGE): Message<S>,
         /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
-        /// The model response that the text and the following call belong to.
+        /// The id of the model response that the text and the following call belong to.
         optional model_call_id("model_call_id", is_addition: true): Option<S>,
         /// The time of the event, since 1970-01-01 UTC.
         optional timestamp_ms("timestamp_ms", unit: "ms", is_addition: true): Option<u64>,
@@ -118,7 +119,7 @@ impl Message {
 
 /// The keys that identify the event of a line.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct TypeKeys<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     /// Any value, because the subtype of an unknown event may be no string.
@@ -131,7 +132,7 @@ impl Event {
     /// # Errors
     /// The line is not JSON, or a key that readers rely on is missing or of another type.
     pub fn from_line(line: &str) -> Result<Self, serde_json::Error> {
-        let Head { kind, subtype } = scan::parse(line)?;
+        let TypeKeys { kind, subtype } = scan::parse(line)?;
         Ok(match (kind.as_ref(), subtype.as_ref().and_then(Value::as_str)) {
             ("system", Some("init")) => Self::Init(scan::parse(line)?),
             ("user", _) => Self::User(scan::parse(line)?),

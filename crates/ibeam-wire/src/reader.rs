@@ -108,10 +108,10 @@ impl Error for ReadError {
     }
 }
 
-/// Separates new text of the answer from text that a segment repeats.
+/// A filter for the text of `assistant` events, which returns each piece of the answer once.
 ///
-/// Under contract 2 with partial output, a segment follows its deltas and repeats them. In other streams every text is
-/// new.
+/// Under [contract 2](crate::Contract::Two) with partial output, a segment (the complete text before a tool call or the end)
+/// follows its deltas and repeats them. In other streams every text is new.
 ///
 /// ```
 /// use ibeam_wire::{Event, NewText, ReadError, Reader};

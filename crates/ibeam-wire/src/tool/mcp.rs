@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
-/// The key of `tool_call`.
+/// The key of the tool in the object `tool_call`.
 pub const KEY: &str = "mcpToolCall";
 
 /// The tool for all tools of MCP servers.
