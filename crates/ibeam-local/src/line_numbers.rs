@@ -1,8 +1,9 @@
-//! Removal of line numbers from numbered listings. The model would copy them into the files that it writes.
+//! Removal of line numbers from numbered listings. The model would copy the numbers into the files that it writes.
 
 /// Returns `text` without line numbers if the numbers are consecutive, else `text` unchanged.
 ///
-/// A number is digits, then a tab, `→`, `|` or `: `. Lines after the last numbered one, such as a remark of the tool, stay.
+/// A line number consists of digits and a following tab, `→`, `|` or `: `. Lines after the last numbered one, such as a
+/// remark of the tool, stay.
 pub(crate) fn strip_line_numbers(text: &str) -> String {
     let mut expected = None;
     let mut plain = String::with_capacity(text.len());

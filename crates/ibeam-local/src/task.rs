@@ -100,7 +100,7 @@ impl Task {
         verbs.extend(found(&lexicon::CREATE).into_iter().map(|(at, _)| (at, Verb::Create)));
         verbs.extend(found(&lexicon::RUN).into_iter().map(|(at, _)| (at, Verb::Run)));
         let mut relocated = Vec::new();
-        for (at, length) in found(&lexicon::RELOCATE) {
+        for (at, length) in found(&lexicon::MOVE_OR_DELETE) {
             if let Some(file) =
                 mentions.iter().find(|mention| mention.is_object(text, (start + at, length), mentions))
             {
@@ -181,7 +181,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
 fn positions(sentence: &str, list: &WordList) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> =
         words(sentence).filter(|(_, word)| list.contains(word)).map(|(at, word)| (at, word.len())).collect();
-    let requests = lexicon::NO_REQUEST_JA
+    let requests = lexicon::STATE_DESCRIPTION_JA
         .iter()
         .fold(sentence.to_owned(), |text, phrase| text.replace(phrase, &" ".repeat(phrase.len())));
     for word in list.iter().filter(|word| is_japanese(word)) {

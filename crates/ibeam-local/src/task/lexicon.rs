@@ -1,8 +1,8 @@
 //! Word lists for the analysis of tasks, in the six supported languages.
 //!
 //! Each list has one or more lines per language, in the order en, es, id, ja, fr, pt. Words are in lower case and match complete
-//! words. Japanese words match anywhere, because Japanese does not separate words. A missing word can cost a guard or a hint,
-//! but never causes a wrong call.
+//! words. Japanese words match anywhere, because Japanese does not separate words. If a word is
+//! missing, the model decides with fewer restrictions and hints; no wrong call results.
 
 /// A list of words, separated by white space.
 pub(super) struct WordList(pub(super) &'static str);
@@ -59,8 +59,8 @@ pub(super) const RUN: WordList = WordList(
     ",
 );
 
-/// Words for moving or deleting a file, if the next object is a file; otherwise they change the content of a file.
-pub(super) const RELOCATE: WordList = WordList(
+/// Words for moving or deleting. They count if their object is a file; then the same word does not count for [`CHANGE`].
+pub(super) const MOVE_OR_DELETE: WordList = WordList(
     "
     rename move delete remove erase
     renombra renombrar renombre mueve mover mueva elimina eliminar elimine borra borrar
@@ -71,7 +71,7 @@ pub(super) const RELOCATE: WordList = WordList(
     ",
 );
 
-/// Words between such a verb and its file; for Japanese, single characters.
+/// Words between a verb and the name of its file; for Japanese, single characters.
 pub(super) const FILLERS: WordList = WordList(
     "
     the a file named called el la al archivo fichero llamado berkas nama bernama le l fichier nommé o
@@ -141,8 +141,8 @@ pub(super) const QUESTION_JA: WordList = WordList(
 /// The Japanese word for "please".
 pub(super) const PLEASE_JA: &str = "ください";
 
-/// Japanese phrases that contain the characters of a request but are none.
-pub(super) const NO_REQUEST_JA: WordList = WordList(
+/// Japanese phrases that describe a state, although they contain the characters of a request.
+pub(super) const STATE_DESCRIPTION_JA: WordList = WordList(
     "
     書いてあ 書いてい 書かれて
     ",

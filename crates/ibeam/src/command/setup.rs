@@ -107,7 +107,7 @@ mod install {
         store: &ModelStore,
         on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<PathBuf, CliError> {
-        let mut partial = store.partial().map_err(failure)?;
+        let mut partial = store.open_partial().map_err(failure)?;
         let fetching = async {
             let mut download = ibeam_providers::Download::start(HUB_URL, partial.len()).await?;
             if download.starts_from_zero() {
