@@ -7,7 +7,7 @@ use ibeam_protocol::{CallId, EventKind, EventOrder, ModelCallId, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, io_error};
-use crate::layout::session_directory;
+use crate::layout::find_session_directory;
 use crate::record::Header;
 use crate::walk::{Damage, walk};
 
@@ -45,10 +45,10 @@ pub struct CheckReport {
 /// being written, the last record may look torn.
 ///
 /// # Errors
-/// `Unknown`; `Create` for a directory that is a link or belongs to another user; `Io`. Damage is part of the report,
+/// `Unknown`; `Unusable` for a directory that is a link or belongs to another user; `Io`. Damage is part of the report,
 /// not an error.
 pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError> {
-    let directory = session_directory(sessions, id)?;
+    let directory = find_session_directory(sessions, id)?;
     let mut facts = EventFacts::default();
     let mut referenced = BTreeSet::new();
     let (mut events, mut blob_bytes) = (0, 0);

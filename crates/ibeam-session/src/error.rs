@@ -41,8 +41,8 @@ pub enum SessionError {
     },
     /// A file or directory cannot be created or used: permission is missing, the disk is full, or the path is a link or
     /// belongs to another user.
-    #[error("cannot create `{path}`: {source}")]
-    Create {
+    #[error("cannot create or use `{path}`: {source}")]
+    Unusable {
         /// The file or directory.
         path: PathBuf,
         /// The error of the file system.
@@ -77,7 +77,7 @@ pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::Io { path: path.to_owned(), source }
 }
 
-/// Returns a function for `map_err` that makes a `Create` error at `path`.
-pub(crate) fn create_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
-    move |source| SessionError::Create { path: path.to_owned(), source }
+/// Returns a function for `map_err` that makes an `Unusable` error at `path`.
+pub(crate) fn unusable_error(path: &Path) -> impl Fn(io::Error) -> SessionError {
+    move |source| SessionError::Unusable { path: path.to_owned(), source }
 }

@@ -10,10 +10,10 @@ use std::path::Path;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::journal::Session;
-use crate::layout::{BLOB_DIRECTORY, session_directory};
-use crate::open::LoadReport;
+use crate::layout::{BLOB_DIRECTORY, find_session_directory};
+use crate::open::OpenReport;
 use crate::options::{CancelFlag, SessionOptions};
 use crate::private_files;
 use crate::record::Header;
@@ -24,25 +24,25 @@ impl Session {
     /// Creates the session `id` for the workspace `cwd` with the current events of the session `from`, and acquires the
     /// lease of `id`. The lease of `from` is not needed.
     ///
-    /// Passes each copied event to `each`, in order, and retains none. A process that is killed meanwhile leaves a
+    /// Passes each copied event to `on_event`, in order, and retains none. A process that is killed meanwhile leaves a
     /// complete session or none.
     ///
     /// # Errors
-    /// `Unknown` and `Damaged` for `from`; `Cancelled`; `Create`, `Busy` and `Io` as for a new session. Events may have
-    /// been passed to `each` before the error.
+    /// `Unknown` and `Damaged` for `from`; `Cancelled`; `Unusable`, `Busy` and `Io` as for a new session. Events may have
+    /// been passed to `on_event` before the error.
     pub fn fork(
         sessions: &Path,
         from: SessionId,
         id: SessionId,
         cwd: &Path,
         options: &SessionOptions,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, LoadReport), SessionError> {
-        let source = session_directory(sessions, from)?;
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<(Self, OpenReport), SessionError> {
+        let source = find_session_directory(sessions, from)?;
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
         let created = Self::create_with(sessions, header.clone(), options, |directory, file| {
-            copy_records(&source, directory, file, &options.cancel, each).map_err(|error| {
+            copy_records(&source, directory, file, &options.cancel, on_event).map_err(|error| {
                 let copy_error = io::Error::other(error.to_string());
                 failed = Some(error);
                 copy_error
@@ -50,7 +50,7 @@ impl Session {
         });
         // The error of the source session is the cause, so it is returned instead of the failed creation.
         let session = created.map_err(|error| failed.unwrap_or(error))?;
-        Ok((session, LoadReport { header, torn_bytes: 0 }))
+        Ok((session, OpenReport { header, torn_bytes: 0 }))
     }
 }
 
@@ -60,7 +60,7 @@ fn copy_records(
     directory: &Path,
     file: &mut File,
     cancel: &CancelFlag,
-    each: &mut dyn FnMut(Event),
+    on_event: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
     let blobs = directory.join(BLOB_DIRECTORY);
     let mut has_blobs = false;
@@ -68,13 +68,13 @@ fn copy_records(
     let walked = walk::<SessionError>(source, |entry| {
         cancel.check()?;
         if let Some(blob) = &entry.blob {
-            private_files::create_directory(&blobs).map_err(create_error(&blobs))?;
+            private_files::create_directory(&blobs).map_err(unusable_error(&blobs))?;
             link_or_copy(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))
                 .map_err(io_error(&blobs))?;
             has_blobs = true;
         }
         journal.write_all(entry.line).map_err(io_error(directory))?;
-        each(entry.event);
+        on_event(entry.event);
         Ok(())
     })?;
     if let Some(Damage { path, line, detail }) = walked.damage {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::layout::{self, BLOB_DIRECTORY, check_owner};
 use crate::lease::{self, Lease};
 use crate::options::{Durability, SessionOptions};
@@ -46,7 +46,7 @@ impl Session {
     /// A process that is killed meanwhile leaves a session with its header or none.
     ///
     /// # Errors
-    /// `Create` if the session cannot be created or exists already; `Busy`, `Leased`, `Cancelled`, `Io`.
+    /// `Unusable` if the session cannot be created or exists already; `Busy`, `Leased`, `Cancelled`, `Io`.
     pub fn create(
         sessions: &Path,
         id: SessionId,
@@ -64,16 +64,16 @@ impl Session {
         fill: impl FnOnce(&Path, &mut File) -> io::Result<()>,
     ) -> Result<Self, SessionError> {
         let directory = sessions.join(header.session_id.to_string());
-        let mut changed = private_files::create_directory(&directory).map_err(create_error(&directory))?;
+        let mut changed = private_files::create_directory(&directory).map_err(unusable_error(&directory))?;
         check_owner(sessions, &directory)?;
         let lease = lease::acquire(&directory, options)?;
         let first = layout::segment_path(&directory, 1);
-        if !layout::list_segments(&directory).map_err(create_error(&directory))?.is_empty() {
-            return Err(create_error(&first.path)(ErrorKind::AlreadyExists.into()));
+        if !layout::list_segments(&directory).map_err(unusable_error(&directory))?.is_empty() {
+            return Err(unusable_error(&first.path)(ErrorKind::AlreadyExists.into()));
         }
         let segment =
             Segment::create(&directory, &header, options.reserve_bytes, |file| fill(&directory, file))
-                .map_err(create_error(&first.path))?;
+                .map_err(unusable_error(&first.path))?;
         changed.insert(0, directory.clone());
         let mut session = Self::from_parts(directory, header, options, segment, lease);
         session.sync_after.extend(changed.into_iter().map(SyncStep::DirectoryEntries));

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::SessionId;
 
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::private_files;
 
-/// The first segment.
+/// The name of the first segment.
 pub(crate) const FIRST_SEGMENT: &str = "events.jsonl";
-/// A segment while it is written, which readers ignore.
+/// The name of a new segment until its first records are synced. Readers ignore the file.
 pub(crate) const UNFINISHED_SEGMENT: &str = "events.new";
-/// Torn records that were cut off when the session was opened.
-pub(crate) const TORN_RECORDS: &str = "events.torn";
-/// Damaged records that a repair moved away.
-pub(crate) const DAMAGED_RECORDS: &str = "events.damaged";
+/// The file of torn records that were cut off when the session was opened.
+pub(crate) const TORN_RECORDS_FILE: &str = "events.torn";
+/// The file of damaged records that a repair moved away.
+pub(crate) const DAMAGED_RECORDS_FILE: &str = "events.damaged";
 /// The directory of large payloads, each named by its SHA-256.
 pub(crate) const BLOB_DIRECTORY: &str = "blobs";
-/// The file whose lock is the lease.
+/// The file that a process locks while it has the lease, the exclusive right to write the session.
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A file of a journal.
@@ -65,14 +65,14 @@ pub(crate) fn list_segments(directory: &Path) -> std::io::Result<Vec<SegmentPath
     Ok(found)
 }
 
-/// Returns the directory of an existing session that belongs to this user.
+/// Returns the directory of the session `id`, which must exist and belong to this user.
 ///
 /// # Errors
-/// `Unknown`, `Create`, `Io`.
-pub(crate) fn session_directory(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
+/// `Unknown`, `Unusable`, `Io`.
+pub(crate) fn find_session_directory(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
     let directory = sessions.join(id.to_string());
     match check_owner(sessions, &directory) {
-        Err(SessionError::Create { source, .. }) if source.kind() == ErrorKind::NotFound => {
+        Err(SessionError::Unusable { source, .. }) if source.kind() == ErrorKind::NotFound => {
             return Err(SessionError::Unknown { path: directory });
         }
         checked => checked?,
@@ -86,10 +86,10 @@ pub(crate) fn session_directory(sessions: &Path, id: SessionId) -> Result<PathBu
 /// Checks that the directories are not links and belong to this user.
 ///
 /// # Errors
-/// `Create`.
+/// `Unusable`.
 pub(crate) fn check_owner(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
-    private_files::check_owned_directory(sessions).map_err(create_error(sessions))?;
-    private_files::check_owned_directory(directory).map_err(create_error(directory))
+    private_files::check_owned_directory(sessions).map_err(unusable_error(sessions))?;
+    private_files::check_owned_directory(directory).map_err(unusable_error(directory))
 }
 
 fn segment_number(name: &str) -> Option<u32> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::layout::LOCK_FILE;
 use crate::lease_file::{LEASE_FILE, LeaseFile};
 use crate::options::SessionOptions;
@@ -41,7 +41,7 @@ pub(crate) struct Lease {
 /// Waits longer for a holder that was killed and is still terminating.
 ///
 /// # Errors
-/// `Busy` with the holder, `Leased`, `Cancelled`, `Create` if the file cannot be created, `Io`.
+/// `Busy` with the holder, `Leased`, `Cancelled`, `Unusable` if the file cannot be created, `Io`.
 pub(crate) fn acquire(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
     acquire_with(directory, options, File::try_lock)
 }
@@ -54,7 +54,7 @@ fn acquire_with(
     let path = directory.join(LOCK_FILE);
     let opened =
         private_files::open_options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut lock_file = opened.and_then(private_files::restrict_mode).map_err(create_error(&path))?;
+    let mut lock_file = opened.and_then(private_files::restrict_mode).map_err(unusable_error(&path))?;
     let started = Instant::now();
     let file = loop {
         let holder = match try_acquire(directory, &lock_file, &lock) {

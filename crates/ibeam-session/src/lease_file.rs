@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::lease::process_name;
 use crate::private_files;
 
@@ -32,7 +32,7 @@ impl LeaseFile {
     /// Creates the lease file of the session in `directory`.
     ///
     /// # Errors
-    /// `Busy` for a process of this host that still runs, `Leased` for a process elsewhere; `Create`, `Io`.
+    /// `Busy` for a process of this host that still runs, `Leased` for a process elsewhere; `Unusable`, `Io`.
     pub(crate) fn acquire(directory: &Path) -> Result<Self, SessionError> {
         let path = directory.join(LEASE_FILE);
         let content = lease_content();
@@ -46,7 +46,7 @@ impl LeaseFile {
                     return Ok(lease);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(create_error(&path)(error)),
+                Err(error) => return Err(unusable_error(&path)(error)),
             }
             let found = match read(&path) {
                 // The process that created it has not written its name yet.

@@ -27,7 +27,7 @@ pub use check::{CheckReport, check};
 pub use error::SessionError;
 pub use journal::Session;
 pub use listing::{SessionSummary, exists, list};
-pub use open::{LoadReport, ReadReport, read};
+pub use open::{OpenReport, ReadReport, read};
 pub use options::{CancelFlag, Durability, SessionOptions};
 pub use record::Header;
 pub use repair::{RepairReport, repair};

@@ -9,7 +9,7 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::error::{SessionError, io_error};
 use crate::journal::Session;
-use crate::layout::{self, TORN_RECORDS, session_directory};
+use crate::layout::{self, TORN_RECORDS_FILE, find_session_directory};
 use crate::lease;
 use crate::options::{CancelFlag, SessionOptions};
 use crate::private_files;
@@ -18,12 +18,12 @@ use crate::segment::Segment;
 use crate::sync::SyncStep;
 use crate::walk::{Damage, WalkResult, walk};
 
-/// The header of a journal that was read, and the size of its torn end.
+/// The header of the opened session, and the size of the torn record at its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoadReport {
+pub struct OpenReport {
     /// The header of the first segment.
     pub header: Header,
-    /// Bytes of the torn record at the end, which was left out; 0 if there is none.
+    /// Bytes of the torn record, which was left out; 0 if there is none.
     pub torn_bytes: u64,
 }
 
@@ -37,62 +37,63 @@ pub struct ReadReport {
 }
 
 impl Session {
-    /// Opens the session `id` for appending, and passes each of its events to `each`, in order.
+    /// Opens the session `id` for appending, and passes each of its events to `on_event`, in order.
     ///
     /// No event is retained, so the memory used does not grow with the session. A torn last record is moved to
     /// `events.torn`.
     ///
     /// # Errors
-    /// `Unknown`, `Busy`, `Leased`, `Cancelled`, `Damaged` with the line, `Create` for a directory that is a link or
-    /// belongs to another user, `Io`. Events may have been passed to `each` before the error.
+    /// `Unknown`, `Busy`, `Leased`, `Cancelled`, `Damaged` with the line, `Unusable` for a directory that is a link or
+    /// belongs to another user, `Io`. Events may have been passed to `on_event` before the error.
     pub fn open(
         sessions: &Path,
         id: SessionId,
         options: &SessionOptions,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, LoadReport), SessionError> {
-        let directory = session_directory(sessions, id)?;
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<(Self, OpenReport), SessionError> {
+        let directory = find_session_directory(sessions, id)?;
         let lease = lease::acquire(&directory, options)?;
-        let (header, walked) = load(&directory, &options.cancel, each)?;
+        let (header, walked) = load(&directory, &options.cancel, on_event)?;
         let segment = reopen(&directory, &walked, options)?;
         let mut session = Self::from_parts(directory.clone(), header.clone(), options, segment, lease);
         if walked.torn_bytes > 0 {
             session.sync_before.push(session.file_data_step());
             session.sync_after.push(SyncStep::DirectoryEntries(directory));
         }
-        Ok((session, LoadReport { header, torn_bytes: walked.torn_bytes }))
+        Ok((session, OpenReport { header, torn_bytes: walked.torn_bytes }))
     }
 }
 
-/// Passes each event of the session `id` to `each`, in order, until the end, the first damage, or an error of `each`.
+/// Passes each event of the session `id` to `on_event`, in order, until the end, the first damage, or an error of
+/// `on_event`.
 ///
 /// Takes no lease: of a session that is being written, it reads what is stored now. No event is retained.
 ///
 /// # Errors
-/// `Unknown`; `Create` for a directory that is a link or belongs to another user; `Io`; the errors of `each`. Damage is
-/// part of the report, not an error.
+/// `Unknown`; `Unusable` for a directory that is a link or belongs to another user; `Io`; the errors of `on_event`.
+/// Damage is part of the report, not an error.
 pub fn read<E: From<SessionError>>(
     sessions: &Path,
     id: SessionId,
-    each: &mut dyn FnMut(Event) -> Result<(), E>,
+    on_event: &mut dyn FnMut(Event) -> Result<(), E>,
 ) -> Result<ReadReport, E> {
-    let directory = session_directory(sessions, id)?;
-    let WalkResult { torn_bytes, damage, .. } = walk(&directory, |entry| each(entry.event))?;
+    let directory = find_session_directory(sessions, id)?;
+    let WalkResult { torn_bytes, damage, .. } = walk(&directory, |entry| on_event(entry.event))?;
     Ok(ReadReport { torn_bytes, damage })
 }
 
-/// Passes each event of the journal in `directory` to `each`, in order, and retains none.
+/// Passes each event of the journal in `directory` to `on_event`, in order, and retains none.
 ///
 /// # Errors
 /// The errors of `walk`, `Cancelled` and `Damaged`.
 fn load(
     directory: &Path,
     cancel: &CancelFlag,
-    each: &mut dyn FnMut(Event),
+    on_event: &mut dyn FnMut(Event),
 ) -> Result<(Header, WalkResult), SessionError> {
     let walked = walk::<SessionError>(directory, |entry| {
         cancel.check()?;
-        each(entry.event);
+        on_event(entry.event);
         Ok(())
     })?;
     if let Some(Damage { path, line, detail }) = walked.damage {
@@ -110,20 +111,20 @@ fn reopen(directory: &Path, walked: &WalkResult, options: &SessionOptions) -> Re
         walked.segments.get(walked.last_index).cloned().unwrap_or_else(|| layout::segment_path(directory, 1));
     let file = private_files::append(&last.path).map_err(io_error(&last.path))?;
     if walked.torn_bytes > 0 {
-        set_aside(&last.path, walked.valid_bytes, &directory.join(TORN_RECORDS))?;
+        back_up(&last.path, walked.valid_bytes, &directory.join(TORN_RECORDS_FILE))?;
     }
     // This also releases the space that a killed process had reserved.
     file.set_len(walked.valid_bytes).map_err(io_error(&last.path))?;
     Ok(Segment::new(file, last, walked.valid_bytes, options.reserve_bytes))
 }
 
-/// Appends the bytes of `path` after the first `from` to the file `aside`, and syncs it.
+/// Appends the bytes of the file `path` from `offset` on to the file `backup`, and syncs `backup`.
 ///
 /// # Errors
-/// `Io`. Nothing is lost then; `aside` may hold some of the bytes twice.
-pub(crate) fn set_aside(path: &Path, from: u64, aside: &Path) -> Result<(), SessionError> {
+/// `Io`. No byte is lost; after a further attempt, `backup` may hold some bytes twice.
+pub(crate) fn back_up(path: &Path, offset: u64, backup: &Path) -> Result<(), SessionError> {
     let mut source = private_files::open(path).map_err(io_error(path))?;
-    source.seek(SeekFrom::Start(from)).map_err(io_error(path))?;
-    let mut target = private_files::append(aside).map_err(io_error(aside))?;
-    io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io_error(aside))
+    source.seek(SeekFrom::Start(offset)).map_err(io_error(path))?;
+    let mut target = private_files::append(backup).map_err(io_error(backup))?;
+    io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io_error(backup))
 }

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::{EventKind, SessionId};
 
 use crate::error::{SessionError, io_error};
-use crate::layout::{DAMAGED_RECORDS, session_directory};
+use crate::layout::{DAMAGED_RECORDS_FILE, find_session_directory};
 use crate::lease;
-use crate::open::set_aside;
+use crate::open::back_up;
 use crate::options::SessionOptions;
 use crate::private_files;
 use crate::record::{Header, Record, parse};
@@ -26,40 +26,40 @@ use crate::walk::{Damage, MAX_LINE_BYTES, walk};
 pub struct RepairReport {
     /// The damage that was found; `None` if there was nothing to repair.
     pub damage: Option<Damage>,
-    /// The files that hold the records that were moved aside.
-    pub aside: Vec<PathBuf>,
+    /// The files to which records were moved.
+    pub backups: Vec<PathBuf>,
     /// Whether a session is left. Without a header no record can be kept.
-    pub remains: bool,
+    pub is_session_left: bool,
 }
 
 /// Repairs the session `id` so that it can be opened: keeps all records before the first damage and moves the rest
 /// aside.
 ///
 /// # Errors
-/// `Unknown`, `Busy`, `Create`, `Io`; `Damaged` for a journal of a newer format, which is not changed.
+/// `Unknown`, `Busy`, `Unusable`, `Io`; `Damaged` for a journal of a newer format, which is not changed.
 pub fn repair(
     sessions: &Path,
     id: SessionId,
     options: &SessionOptions,
 ) -> Result<RepairReport, SessionError> {
-    let directory = session_directory(sessions, id)?;
+    let directory = find_session_directory(sessions, id)?;
     let _lease = lease::acquire(&directory, options)?;
     let mut walked = walk::<SessionError>(&directory, |_| Ok(()))?;
     let Some(damage) = walked.damage.clone() else {
-        return Ok(RepairReport { damage: None, aside: Vec::new(), remains: true });
+        return Ok(RepairReport { damage: None, backups: Vec::new(), is_session_left: true });
     };
     if walked.is_newer_format {
         let Damage { path, line, detail } = damage;
         return Err(SessionError::Damaged { path, line, detail });
     }
-    let mut aside = Vec::new();
+    let mut backups = Vec::new();
     if walked.header.is_none() {
         let target = free_name(&directory);
         if rebuild_header(&directory, id, &damage.path, &target)? {
-            aside.push(target);
+            backups.push(target);
             walked = walk::<SessionError>(&directory, |_| Ok(()))?;
             if walked.damage.is_none() {
-                return Ok(RepairReport { damage: Some(damage), aside, remains: true });
+                return Ok(RepairReport { damage: Some(damage), backups, is_session_left: true });
             }
         }
     }
@@ -68,7 +68,7 @@ pub fn repair(
     for (index, segment) in from_damage.iter().enumerate().rev() {
         let target = free_name(&directory);
         if index == 0 && walked.valid_bytes > 0 {
-            set_aside(&segment.path, walked.valid_bytes, &target)?;
+            back_up(&segment.path, walked.valid_bytes, &target)?;
             sync_entries(&directory).map_err(io_error(&directory))?;
             let file = private_files::append(&segment.path).map_err(io_error(&segment.path))?;
             file.set_len(walked.valid_bytes)
@@ -77,16 +77,21 @@ pub fn repair(
         } else {
             fs::rename(&segment.path, &target).map_err(io_error(&segment.path))?;
         }
-        aside.push(target);
+        backups.push(target);
     }
     sync_entries(&directory).map_err(io_error(&directory))?;
-    let remains = walked.last_index > 0 || walked.valid_bytes > 0;
-    Ok(RepairReport { damage: Some(damage), aside, remains })
+    let is_session_left = walked.last_index > 0 || walked.valid_bytes > 0;
+    Ok(RepairReport { damage: Some(damage), backups, is_session_left })
 }
 
 /// Rebuilds the header of the first segment from the start of the first run, which is the next record, and keeps the
-/// old segment in `aside`. Returns `false` if that record does not show what the header was.
-fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> Result<bool, SessionError> {
+/// old segment in `backup`. Returns `false` if that record does not show what the header was.
+fn rebuild_header(
+    directory: &Path,
+    id: SessionId,
+    first: &Path,
+    backup: &Path,
+) -> Result<bool, SessionError> {
     let mut journal = BufReader::new(private_files::open(first).map_err(io_error(first))?);
     let (mut damaged, mut next) = (Vec::new(), Vec::new());
     for line in [&mut damaged, &mut next] {
@@ -96,7 +101,7 @@ fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -
         return Ok(false);
     };
     let EventKind::SessionStarted(head) = event.kind else { return Ok(false) };
-    set_aside(first, 0, aside)?;
+    back_up(first, 0, backup)?;
     sync_entries(directory).map_err(io_error(directory))?;
     let header = Header { created_ms: event.at_ms, ..Header::new(id, &head.cwd) };
     let placed = Segment::create(directory, &header, 0, |file| {
@@ -110,8 +115,8 @@ fn rebuild_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -
 
 /// Returns a path that does not exist: `events.damaged`, or that name with a number.
 fn free_name(directory: &Path) -> PathBuf {
-    let names = std::iter::once(DAMAGED_RECORDS.to_owned())
-        .chain((2u32..).map(|number| format!("{DAMAGED_RECORDS}.{number}")));
+    let names = std::iter::once(DAMAGED_RECORDS_FILE.to_owned())
+        .chain((2u32..).map(|number| format!("{DAMAGED_RECORDS_FILE}.{number}")));
     let mut free = names.map(|name| directory.join(name)).filter(|path| path.symlink_metadata().is_err());
-    free.next().unwrap_or_else(|| directory.join(DAMAGED_RECORDS))
+    free.next().unwrap_or_else(|| directory.join(DAMAGED_RECORDS_FILE))
 }

@@ -49,11 +49,11 @@ pub(crate) fn sync_entries(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Queue of steps, with the thread that runs them.
+/// A queue of steps, with the thread that runs them.
 #[derive(Debug, Default)]
 pub(crate) struct Syncer {
     shared: Arc<Shared>,
-    started: bool,
+    is_started: bool,
 }
 
 #[derive(Debug, Default)]
@@ -87,10 +87,10 @@ impl Syncer {
     /// # Errors
     /// The first failure of any step so far, or that the thread cannot be started.
     pub(crate) fn submit(&mut self, steps: Vec<SyncStep>) -> io::Result<()> {
-        if !self.started {
+        if !self.is_started {
             let shared = Arc::clone(&self.shared);
             thread::Builder::new().name("journal-sync".to_owned()).spawn(move || shared.work())?;
-            self.started = true;
+            self.is_started = true;
         }
         let mut state = self.shared.lock();
         while state.queue.len() > MAX_QUEUED_STEPS {
@@ -116,7 +116,7 @@ impl Syncer {
         state.check()
     }
 
-    /// Checks that no step has failed so far, without waiting.
+    /// Checks that no step has failed so far. Does not wait for queued steps.
     ///
     /// # Errors
     /// The first failure.
@@ -211,7 +211,7 @@ mod tests {
         );
         let mut syncer = Syncer::default();
         // No thread is started, so the steps stay queued.
-        syncer.started = true;
+        syncer.is_started = true;
         syncer.submit(vec![one.clone(), other.clone()]).unwrap();
         syncer.submit(vec![one.clone()]).unwrap();
         let queue = std::mem::take(&mut syncer.shared.lock().queue);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::Event;
 
 use crate::blob;
-use crate::error::{SessionError, create_error, io_error};
+use crate::error::{SessionError, io_error, unusable_error};
 use crate::layout::{self, SegmentPath};
 use crate::private_files;
 use crate::record::{BlobRef, FORMAT_VERSION, Header, Record, parse};
@@ -64,7 +64,7 @@ pub(crate) struct StoredEvent<'a> {
 /// Needs no lease: a record that another process is writing is read, or looks torn.
 ///
 /// # Errors
-/// `Unknown` if there is no segment; `Create` for a segment that is a link; `Io`; the errors of `visit`.
+/// `Unknown` if there is no segment; `Unusable` for a segment that is a link; `Io`; the errors of `visit`.
 pub(crate) fn walk<E: From<SessionError>>(
     directory: &Path,
     mut visit: impl FnMut(StoredEvent<'_>) -> Result<(), E>,
@@ -102,7 +102,7 @@ fn walk_segment<E: From<SessionError>>(
     (walked.last_index, walked.valid_bytes) = (index, 0);
     let file = private_files::open(&path).map_err(|error| match error.raw_os_error() {
         // The segment is a symbolic link.
-        Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => create_error(&path)(error),
+        Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => unusable_error(&path)(error),
         Some(_) | None => io_error(&path)(error),
     })?;
     let mut reader = BufReader::with_capacity(64 << 10, file);

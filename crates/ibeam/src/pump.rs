@@ -128,7 +128,7 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
 /// Returns why the session cannot be written: a resource of the system is exhausted, or the disk fails.
 fn reason_of(error: &SessionError) -> Reason {
     let source = match error {
-        SessionError::Create { source, .. }
+        SessionError::Unusable { source, .. }
         | SessionError::LowDiskSpace { source, .. }
         | SessionError::Io { source, .. } => Some(source),
         SessionError::Unknown { .. }

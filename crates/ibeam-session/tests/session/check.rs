@@ -89,13 +89,13 @@ fn f150_a_repair_keeps_the_valid_start_and_moves_the_rest_aside() {
 
     let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
     assert_eq!(repaired.damage, report.damage);
-    assert!(repaired.remains);
+    assert!(repaired.is_session_left);
     assert_eq!(store.segments(), names[..2]);
     let remaining = store.events();
     assert_eq!(remaining.len() as u64, report.events);
     assert_eq!(remaining, events[..remaining.len()]);
     // No byte is lost: the later segments are unchanged, and the rest of the damaged one is stored.
-    let aside: Vec<Vec<u8>> = repaired.aside.iter().rev().map(|path| fs::read(path).unwrap()).collect();
+    let aside: Vec<Vec<u8>> = repaired.backups.iter().rev().map(|path| fs::read(path).unwrap()).collect();
     let prefix = fs::read(store.path(&names[1])).unwrap();
     assert_eq!([prefix, aside[0].clone()].concat(), damaged);
     assert_eq!(aside[1..], bytes[2..]);
@@ -120,8 +120,8 @@ fn a_damaged_header_is_rebuilt_from_the_first_run() {
         }
         fs::write(store.journal(), &bytes).unwrap();
         let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
-        assert!(repaired.remains);
-        assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes, "the old segment is unchanged");
+        assert!(repaired.is_session_left);
+        assert_eq!(fs::read(&repaired.backups[0]).unwrap(), bytes, "the old segment is unchanged");
         let after = store.open().unwrap().1;
         assert_eq!((after.header.session_id, &after.header.cwd), (store.id, &before.cwd));
         assert_eq!(after.events, events[..if also_later { 5 } else { 6 }]);
@@ -136,12 +136,12 @@ fn without_a_header_no_record_is_kept_and_none_is_lost() {
     bytes[0] = b'!';
     fs::write(store.journal(), &bytes).unwrap();
     let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
-    assert!(!repaired.remains);
-    assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes);
+    assert!(!repaired.is_session_left);
+    assert_eq!(fs::read(&repaired.backups[0]).unwrap(), bytes);
     assert!(!ibeam_session::exists(store.home.path(), store.id));
     store.write_session(&texts(1));
     assert_eq!(store.events().len(), 1, "the id can be used again");
-    assert!(repaired.aside[0].exists());
+    assert!(repaired.backups[0].exists());
 }
 
 #[test]

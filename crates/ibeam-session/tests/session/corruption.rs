@@ -48,8 +48,8 @@ fn check_session(store: &Store, events: &[Event]) -> Result<(), TestCaseError> {
             let damage = report.damage.unwrap();
             prop_assert_eq!((damage.path, damage.line, damage.detail), (path, line, detail));
             let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
-            prop_assert_eq!(repaired.remains, ibeam_session::exists(store.home.path(), store.id));
-            if repaired.remains {
+            prop_assert_eq!(repaired.is_session_left, ibeam_session::exists(store.home.path(), store.id));
+            if repaired.is_session_left {
                 let remaining = store.events();
                 prop_assert_eq!(&remaining[..], &events[..remaining.len()]);
                 prop_assert_eq!(remaining.len() as u64, report.events);

@@ -183,7 +183,7 @@ fn a_session_that_cannot_be_created_on_a_full_disk_leaves_no_files() {
     let Some(disk) = SmallDisk::new(1) else { return };
     let store = store_on(&disk, SessionOptions::default());
     disk.fill();
-    assert!(matches!(store.create(), Err(SessionError::Create { .. })));
+    assert!(matches!(store.create(), Err(SessionError::Unusable { .. })));
     assert!(!ibeam_session::exists(store.home.path(), store.id));
     assert!(!Path::new(&store.path("events.new")).exists());
 }

@@ -53,7 +53,7 @@ fn check_refused(plant: impl Fn(&Store, &Path)) {
     fs::write(&victim, "mine").unwrap();
     plant(&store, &victim);
     for outcome in [store.open().map(drop), store.create().map(drop)] {
-        assert!(matches!(outcome, Err(SessionError::Create { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(SessionError::Unusable { .. })), "{outcome:?}");
     }
     assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
 }
@@ -90,7 +90,7 @@ fn f144_a_link_instead_of_a_new_journal_is_refused() {
     let victim = store.home.path().join("victim");
     fs::write(&victim, "mine").unwrap();
     symlink(&victim, store.path("events.new")).unwrap();
-    assert!(matches!(store.create(), Err(SessionError::Create { .. })));
+    assert!(matches!(store.create(), Err(SessionError::Unusable { .. })));
     assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
 }
 
@@ -106,7 +106,7 @@ fn f144_a_link_instead_of_the_directory_of_all_sessions_is_refused() {
         ];
         fs::metadata(&link).unwrap();
         for outcome in outcomes {
-            assert!(matches!(outcome, Err(SessionError::Create { .. })), "{outcome:?}");
+            assert!(matches!(outcome, Err(SessionError::Unusable { .. })), "{outcome:?}");
         }
     }
     fs::remove_file(link).unwrap();
@@ -121,7 +121,7 @@ fn f144_a_directory_of_another_user_is_refused() {
     }
     for outcome in [store.open().map(drop), store.create().map(drop)] {
         match outcome {
-            Err(SessionError::Create { source, .. }) => {
+            Err(SessionError::Unusable { source, .. }) => {
                 assert!(source.to_string().contains("12345"), "{source}")
             }
             other => panic!("{other:?}"),

@@ -83,7 +83,7 @@ fn a_missing_segment_is_damage() {
     fs::remove_file(store.journal()).unwrap();
     assert_eq!(store.damage().0, "events.part0002.jsonl");
     assert!(
-        matches!(store.create(), Err(SessionError::Create { .. })),
+        matches!(store.create(), Err(SessionError::Unusable { .. })),
         "the remaining segments are not overwritten"
     );
 }

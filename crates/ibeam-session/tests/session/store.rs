@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{CallId, Event, EventKind, ModelCallId, SessionId, ToolCall};
-use ibeam_session::{CheckReport, Header, LoadReport, Session, SessionError, SessionOptions};
+use ibeam_session::{CheckReport, Header, OpenReport, Session, SessionError, SessionOptions};
 use tempfile::TempDir;
 
 pub(super) struct Store {
@@ -24,10 +24,10 @@ pub(super) struct LoadedSession {
 impl LoadedSession {
     /// Collects the events and the report of `open`.
     pub(super) fn from_open(
-        open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, LoadReport), SessionError>,
+        open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, OpenReport), SessionError>,
     ) -> Result<(Session, Self), SessionError> {
         let mut events = Vec::new();
-        let (session, LoadReport { header, torn_bytes }) = open(&mut |event| events.push(event))?;
+        let (session, OpenReport { header, torn_bytes }) = open(&mut |event| events.push(event))?;
         Ok((session, Self { header, events, torn_bytes }))
     }
 }

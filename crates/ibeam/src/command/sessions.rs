@@ -96,7 +96,7 @@ fn check(
     };
     let found = match &repaired {
         // Without a header, nothing is left to check.
-        Some(RepairReport { remains: false, .. }) => None,
+        Some(RepairReport { is_session_left: false, .. }) => None,
         Some(_) | None => Some(ibeam_session::check(&sessions, id).map_err(failed)?),
     };
     let session = id.to_string();
@@ -138,7 +138,7 @@ fn lines<'a>(
     if let Some(Damage { path, line, detail }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
         lines.push(SessionLine::Damage { file: file_name(path), line: *line, detail });
     }
-    let aside = moved.map(|repaired| repaired.aside.as_slice()).unwrap_or_default();
+    let aside = moved.map(|repaired| repaired.backups.as_slice()).unwrap_or_default();
     lines
         .extend(aside.iter().map(|path| SessionLine::MovedAside { path: path.to_str().unwrap_or_default() }));
     lines
@@ -156,8 +156,8 @@ fn as_json(id: SessionId, found: Option<&CheckReport>, repaired: Option<&RepairR
         "damage": damage(found.and_then(|found| found.damage.as_ref())),
         "repaired": repaired.map(|repaired| json!({
             "damage": damage(repaired.damage.as_ref()),
-            "aside": repaired.aside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-            "remains": repaired.remains,
+            "aside": repaired.backups.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "remains": repaired.is_session_left,
         })),
     });
     if let (Some(found), Some(object)) = (found, object.as_object_mut()) {

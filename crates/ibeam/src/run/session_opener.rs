@@ -279,7 +279,7 @@ pub(crate) fn session_error_reason(error: &SessionError, id: SessionId) -> Reaso
             Reason::SessionLeased { session, holder: holder.clone(), path: path.display().to_string() }
         }
         SessionError::Damaged { path, line, detail } => damaged_session_reason(id, path, *line, detail),
-        SessionError::Create { path, source } => {
+        SessionError::Unusable { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), detail: source.to_string() }
         }
         SessionError::LowDiskSpace { .. } | SessionError::Io { .. } | SessionError::Cancelled => {
