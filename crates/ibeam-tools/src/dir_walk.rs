@@ -12,7 +12,7 @@ use std::vec;
 
 use crate::blocking::EndFlag;
 use crate::files::ReadPolicy;
-use crate::ignore_rules::{IgnoreNames, IgnoreRules, SkippedRules};
+use crate::ignore_rules::{IgnoreFilePresence, IgnoreRules, RuleCounts};
 
 /// The number of entries that one walk reads, including ignored ones.
 const MAX_ENTRIES: usize = 2_000_000;
@@ -41,8 +41,8 @@ pub(crate) struct DirReader<'a> {
     remaining_entries: usize,
     /// Directories and entries that could not be read.
     pub(crate) skipped: u64,
-    /// The ignore files and rules that do not apply because they exceed a limit.
-    pub(crate) skipped_rules: SkippedRules,
+    /// The ignore files and rules that apply or are skipped.
+    pub(crate) rule_counts: RuleCounts,
     /// Some directory was read in part, because the limit of entries was reached.
     pub(crate) is_truncated: bool,
     /// The directories that were not read, or read in part, because the time or the entries ran out.
@@ -74,7 +74,7 @@ impl<'a> DirReader<'a> {
             end,
             remaining_entries: MAX_ENTRIES,
             skipped: 0,
-            skipped_rules: SkippedRules::default(),
+            rule_counts: RuleCounts::default(),
             is_truncated: false,
             unread: Unread::default(),
         }
@@ -87,13 +87,13 @@ impl<'a> DirReader<'a> {
 
     /// Reads `directory`, where a walk starts.
     pub(crate) fn read_first(&mut self, directory: &Path) -> Listing {
-        let above = IgnoreRules::above(directory, &mut self.skipped_rules);
+        let above = IgnoreRules::above(directory, &mut self.rule_counts);
         self.read_below(directory, &above)
     }
 
     /// Reads `directory`, to which the rules of its parent apply.
     pub(crate) fn read_below(&mut self, directory: &Path, above: &IgnoreRules) -> Listing {
-        let mut names = IgnoreNames::default();
+        let mut presence = IgnoreFilePresence::default();
         let mut found: Vec<(OsString, FileType)> = Vec::new();
         let Ok(entries) = std::fs::read_dir(directory) else {
             self.skipped += 1;
@@ -108,14 +108,14 @@ impl<'a> DirReader<'a> {
             self.remaining_entries -= 1;
             match entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) {
                 Ok((name, kind)) => {
-                    names.add(&name);
+                    presence.add(&name);
                     found.push((name, kind));
                 }
                 Err(_) => self.skipped += 1,
             }
         }
         found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        let rules = above.within(directory, names, &mut self.skipped_rules);
+        let rules = above.within(directory, presence, &mut self.rule_counts);
         let is_store = |name: &OsString| [".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store);
         let entries: Vec<Entry> = found
             .into_iter()

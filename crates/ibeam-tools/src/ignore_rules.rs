@@ -25,23 +25,24 @@ const MAX_WILDCARDS_PER_WALK: usize = 100_000;
 /// Maximum rules in all ignore files of a walk.
 const MAX_RULES_PER_WALK: usize = 200_000;
 
-/// Which ignore files a directory may have.
+/// The ignore files that a directory may have.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct IgnoreNames {
-    ignore: bool,
-    git_ignore: bool,
-    git: bool,
+pub(crate) struct IgnoreFilePresence {
+    has_ignore: bool,
+    has_git_ignore: bool,
+    /// `.git` exists, so `.git/info/exclude` may exist.
+    has_git: bool,
 }
 
-impl IgnoreNames {
-    /// Any of them may exist.
-    pub(crate) const UNKNOWN: Self = Self { ignore: true, git_ignore: true, git: true };
+impl IgnoreFilePresence {
+    /// Any of the files may exist.
+    pub(crate) const UNKNOWN: Self = Self { has_ignore: true, has_git_ignore: true, has_git: true };
 
     /// Records one name of the directory.
     pub(crate) fn add(&mut self, name: &OsStr) {
-        self.ignore |= name == ".ignore";
-        self.git_ignore |= name == ".gitignore";
-        self.git |= name == ".git";
+        self.has_ignore |= name == ".ignore";
+        self.has_git_ignore |= name == ".gitignore";
+        self.has_git |= name == ".git";
     }
 }
 
@@ -49,6 +50,7 @@ impl IgnoreNames {
 #[derive(Clone, Default)]
 pub(crate) struct IgnoreRules(Option<Arc<RuleLevel>>);
 
+/// The rules of the ignore files of one directory, and those of its parents.
 struct RuleLevel {
     parent: IgnoreRules,
     ignore: Option<Gitignore>,
@@ -56,52 +58,59 @@ struct RuleLevel {
     exclude: Option<Gitignore>,
 }
 
-/// The ignore files and rules of a walk that do not apply, because they exceed a limit or are not regular files.
+/// The number of ignore files and rules of a walk that apply or are skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct SkippedRules {
-    pub(crate) files: u64,
-    pub(crate) rules: u64,
+pub(crate) struct RuleCounts {
+    /// Ignore files that are too large, too complex or not regular files.
+    pub(crate) skipped_files: u64,
+    /// Rules that exceed a limit.
+    pub(crate) skipped_rules: u64,
     /// Wildcards of the rules that apply.
     wildcards: usize,
     /// Rules that apply.
-    counted_rules: usize,
+    rules: usize,
 }
 
-impl SkippedRules {
-    /// Counts `rule`; returns `false` where it exceeds a limit and does not apply.
-    fn count(&mut self, rule: &str, rules_in_file: usize) -> bool {
+impl RuleCounts {
+    /// Counts `rule`. Returns whether it applies, which it does unless it exceeds a limit.
+    fn add_rule(&mut self, rule: &str, rules_in_file: usize) -> bool {
         let wildcards = self.wildcards + glob_bounds::count_wildcards(rule);
-        let counts = rules_in_file < MAX_RULES
-            && self.counted_rules < MAX_RULES_PER_WALK
+        let applies = rules_in_file < MAX_RULES
+            && self.rules < MAX_RULES_PER_WALK
             && wildcards <= MAX_WILDCARDS_PER_WALK
             && glob_bounds::check(rule).is_ok();
-        if counts {
-            (self.wildcards, self.counted_rules) = (wildcards, self.counted_rules + 1);
+        if applies {
+            (self.wildcards, self.rules) = (wildcards, self.rules + 1);
         } else {
-            self.rules += 1;
+            self.skipped_rules += 1;
         }
-        counts
+        applies
     }
 }
 
 impl IgnoreRules {
     /// Returns the rules of the parents of `directory`, which is absolute.
-    pub(crate) fn above(directory: &Path, skipped: &mut SkippedRules) -> Self {
+    pub(crate) fn above(directory: &Path, counts: &mut RuleCounts) -> Self {
         let mut parents: Vec<&Path> = directory.ancestors().skip(1).collect();
         parents.reverse();
         parents
             .into_iter()
-            .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreNames::UNKNOWN, skipped))
+            .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreFilePresence::UNKNOWN, counts))
     }
 
     /// Returns the rules that apply in `directory`, given those of its parent and the names in it.
-    pub(crate) fn within(&self, directory: &Path, names: IgnoreNames, skipped: &mut SkippedRules) -> Self {
+    pub(crate) fn within(
+        &self,
+        directory: &Path,
+        presence: IgnoreFilePresence,
+        counts: &mut RuleCounts,
+    ) -> Self {
         let mut read = |is_there: bool, path: &dyn Fn() -> Option<PathBuf>| {
-            is_there.then(path).flatten().and_then(|path| matcher(directory, &path, skipped))
+            is_there.then(path).flatten().and_then(|path| read_rules(directory, &path, counts))
         };
-        let ignore = read(names.ignore, &|| Some(directory.join(".ignore")));
-        let git_ignore = read(names.git_ignore, &|| Some(directory.join(".gitignore")));
-        let exclude = read(names.git, &|| exclude_path(directory));
+        let ignore = read(presence.has_ignore, &|| Some(directory.join(".ignore")));
+        let git_ignore = read(presence.has_git_ignore, &|| Some(directory.join(".gitignore")));
+        let exclude = read(presence.has_git, &|| exclude_path(directory));
         if ignore.is_none() && git_ignore.is_none() && exclude.is_none() {
             return self.clone();
         }
@@ -110,8 +119,8 @@ impl IgnoreRules {
 
     /// Whether the rules ignore `path`, which is absolute and below their directory.
     pub(crate) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
-        type File = fn(&RuleLevel) -> Option<&Gitignore>;
-        let kinds: [File; 3] = [
+        type RulesOfKind = fn(&RuleLevel) -> Option<&Gitignore>;
+        let kinds: [RulesOfKind; 3] = [
             |level| level.ignore.as_ref(),
             |level| level.git_ignore.as_ref(),
             |level| level.exclude.as_ref(),
@@ -150,12 +159,12 @@ fn exclude_path(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the rules of the file at `path` for the entries of `directory`; `None` where it has none.
-fn matcher(directory: &Path, path: &Path, skipped: &mut SkippedRules) -> Option<Gitignore> {
+fn read_rules(directory: &Path, path: &Path, counts: &mut RuleCounts) -> Option<Gitignore> {
     let bytes = match regular_file::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if is_absent(error.kind()) => return None,
         Err(_) => {
-            skipped.files += 1;
+            counts.skipped_files += 1;
             return None;
         }
     };
@@ -163,20 +172,20 @@ fn matcher(directory: &Path, path: &Path, skipped: &mut SkippedRules) -> Option<
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let is_rule = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let mut builder = GitignoreBuilder::new(directory);
-    let mut counted_rules = 0usize;
+    let mut rules_in_file = 0usize;
     for rule in text.lines().filter(is_rule) {
-        if !skipped.count(rule, counted_rules) {
+        if !counts.add_rule(rule, rules_in_file) {
             continue;
         }
-        counted_rules += 1;
+        rules_in_file += 1;
         // Git also skips an invalid rule.
         let _ = builder.add_line(None, rule);
     }
     match builder.build() {
         Ok(rules) => (!rules.is_empty()).then_some(rules),
-        // Together the rules compile to too large a program.
+        // The rules compile to a program that is too large.
         Err(_) => {
-            skipped.files += 1;
+            counts.skipped_files += 1;
             None
         }
     }

@@ -13,7 +13,7 @@ use crate::dir_walk::{DirReader, DirWalk, Unread};
 use crate::file_error::FileError;
 use crate::files::{Files, ReadPolicy, TargetPath};
 use crate::glob_bounds;
-use crate::ignore_rules::SkippedRules;
+use crate::ignore_rules::RuleCounts;
 use crate::workspace::Workspace;
 
 /// The place where a search starts.
@@ -85,8 +85,8 @@ pub(crate) struct WalkSummary {
     pub(crate) is_out_of_time: bool,
     /// The limit of entries was reached.
     pub(crate) is_truncated: bool,
-    /// The ignore files and rules that do not apply.
-    pub(crate) skipped_rules: SkippedRules,
+    /// The ignore files and rules that apply or are skipped.
+    pub(crate) rule_counts: RuleCounts,
     /// The directories that were not read, or read in part.
     pub(crate) unread: Unread,
 }
@@ -96,7 +96,7 @@ impl WalkSummary {
     pub(crate) fn add(&mut self, reader: DirReader<'_>) {
         self.skipped += reader.skipped;
         self.is_truncated |= reader.is_truncated;
-        self.skipped_rules = reader.skipped_rules;
+        self.rule_counts = reader.rule_counts;
         self.unread = reader.unread;
     }
 
@@ -190,10 +190,11 @@ pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
         };
         note.push_str(&format!("({cause}{unread}; name a smaller directory)\n"));
     }
-    let SkippedRules { files, rules, .. } = end.skipped_rules;
-    if files > 0 || rules > 0 {
+    let RuleCounts { skipped_files, skipped_rules, .. } = end.rule_counts;
+    if skipped_files > 0 || skipped_rules > 0 {
         note.push_str(&format!(
-            "({files} ignore files and {rules} of their rules do not count: no regular file, too large or too complex)\n"
+            "({skipped_files} ignore files and {skipped_rules} rules do not count: not a regular file, too large or too \
+             complex)\n"
         ));
     }
     note

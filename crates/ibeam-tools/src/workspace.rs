@@ -1,6 +1,6 @@
 //! The directories of a run, and the resolution of paths.
 //!
-//! Resolves a path as the kernel would, links included, so that policy checks the real target and not the name. Holds
+//! Resolves a path as the kernel would, links included, so that the policy checks the real target and not the name. Holds
 //! the root by descriptor: renaming the directory or replacing it by a link does not move the workspace. `~` has no
 //! special meaning here.
 
@@ -24,8 +24,8 @@ const LINK_LIMIT: usize = 40;
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// The root and the additional directories, in this order, and last the root of the file system.
-    held: Arc<Vec<HeldDirectory>>,
+    /// The directories from which paths are opened: the root, the additional directories, and last `/`.
+    anchors: Arc<Vec<HeldDirectory>>,
 }
 
 /// A directory that is held open.
@@ -50,13 +50,13 @@ pub struct ResolvedPath {
     pub lexical: PathBuf,
     /// Absolute, without links. The file itself need not exist.
     pub real: PathBuf,
-    /// `real` lies in the workspace.
+    /// Whether `real` lies in the workspace.
     pub is_inside: bool,
-    /// A link on the path names something that does not exist.
+    /// Whether a link on the path names something that does not exist.
     pub is_dangling: bool,
 }
 
-/// Why a path does not resolve.
+/// The reason why a path cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The path is empty.
@@ -71,17 +71,17 @@ pub enum PathError {
 }
 
 impl Workspace {
-    /// Returns a workspace at `root` with `extra` directories; all must exist.
+    /// Returns a workspace at `root` with `additional` directories; all must exist.
     ///
     /// # Errors
     /// A directory does not exist or cannot be read.
-    pub fn new(root: &Path, extra: &[PathBuf]) -> io::Result<Self> {
+    pub fn new(root: &Path, additional: &[PathBuf]) -> io::Result<Self> {
         let root = root.canonicalize()?;
-        let extra = extra.iter().map(|directory| directory.canonicalize());
-        let system = std::iter::once(Ok(PathBuf::from("/")));
-        let paths = std::iter::once(Ok(root.clone())).chain(extra).chain(system);
+        let additional = additional.iter().map(|directory| directory.canonicalize());
+        let file_system_root = std::iter::once(Ok(PathBuf::from("/")));
+        let paths = std::iter::once(Ok(root.clone())).chain(additional).chain(file_system_root);
         let held = paths.map(|path| HeldDirectory::open(path?)).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { root, held: Arc::new(held) })
+        Ok(Self { root, anchors: Arc::new(held) })
     }
 
     /// Returns the root: absolute, without links.
@@ -96,13 +96,13 @@ impl Workspace {
 
     /// Like [`Self::directories`], with the descriptors.
     pub(crate) fn held_directories(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
-        let inside = self.held.split_last().map(|(_, inside)| inside).unwrap_or_default();
+        let inside = self.anchors.split_last().map(|(_, inside)| inside).unwrap_or_default();
         inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
     }
 
     /// Whether the root was removed. A root that was moved is still the root.
-    pub fn is_gone(&self) -> bool {
-        self.held
+    pub fn is_root_removed(&self) -> bool {
+        self.anchors
             .first()
             .is_some_and(|root| rustix::fs::fstat(&root.directory).is_ok_and(|stat| stat.st_nlink == 0))
     }
@@ -137,10 +137,9 @@ impl Workspace {
         }
     }
 
-    /// Returns a held descriptor and the rest of the path from it: that of the workspace where `real` lies there, else
-    /// that of the file system's root.
+    /// Returns the descriptor of the first anchor that contains `real`, and the path from this anchor to `real`.
     pub(crate) fn anchor<'a>(&'a self, real: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
-        for held in self.held.iter() {
+        for held in self.anchors.iter() {
             match real.strip_prefix(&held.path) {
                 Ok(rel_path) if rel_path.as_os_str().is_empty() => {
                     return (held.directory.as_fd(), Path::new("."));
@@ -200,11 +199,11 @@ impl Workspace {
             return Err(PathError::Nul);
         }
         let mut real = if path.starts_with('/') { PathBuf::from("/") } else { self.root.clone() };
-        let mut remaining: VecDeque<OsString> = names(Path::new(path)).collect();
-        let (mut links, mut missing, mut from_link, mut dangling) = (0, false, 0usize, false);
+        let mut remaining: VecDeque<OsString> = component_names(Path::new(path)).collect();
+        let (mut links, mut missing, mut names_from_link, mut dangling) = (0, false, 0usize, false);
         while let Some(name) = remaining.pop_front() {
-            let via_link = from_link > 0;
-            from_link = from_link.saturating_sub(1);
+            let via_link = names_from_link > 0;
+            names_from_link = names_from_link.saturating_sub(1);
             if name == OsStr::new("..") {
                 if missing {
                     return Err(PathError::Unreachable(Errno::NOENT));
@@ -229,8 +228,8 @@ impl Workspace {
                     } else {
                         real.pop();
                     }
-                    let names: Vec<OsString> = names(&target).collect();
-                    from_link += names.len();
+                    let names: Vec<OsString> = component_names(&target).collect();
+                    names_from_link += names.len();
                     for name in names.into_iter().rev() {
                         remaining.push_front(name);
                     }
@@ -267,7 +266,7 @@ enum LastLink {
     Keep,
 }
 
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
+fn component_names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some(OsString::from("..")),

@@ -32,7 +32,7 @@ impl Tool for RequireWorkspace {
         let PreparedCall { arguments, access, run } = self.tool.prepare(arguments)?;
         let workspace = Arc::clone(&self.workspace);
         let run: RunCall = Box::new(move |context| {
-            if workspace.is_gone() {
+            if workspace.is_root_removed() {
                 let root = workspace.root().display();
                 let message = format!("the workspace `{root}` is gone (ENOENT); nothing can run there");
                 return Box::pin(std::future::ready(ToolOutcome::error(message)));

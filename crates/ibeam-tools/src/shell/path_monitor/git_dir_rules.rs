@@ -28,26 +28,26 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
     (inner, false)
 }
 
-/// Whether a command may have created or changed this entry. `created_by_command`: commands created the repository.
-/// `is_own`: it is not the repository of a submodule.
+/// Whether a command is permitted to create this entry, or to change it to `new_entry`. `created_by_command`: commands
+/// created the repository. `is_own`: the repository is not that of a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
     old_entry: Option<&Entry>,
-    now: &Entry,
+    new_entry: &Entry,
     created_by_command: bool,
     is_own: bool,
 ) -> bool {
     let name = rel_path.file_name().unwrap_or_default().to_string_lossy();
     let parent = rel_path.parent().unwrap_or(Path::new(""));
     if rel_path.as_os_str().is_empty() {
-        return now.is_directory();
+        return new_entry.is_directory();
     }
-    if rebase::contains(rel_path) {
-        return rebase::is_permitted(rel_path, old_entry, now);
+    if rebase::is_rebase_entry(rel_path) {
+        return rebase::is_permitted(rel_path, old_entry, new_entry);
     }
     if parent.as_os_str().is_empty() {
-        return match (&*name, now.content()) {
-            ("hooks" | "info", _) => now.is_directory(),
+        return match (&*name, new_entry.content()) {
+            ("hooks" | "info", _) => new_entry.is_directory(),
             ("config", Some(text)) if created_by_command => git_config::is_plain(text, !is_own),
             ("config", Some(text)) => match old_entry.and_then(Entry::content) {
                 Some(old) => git_config::differs_in_branches(old, text),
@@ -60,13 +60,13 @@ pub(super) fn is_permitted(
         };
     }
     if parent == Path::new("hooks") {
-        return name.ends_with(".sample") && now.content().is_some();
+        return name.ends_with(".sample") && new_entry.content().is_some();
     }
     // `exclude` hides files from `git status`; git recreates the others itself.
     parent == Path::new("info")
         && match &*name {
-            "exclude" => (created_by_command || old_entry.is_none()) && now.content().is_some(),
-            "refs" | "sparse-checkout" => now.content().is_some(),
+            "exclude" => (created_by_command || old_entry.is_none()) && new_entry.content().is_some(),
+            "refs" | "sparse-checkout" => new_entry.content().is_some(),
             _ => false,
         }
 }
@@ -75,7 +75,7 @@ pub(super) fn is_permitted(
 pub(super) fn may_be_missing(rel_path: &Path, old_entry: &Entry) -> bool {
     let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample
-        || rebase::contains(rel_path)
+        || rebase::is_rebase_entry(rel_path)
         || rel_path == Path::new("info/refs")
         || rel_path == Path::new("commondir")
         || !old_entry.is_restorable()

@@ -10,23 +10,25 @@ use super::snapshot::Entry;
 /// The directory of a stopped rebase, in a git directory.
 pub(super) const DIRECTORY: &str = "rebase-merge";
 /// The list of steps in that directory.
-pub(super) const STEPS: &str = "git-rebase-todo";
+pub(super) const STEPS_FILE: &str = "git-rebase-todo";
 
-/// Whether `rel_path`, within a git directory, is the directory or the list.
-pub(super) fn contains(rel_path: &Path) -> bool {
-    rel_path.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
+/// Whether `rel_path`, within a git directory, is the directory of a rebase or its list of steps.
+pub(super) fn is_rebase_entry(rel_path: &Path) -> bool {
+    rel_path
+        .strip_prefix(DIRECTORY)
+        .is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS_FILE))
 }
 
-/// Whether a command may have created or changed this part of a rebase.
-pub(super) fn is_permitted(rel_path: &Path, old_entry: Option<&Entry>, now: &Entry) -> bool {
+/// Whether a command is permitted to create this entry of a rebase, or to change it to `new_entry`.
+pub(super) fn is_permitted(rel_path: &Path, old_entry: Option<&Entry>, new_entry: &Entry) -> bool {
     if rel_path == Path::new(DIRECTORY) {
-        return now.is_directory();
+        return new_entry.is_directory();
     }
     let old = old_entry.and_then(Entry::content).unwrap_or_default();
-    now.content().is_some_and(|new| !adds_exec_steps(old, new))
+    new_entry.content().is_some_and(|new| !adds_exec_steps(old, new))
 }
 
-/// Whether `new` has a step that runs a command and is not in `old`.
+/// Whether `new` has a step that runs a command and that `old` does not have.
 fn adds_exec_steps(old: &[u8], new: &[u8]) -> bool {
     exec_steps(new).any(|step| !exec_steps(old).any(|known| known == step))
 }

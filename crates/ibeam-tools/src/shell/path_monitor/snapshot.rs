@@ -351,7 +351,12 @@ impl Scanner<'_> {
     fn scan_rebase(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         let rel_path = rel_path.join(rebase::DIRECTORY);
         if let Some(inner) = self.record_entry(directory, &rel_path, OsStr::new(rebase::DIRECTORY)) {
-            self.record_tree(inner.as_fd(), rel_path.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
+            self.record_tree(
+                inner.as_fd(),
+                rel_path.join(rebase::STEPS_FILE),
+                OsStr::new(rebase::STEPS_FILE),
+                0,
+            );
         }
     }
 
