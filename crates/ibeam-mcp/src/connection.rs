@@ -28,7 +28,7 @@ const KNOWN_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", REVISION, "2025-
 /// Maximum number of tools of one server; no model can choose among more.
 const MAX_TOOLS: usize = 1000;
 /// Maximum size of the list of tools; a longer one leaves no room in the context window.
-const MAX_LIST_BYTES: usize = 1 << 20;
+const MAX_TOOL_LIST_BYTES: usize = 1 << 20;
 const MAX_TOOL_NAME_BYTES: usize = 256;
 /// Maximum number of pages of the list, against a cursor that never ends.
 const MAX_PAGES: usize = 100;
@@ -119,7 +119,7 @@ impl Connection {
             match connection.initialize().await {
                 Ok(tools) => Ok((connection, tools)),
                 Err(message) => {
-                    let message = connection.describe_failure(message).await;
+                    let message = connection.kill_and_describe(message).await;
                     Err(StartError::Failed { message, stderr: stderr.tail() })
                 }
             }
@@ -150,6 +150,7 @@ impl Connection {
         }
     }
 
+    /// Starts the process of the server, without a request.
     fn start(config: &ServerConfig, stderr: &Arc<StderrBuffer>) -> Result<Self, StartError> {
         let (process, stdin) = start_process(config)
             .map_err(|message| StartError::NotStarted { command: config.command.clone(), message })?;
@@ -181,8 +182,8 @@ impl Connection {
         self.list_tools(capabilities.get("tools").is_some()).await
     }
 
-    /// Requests every page of the list of tools. A server that did not announce tools may reject the request.
-    async fn list_tools(&self, has_announced: bool) -> Result<Vec<ListedTool>, String> {
+    /// Requests every page of the list of tools. A server that does not announce tools may reject the request.
+    async fn list_tools(&self, announces_tools: bool) -> Result<Vec<ListedTool>, String> {
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
         let mut length = 0;
@@ -190,14 +191,14 @@ impl Connection {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let page = match self.client.request("tools/list", params).await {
                 Ok(page) => page,
-                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !has_announced => {
+                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !announces_tools => {
                     return Ok(Vec::new());
                 }
                 Err(error) => return Err(error.to_string()),
             };
             length += page.get().len();
-            if length > MAX_LIST_BYTES {
-                return Err(format!("its list of tools is longer than {} kB", MAX_LIST_BYTES >> 10));
+            if length > MAX_TOOL_LIST_BYTES {
+                return Err(format!("its list of tools is longer than {} kB", MAX_TOOL_LIST_BYTES >> 10));
             }
             let ListToolsResult { tools: more, next_cursor } = parse_result("tools/list", &page)?;
             if more.iter().any(|tool| tool.name.len() > MAX_TOOL_NAME_BYTES) {
@@ -215,9 +216,9 @@ impl Connection {
         Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    /// Returns the exit status as a message if the server has exited, else `message`. Waits at most twice
-    /// `DRAIN_TIMEOUT` for the status and the rest of stderr, and kills what is left of the process.
-    pub(crate) async fn describe_failure(&self, message: String) -> String {
+    /// Kills the process tree if the connection is closed. Returns the exit status as a message if the server ended by
+    /// itself, else `message`. Waits at most twice `DRAIN_TIMEOUT`: for the status and for the rest of stderr.
+    pub(crate) async fn kill_and_describe(&self, message: String) -> String {
         let (Some(closed), Some(tree)) = (self.client.close_reason(), &self.tree) else {
             return message;
         };
@@ -262,7 +263,7 @@ impl Connection {
     }
 }
 
-/// Starts the program of a server; returns the pipe to its stdin too. Must be called within an async runtime.
+/// Starts the program of a server and returns it with the pipe to its stdin. Must be called within an async runtime.
 fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String> {
     let program = find_program(config)?;
     let command = std::iter::once(&config.command).chain(&config.args);
@@ -280,12 +281,12 @@ fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String
 }
 
 /// Returns the path of the program. A relative path starts in the server's directory; a name is looked up in
-/// `programs`.
+/// `program_directories`.
 fn find_program(config: &ServerConfig) -> Result<PathBuf, String> {
     if config.command.contains('/') {
         return Ok(config.directory.join(&config.command));
     }
-    let candidates = config.programs.iter().map(|directory| directory.join(&config.command));
+    let candidates = config.program_directories.iter().map(|directory| directory.join(&config.command));
     let mut found = candidates.filter(|candidate| is_program(candidate));
     found.next().ok_or_else(|| "no such program in PATH".to_owned())
 }

@@ -29,7 +29,7 @@ pub use tool::tool_set;
 pub struct ServerConfig {
     /// The configured name of the server.
     pub name: String,
-    /// The program: a name to look up in `programs`, or a path.
+    /// The program: a name to look up in `program_directories`, or a path.
     pub command: String,
     /// The arguments of the program.
     pub args: Vec<String>,
@@ -38,7 +38,7 @@ pub struct ServerConfig {
     /// The working directory of the program.
     pub directory: PathBuf,
     /// Absolute directories in which the program is looked up, in order.
-    pub programs: Vec<PathBuf>,
+    pub program_directories: Vec<PathBuf>,
     /// The launcher that forks the program.
     pub launcher: Arc<Launcher>,
     /// The limit from the start of the server to its complete list of tools.

@@ -1,4 +1,4 @@
-//! A server of a run: started with the run, restarted once after a crash, ended with the run.
+//! An MCP server of a run: started with the run, restarted once after a crash, ended with the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::connection::{Connection, ListedTool, StartError};
 use crate::message::MAX_QUOTED_CHARS;
 use crate::rpc_client::RequestError;
 
-/// A server whose tools are known. Dropping it kills the process and everything that it started.
+/// An MCP server whose list of tools was read. Dropping it kills the process and everything that it started.
 pub struct Server {
     name: String,
     call_timeout: Duration,
@@ -100,7 +100,7 @@ impl Server {
             }
             Ok(Err(RequestError::NotSerializable(error))) => ToolOutcome::error(error.to_string()),
             Ok(Err(RequestError::Closed(reason))) => {
-                let detail = connection.describe_failure(reason.to_string()).await;
+                let detail = connection.kill_and_describe(reason.to_string()).await;
                 ToolOutcome::error(format!(
                     "the MCP server `{name}` failed during the call, whose effect is unknown: {detail}{}",
                     connection.stderr_tail()

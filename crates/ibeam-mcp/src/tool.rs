@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::connection::ListedTool;
 use crate::server::{Server, interrupted_outcome};
-use crate::tool_name::safe_name;
+use crate::tool_name::name_for_model;
 
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 4000;
@@ -20,7 +20,7 @@ pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
     let mut tools: ToolSet = BTreeMap::new();
     for server in servers {
         for tool in server.tools().iter().filter(|tool| !is_read_only || tool.is_read_only()) {
-            let name = safe_name(server.name(), &tool.name, |name| tools.contains_key(name));
+            let name = name_for_model(server.name(), &tool.name, |name| tools.contains_key(name));
             let spec = spec(&name, server.name(), tool);
             let tool = McpTool {
                 server: Arc::clone(server),

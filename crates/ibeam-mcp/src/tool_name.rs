@@ -5,19 +5,19 @@ const MAX_NAME_LENGTH: usize = 64;
 /// The length of `_` and eight hexadecimal digits.
 const SUFFIX_LENGTH: usize = 9;
 
-/// Returns the name of a tool for the model. If the plain name is not valid, or `is_taken`, the name ends in a
-/// fingerprint of server and tool.
-pub(crate) fn safe_name(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
+/// Returns the name of a tool for the model. If `mcp_<server>_<tool>` has other characters, is too long or `is_taken`,
+/// the name ends in a fingerprint of server and tool.
+pub(crate) fn name_for_model(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = format!("mcp_{server}_{tool}");
-    let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
-    if safe == plain && safe.len() <= MAX_NAME_LENGTH && !is_taken(&safe) {
-        return safe;
+    let allowed: String = plain.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
+    if allowed == plain && allowed.len() <= MAX_NAME_LENGTH && !is_taken(&allowed) {
+        return allowed;
     }
-    let prefix: String = safe.chars().take(MAX_NAME_LENGTH - SUFFIX_LENGTH).collect();
+    let prefix: String = allowed.chars().take(MAX_NAME_LENGTH - SUFFIX_LENGTH).collect();
     format!("{prefix}_{:08x}", fingerprint(server, tool))
 }
 
-fn is_safe(c: char) -> bool {
+fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
@@ -35,7 +35,7 @@ mod tests {
 
     #[track_caller]
     fn check(server: &str, tool: &str, expect: &str) {
-        assert_eq!(safe_name(server, tool, |name| name == "mcp_taken_tool"), expect);
+        assert_eq!(name_for_model(server, tool, |name| name == "mcp_taken_tool"), expect);
     }
 
     #[test]
@@ -48,15 +48,15 @@ mod tests {
     fn an_invalid_or_taken_name_ends_in_a_fingerprint() {
         check("a.b", "c", "mcp_a_b_c_d146a785");
         check("taken", "tool", "mcp_taken_tool_87d7d942");
-        let long = safe_name("s", &"x".repeat(80), |_| false);
+        let long = name_for_model("s", &"x".repeat(80), |_| false);
         assert_eq!(long.len(), MAX_NAME_LENGTH);
     }
 
     proptest! {
         #[test]
         fn every_name_is_accepted_by_model_apis(server in ".{0,90}", tool in ".{0,90}", taken: bool) {
-            let name = safe_name(&server, &tool, |_| taken);
-            prop_assert!(name.len() <= MAX_NAME_LENGTH && name.chars().all(is_safe), "{}", name);
+            let name = name_for_model(&server, &tool, |_| taken);
+            prop_assert!(name.len() <= MAX_NAME_LENGTH && name.chars().all(is_allowed), "{}", name);
         }
     }
 }

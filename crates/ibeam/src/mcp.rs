@@ -246,7 +246,7 @@ fn config_of(
         args: args.iter().map(fill).collect::<Result<_, _>>()?,
         environment,
         directory,
-        programs: programs.directories().to_vec(),
+        program_directories: programs.directories().to_vec(),
         launcher,
         start_timeout: app.base.config.timeout("mcp_start"),
         call_timeout: app.base.config.timeout("mcp_call"),
