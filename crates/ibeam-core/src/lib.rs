@@ -6,6 +6,7 @@
 pub mod gate;
 pub mod history;
 pub mod journal;
+pub mod json_schema;
 mod limits;
 pub mod ports;
 pub mod redact;
@@ -19,6 +20,7 @@ pub use gate::Gate;
 pub use history::History;
 pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
+pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
     ApprovalRequest, Approver, Background, Clock, FinishedCall, HookBlock, HookDecision, HookEvent,
     HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks, Notices,

@@ -15,6 +15,7 @@ use ibeam_protocol::{Answer, Failure, Message, Notice, RunOutcome, ToolCall, Too
 use serde_json::Value;
 
 use crate::gate::Refusal;
+use crate::json_schema::JsonSchema;
 use crate::stop::Stop;
 
 /// One request to a model, in the order that keeps provider caches warm.
@@ -28,6 +29,8 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     /// The largest number of tokens to generate; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
+    /// The schema of the final answer, for services that can enforce one.
+    pub answer_schema: Option<Arc<JsonSchema>>,
 }
 
 /// A part of an answer as it arrives.

@@ -6,6 +6,7 @@
 mod compaction;
 mod hooks;
 mod model_request;
+mod structured_answer;
 mod tool_calls;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use ibeam_protocol::{
 
 use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
+use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
 use crate::ports::{Background, Clock, Hooks, Provider, ToolSet};
 use crate::retry::RetryPolicy;
@@ -25,6 +27,7 @@ use crate::stop::Stop;
 use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
 use model_request::ModelAnswer;
+use structured_answer::{StructuredAnswer, Verdict};
 use tool_calls::BatchResult;
 
 /// The number of consecutive answers cut by the output limit at which the run ends.
@@ -69,6 +72,8 @@ pub struct Run {
     pub retry: RetryPolicy,
     /// The conditions that turn success into a failure.
     pub fail_on: FailOn,
+    /// The schema of the final answer, which is the only text of the run; `None` for any text: `--json-schema`.
+    pub answer_schema: Option<Arc<JsonSchema>>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The system prompt.
@@ -153,12 +158,16 @@ impl Run {
         }
         journal.release_held().await?;
         let failed = matches!(outcome, RunOutcome::Failed(_));
+        // From the recorded text, so that text and value are the same document after the redaction too.
+        let structured = self.answer_schema.as_ref().filter(|_| !failed);
+        let structured = structured.and_then(|_| serde_json::from_str(&journal.tally().text).ok());
         let mut finished = RunFinished {
             session_id: self.head.session_id,
             outcome,
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
             partial: Some(journal.tally().text.clone()).filter(|text| failed && !text.is_empty()),
+            structured,
             ephemeral: self.head.ephemeral,
         };
         // The caller reports the outcome as well.
@@ -184,6 +193,7 @@ impl Run {
         let mut limits = LimitTracker::new(self.head.limits);
         let mut repetition = RepetitionGuard::default();
         let (mut cuts, mut pauses, mut invalid) = (0, 0, 0);
+        let mut structured = StructuredAnswer::new(self.answer_schema.as_deref());
         let mut has_answer = false;
         let mut retried_empty = false;
         loop {
@@ -196,7 +206,7 @@ impl Run {
             let ModelAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                answer = self.request_answer(journal, &specs, &mut estimator) => answer?,
+                answer = self.request_answer(journal, &specs, &mut estimator, &mut structured) => answer?,
             };
             // The text of an interrupted answer is not part of the answer that continues it.
             has_answer |= has_content(&answer) || journal.tally().has_text();
@@ -255,7 +265,11 @@ impl Run {
                 return Err(refusal_reason(&answer).into());
             }
             match (has_answer, retried_empty) {
-                (true, _) => return Ok(()),
+                (true, _) => match structured.verdict() {
+                    Verdict::Valid => return Ok(()),
+                    Verdict::Repair(notice) => journal.record(EventKind::Notice(notice)).await?,
+                    Verdict::Failed(reason) => return Err(reason.into()),
+                },
                 (false, true) => return Err(Reason::EmptyAnswer.into()),
                 (false, false) => {
                     retried_empty = true;

@@ -22,6 +22,8 @@ mod interrupted;
 mod limits;
 #[path = "turn/secrets.rs"]
 mod secrets;
+#[path = "turn/structured.rs"]
+mod structured;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -222,6 +224,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         hooks: Arc::new(ibeam_core::NoHooks),
         retry: RetryPolicy::default(),
         fail_on: FailOn::default(),
+        answer_schema: None,
         clock: Arc::new(Jumping::default()),
         system: "be good".into(),
         preface: None,

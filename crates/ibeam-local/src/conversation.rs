@@ -188,8 +188,13 @@ mod tests {
 
     fn read(messages: Vec<Message>) -> Conversation {
         let messages = messages.into_iter().map(Arc::new).collect();
-        let request =
-            ModelRequest { system: "".into(), tools: Arc::from([]), messages, max_output_tokens: None };
+        let request = ModelRequest {
+            system: "".into(),
+            tools: Arc::from([]),
+            messages,
+            max_output_tokens: None,
+            answer_schema: None,
+        };
         Conversation::from_request(&request)
     }
 

@@ -54,8 +54,13 @@ fn spec(name: &'static str) -> ToolSpec {
 /// Returns the answer to `messages`, and the text of its deltas.
 fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) {
     let tools = Arc::from([spec("read"), spec("write")]);
-    let request =
-        ModelRequest { system: "".into(), tools, messages: messages.to_vec(), max_output_tokens: None };
+    let request = ModelRequest {
+        system: "".into(),
+        tools,
+        messages: messages.to_vec(),
+        max_output_tokens: None,
+        answer_schema: None,
+    };
     let mut stream = provider.stream(Arc::new(request));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut text = String::new();
@@ -136,6 +141,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
         tools: Arc::from([]),
         messages: vec![messages[0].clone()],
         max_output_tokens: None,
+        answer_schema: None,
     };
     let mut dropped = provider.stream(Arc::new(request));
     assert!(dropped.next().now_or_never().is_none());
@@ -154,6 +160,7 @@ fn a_missing_model_is_reported_as_not_installed() {
         tools: Arc::from([]),
         messages: Vec::new(),
         max_output_tokens: None,
+        answer_schema: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let events: Vec<_> = runtime.block_on(provider.stream(Arc::new(request)).collect());

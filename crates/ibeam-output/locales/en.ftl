@@ -52,6 +52,8 @@ reason-format-without-print = `--output-format` is valid only when printing
     .hint = add `--print`, or pipe stdin or stdout
 reason-not-text = { $what } is not UTF-8 text without NUL characters
     .hint = convert it to UTF-8 first, for instance with `iconv`
+reason-invalid-json-schema = `{ $path }` is not a valid JSON Schema ({ $place }): { $detail }
+    .hint = use a file with JSON Schema 2020-12 whose references stay within the file
 reason-unsupported = this version does not support { $what }
     .hint = `ibeam --help` lists what it supports
 
@@ -155,6 +157,8 @@ reason-background-stopped = { $count ->
     .hint = leave `--fail-on background` out, or let them end first with `--background wait`
 reason-no-text = the run produced no text, only tool calls
     .hint = leave `--fail-on empty` out to accept that as a success
+reason-answer-mismatch = the answer does not match the JSON Schema after { $repairs } corrections: { $detail }
+    .hint = use a simpler schema, state the required form in the prompt, or use another model
 
 ## Failures: sessions, files, system
 reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $detail }
@@ -217,6 +221,7 @@ failure-near-name = did you mean `{ $near }`?
 failure-request-id = the provider's ID of the failed request is `{ $id }`
 
 ## Table of failures
+code-failed = the answer does not match the schema of --json-schema, even after corrections
 code-usage = flags, an empty prompt, or a format without print mode
 code-denied = a hook refused the prompt; or a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
 code-auth = no key, or the provider refused it
@@ -266,6 +271,7 @@ notice-answer-cut = the output limit cut the answer; the model was asked to cont
 notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
 notice-answer-paused = the service paused the answer; it was sent back to be completed
 notice-empty-answer = the answer was empty; the model was asked again
+notice-answer-mismatch = the answer does not match the JSON Schema; the model was asked to correct it (correction { $attempt }): { $detail }
 notice-repeated-call = { $count ->
         [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result

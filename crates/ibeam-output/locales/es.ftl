@@ -50,6 +50,8 @@ reason-format-without-print = `--output-format` solo es válido al imprimir
     .hint = añade `--print`, o conecta stdin o stdout a una tubería
 reason-not-text = { $what } no es texto UTF-8 sin caracteres NUL
     .hint = conviértelo antes a UTF-8, por ejemplo con `iconv`
+reason-invalid-json-schema = `{ $path }` no es un JSON Schema válido ({ $place }): { $detail }
+    .hint = usa un archivo con JSON Schema 2020-12 cuyas referencias no salgan del archivo
 reason-unsupported = esta versión no admite { $what }
     .hint = `ibeam --help` muestra lo que sabe hacer
 
@@ -153,6 +155,8 @@ reason-background-stopped = { $count ->
     .hint = omita `--fail-on background`, o deje que terminen con `--background wait`
 reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
     .hint = quita `--fail-on empty` para darlo por bueno
+reason-answer-mismatch = la respuesta no cumple el JSON Schema tras { $repairs } correcciones: { $detail }
+    .hint = usa un esquema más sencillo, indica en el prompt la forma exigida o usa otro modelo
 
 ## Failures: sessions, files, system
 reason-session-damaged = la sesión `{ $session }` está dañada en la línea { $line }: { $detail }
@@ -215,6 +219,7 @@ failure-near-name = ¿querías decir `{ $near }`?
 failure-request-id = el ID de la petición fallida en el proveedor es `{ $id }`
 
 ## Tabla de fallos
+code-failed = la respuesta no cumple el esquema de --json-schema, ni siquiera tras corregirla
 code-usage = opciones, una petición vacía o un formato sin modo de impresión
 code-denied = un hook rechazó el mensaje; o una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
 code-auth = no hay clave, o el proveedor la rechazó
@@ -264,6 +269,7 @@ notice-answer-cut = el límite de salida cortó la respuesta; se pidió al model
 notice-answer-interrupted = { $message }; se pidió al modelo que continúe su respuesta desde ese punto
 notice-answer-paused = el servicio puso la respuesta en pausa; se le devolvió para que la complete
 notice-empty-answer = la respuesta estaba vacía; se preguntó de nuevo al modelo
+notice-answer-mismatch = la respuesta no cumple el JSON Schema; se pidió al modelo que la corrigiera (corrección { $attempt }): { $detail }
 notice-repeated-call = { $count ->
         [one] el modelo ha llamado a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
        *[other] el modelo ha llamado a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado

@@ -50,6 +50,8 @@ reason-format-without-print = `--output-format` n'est valable qu'en mode impress
     .hint = ajoutez `--print`, ou reliez stdin ou stdout à un tube
 reason-not-text = { $what } n'est pas du texte UTF-8 sans caractère NUL
     .hint = convertissez-le d'abord en UTF-8, par exemple avec `iconv`
+reason-invalid-json-schema = `{ $path }` n'est pas un JSON Schema valide ({ $place }) : { $detail }
+    .hint = utilisez un fichier JSON Schema 2020-12 dont les références restent dans le fichier
 reason-unsupported = cette version ne prend pas en charge { $what }
     .hint = `ibeam --help` affiche ce qu'elle sait faire
 
@@ -153,6 +155,8 @@ reason-background-stopped = { $count ->
     .hint = retirez `--fail-on background`, ou laissez-les finir avec `--background wait`
 reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'outils
     .hint = retirez `--fail-on empty` pour que cela compte comme un succès
+reason-answer-mismatch = la réponse ne correspond pas au JSON Schema après { $repairs } corrections : { $detail }
+    .hint = utilisez un schéma plus simple, précisez la forme exigée dans le prompt ou utilisez un autre modèle
 
 ## Failures: sessions, files, system
 reason-session-damaged = la session `{ $session }` est endommagée à la ligne { $line } : { $detail }
@@ -215,6 +219,7 @@ failure-near-name = vouliez-vous dire `{ $near }` ?
 failure-request-id = l'identifiant de la requête échouée chez le fournisseur est `{ $id }`
 
 ## Table des échecs
+code-failed = la réponse ne correspond pas au schéma de --json-schema, même après corrections
 code-usage = options, demande vide, ou format sans mode impression
 code-denied = un hook a refusé le message ; ou un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
 code-auth = aucune clé, ou le fournisseur l’a refusée
@@ -264,6 +269,7 @@ notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a ét
 notice-answer-interrupted = { $message } ; le modèle a été invité à poursuivre sa réponse à partir de là
 notice-answer-paused = le service a mis la réponse en pause ; elle lui a été renvoyée pour être complétée
 notice-empty-answer = la réponse était vide ; le modèle a été interrogé de nouveau
+notice-answer-mismatch = la réponse ne correspond pas au JSON Schema ; le modèle a été invité à la corriger (correction { $attempt }) : { $detail }
 notice-repeated-call = { $count ->
         [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat

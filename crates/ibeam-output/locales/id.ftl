@@ -50,6 +50,8 @@ reason-format-without-print = `--output-format` hanya berlaku saat mencetak
     .hint = tambahkan `--print`, atau hubungkan stdin atau stdout ke pipa
 reason-not-text = { $what } bukan teks UTF-8 tanpa karakter NUL
     .hint = ubah dulu ke UTF-8, misalnya dengan `iconv`
+reason-invalid-json-schema = `{ $path }` bukan JSON Schema yang valid ({ $place }): { $detail }
+    .hint = gunakan file JSON Schema 2020-12 yang referensinya tetap di dalam file itu
 reason-unsupported = versi ini tidak mendukung { $what }
     .hint = `ibeam --help` menampilkan apa yang bisa dilakukannya
 
@@ -135,6 +137,8 @@ reason-background-stopped = { $count } perintah masih berjalan di latar belakang
     .hint = hilangkan `--fail-on background`, atau tunggu sampai selesai dengan `--background wait`
 reason-no-text = proses tidak menghasilkan teks, hanya panggilan alat
     .hint = hilangkan `--fail-on empty` agar itu dianggap berhasil
+reason-answer-mismatch = jawaban tidak sesuai dengan JSON Schema setelah { $repairs } kali koreksi: { $detail }
+    .hint = gunakan skema yang lebih sederhana, sebutkan bentuk yang diminta di prompt, atau gunakan model lain
 
 ## Failures: sessions, files, system
 reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $detail }
@@ -197,6 +201,7 @@ failure-near-name = mungkin maksud Anda `{ $near }`?
 failure-request-id = ID permintaan yang gagal itu di penyedia adalah `{ $id }`
 
 ## Tabel kegagalan
+code-failed = jawaban tidak sesuai dengan skema --json-schema, bahkan setelah dikoreksi
 code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
 code-denied = hook menolak prompt; atau panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
 code-auth = tidak ada kunci, atau penyedia menolaknya
@@ -240,6 +245,7 @@ notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
 notice-answer-interrupted = { $message }; model diminta melanjutkan jawabannya dari sana
 notice-answer-paused = layanan menjeda jawaban; jawaban dikirim kembali untuk diselesaikan
 notice-empty-answer = jawaban kosong; model ditanya lagi
+notice-answer-mismatch = jawaban tidak sesuai dengan JSON Schema; model diminta memperbaikinya (koreksi { $attempt }): { $detail }
 notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
 notice-turns-near = { $percent } % permintaan model dari proses ini telah terpakai; model diminta menyelesaikan
 notice-tokens-near = { $percent } % token dari proses ini telah terpakai; model diminta menyelesaikan

@@ -50,6 +50,8 @@ reason-format-without-print = `--output-format` は出力モードでのみ有�
     .hint = `--print` を付けるか、stdin か stdout をパイプにつないでください
 reason-not-text = { $what } は NUL を含まない UTF-8 テキストではありません
     .hint = 先に `iconv` などで UTF-8 に変換してください
+reason-invalid-json-schema = `{ $path }` は有効な JSON Schema ではありません（{ $place }）: { $detail }
+    .hint = 参照がファイル内に収まる JSON Schema 2020-12 のファイルを使ってください
 reason-unsupported = このバージョンは { $what } に対応していません
     .hint = `ibeam --help` で使える機能を確認できます
 
@@ -135,6 +137,8 @@ reason-background-stopped = 終了時に { $count } 個のコマンドがまだ�
     .hint = `--fail-on background` を外すか、`--background wait` で終わるのを待ってください
 reason-no-text = ツール呼び出しだけで、テキストの応答がありませんでした
     .hint = これを成功とみなすには `--fail-on empty` を外してください
+reason-answer-mismatch = { $repairs } 回の修正後も応答が JSON Schema に一致しません: { $detail }
+    .hint = より簡単なスキーマを使うか、必要な形式をプロンプトに書くか、別のモデルを使ってください
 
 ## Failures: sessions, files, system
 reason-session-damaged = セッション `{ $session }` が { $line } 行目で壊れています: { $detail }
@@ -197,6 +201,7 @@ failure-near-name = `{ $near }` のことですか?
 failure-request-id = 失敗したリクエストのプロバイダー側の ID は `{ $id }` です
 
 ## 失敗の表
+code-failed = 修正後も応答が --json-schema のスキーマに一致しない
 code-usage = フラグの誤り、空のプロンプト、または出力モードなしの形式指定
 code-denied = フックがプロンプトを拒否した。または呼び出しが拒否または失敗した、テキストがなかった、または作業が残っていたことを --fail-on が失敗とした
 code-auth = キーがない、またはプロバイダーが拒否した
@@ -240,6 +245,7 @@ notice-answer-cut = 応答が出力上限で切られたため、モデルに続
 notice-answer-interrupted = { $message }。モデルに応答の続きを求めました
 notice-answer-paused = サービスが応答を一時停止したため、送り返して続きを求めました
 notice-empty-answer = 応答が空だったため、モデルに聞き直しました
+notice-answer-mismatch = 応答が JSON Schema に一致しないため、モデルに修正を求めました（{ $attempt } 回目）: { $detail }
 notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
 notice-turns-near = この実行のモデルへのリクエストの { $percent } % を使いました。モデルに終えるよう伝えました
 notice-tokens-near = この実行のトークンの { $percent } % を使いました。モデルに終えるよう伝えました

@@ -50,6 +50,8 @@ reason-format-without-print = `--output-format` só é válido ao imprimir
     .hint = adicione `--print`, ou ligue stdin ou stdout a um pipe
 reason-not-text = { $what } não é texto UTF-8 sem caracteres NUL
     .hint = converta-o antes para UTF-8, por exemplo com `iconv`
+reason-invalid-json-schema = `{ $path }` não é um JSON Schema válido ({ $place }): { $detail }
+    .hint = use um arquivo com JSON Schema 2020-12 cujas referências fiquem dentro do arquivo
 reason-unsupported = esta versão não aceita { $what }
     .hint = `ibeam --help` mostra o que ela sabe fazer
 
@@ -153,6 +155,8 @@ reason-background-stopped = { $count ->
     .hint = retire `--fail-on background`, ou deixe-os terminar com `--background wait`
 reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
     .hint = retire `--fail-on empty` para que isso conte como sucesso
+reason-answer-mismatch = a resposta não corresponde ao JSON Schema depois de { $repairs } correções: { $detail }
+    .hint = use um esquema mais simples, descreva no prompt a forma exigida ou use outro modelo
 
 ## Failures: sessions, files, system
 reason-session-damaged = a sessão `{ $session }` está danificada na linha { $line }: { $detail }
@@ -215,6 +219,7 @@ failure-near-name = você quis dizer `{ $near }`?
 failure-request-id = o ID da requisição que falhou no provedor é `{ $id }`
 
 ## Tabela de falhas
+code-failed = a resposta não corresponde ao esquema de --json-schema, nem depois de corrigida
 code-usage = opções, pedido vazio, ou formato sem modo de impressão
 code-denied = um hook recusou a mensagem; ou uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
 code-auth = sem chave, ou o fornecedor recusou-a
@@ -264,6 +269,7 @@ notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que
 notice-answer-interrupted = { $message }; pediu-se ao modelo que continuasse a resposta a partir daí
 notice-answer-paused = o serviço pausou a resposta; ela foi devolvida para ser concluída
 notice-empty-answer = a resposta estava vazia; perguntou-se de novo ao modelo
+notice-answer-mismatch = a resposta não corresponde ao JSON Schema; pediu-se ao modelo que a corrigisse (correção { $attempt }): { $detail }
 notice-repeated-call = { $count ->
         [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
        *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::json_line::{to_line, write_line};
 use crate::line_buffer::LineBuffer;
-use crate::run_lines::{borrowed, run_summary, token_usage};
+use crate::run_lines::{borrowed, completed_summary, token_usage};
 use crate::stream_json::FinalMessage;
 use crate::writer::EventWriter;
 
@@ -50,7 +50,7 @@ impl<W: Write> EventWriter for Json<W> {
                         session_id: run.session_id.to_string().into(),
                         request_id: run.totals.request_id.as_deref().map(borrowed),
                         usage: run.totals.usage.map(token_usage),
-                        ibeam: Some(run_summary(&run.totals, Some(self.final_message.take(&result)))),
+                        ibeam: Some(completed_summary(run, self.final_message.take(&result))),
                     };
                     self.lines.append(|bytes| write_line(bytes, &object))
                 }

@@ -158,8 +158,17 @@ pub(crate) fn run_summary<'a>(
         tool_calls: totals.tool_calls.into(),
         background_stopped: totals.background_stopped.into(),
         final_message: final_message.map(borrowed),
+        structured: None,
         unsynced: totals.unsynced,
     }
+}
+
+/// Returns the totals of a successful run, with its final message.
+pub(crate) fn completed_summary<'a>(
+    run: &'a RunFinished,
+    final_message: &'a str,
+) -> RunSummary<Cow<'a, str>> {
+    RunSummary { structured: run.structured.clone(), ..run_summary(&run.totals, Some(final_message)) }
 }
 
 /// Returns the object of a failure. `message` is the English sentence, and `text` is the answer up to the failure. Without a

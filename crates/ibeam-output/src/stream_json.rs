@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::delta_line::{DeltaLine, assistant_message};
 use crate::json_line::write_line;
 use crate::line_buffer::LineBuffer;
-use crate::run_lines::{borrowed, call_event, error_event, init_event, result_event, run_summary};
+use crate::run_lines::{borrowed, call_event, completed_summary, error_event, init_event, result_event};
 use crate::writer::EventWriter;
 
 /// Writes NDJSON of either contract.
@@ -89,7 +89,7 @@ impl<W: Write> StreamJson<W> {
         match &run.outcome {
             RunOutcome::Completed => self.line(&ResultEvent {
                 result: borrowed(result),
-                ibeam: Some(run_summary(&run.totals, Some(final_message))),
+                ibeam: Some(completed_summary(run, final_message)),
                 ..result_event(run)
             }),
             RunOutcome::Failed(failure) => {

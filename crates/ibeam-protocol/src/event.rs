@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::failure::{Failure, Reason};
 use crate::id::{CallId, ModelCallId, SessionId};
@@ -210,6 +211,9 @@ pub struct RunFinished {
     /// The visible text of a failed run until the failure; `None` if the run succeeded or produced no text.
     #[serde(default)]
     pub partial: Option<String>,
+    /// The answer as a value, if a schema was required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
     /// Whether the run kept no session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,

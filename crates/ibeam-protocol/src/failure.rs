@@ -56,6 +56,13 @@ pub enum Reason {
     NotText { what: String },
     /// The prompt on stdin is too long, or never ends.
     InputTooLarge { what: String, limit_bytes: u64 },
+    /// The file of `--json-schema` is not a valid schema.
+    InvalidJsonSchema {
+        path: String,
+        place: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// This version does not have the feature.
     Unsupported { what: String },
     // ---- auth, model, request
@@ -191,6 +198,12 @@ pub enum Reason {
     BackgroundStopped { count: u32 },
     /// `--fail-on empty`: the run produced no text.
     NoText,
+    /// `--json-schema`: the last answer does not match the schema.
+    AnswerMismatch {
+        repairs: u32,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     // ---- sessions, files, system
     /// A session file is damaged.
     SessionDamaged {
@@ -331,6 +344,7 @@ impl Reason {
             | Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
+            | Self::InvalidJsonSchema { .. }
             | Self::Unsupported { .. } => C::Usage,
             Self::InputTooLarge { .. } => C::TooLarge,
             Self::NoKey { .. } | Self::KeyRefused { .. } => C::Auth,
@@ -364,6 +378,7 @@ impl Reason {
             | Self::ToolErrors { .. }
             | Self::BackgroundStopped { .. }
             | Self::NoText => C::Denied,
+            Self::AnswerMismatch { .. } => C::Failed,
             Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
@@ -389,6 +404,8 @@ impl Reason {
 /// The class of a failure, with one token and one exit code. Contract section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCode {
+    /// 1
+    Failed,
     /// 2
     Usage,
     /// 3
@@ -447,7 +464,8 @@ pub enum FailureCode {
 
 impl FailureCode {
     /// All classes, by exit code.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
+        Self::Failed,
         Self::Usage,
         Self::Denied,
         Self::Auth,
@@ -483,6 +501,7 @@ impl FailureCode {
     /// Returns the properties of the class: contract section 7.
     const fn class(self) -> Class {
         match self {
+            Self::Failed => Class::new("failed", 1),
             Self::Usage => Class::new("usage", 2),
             Self::Denied => Class::new("denied", 3),
             Self::Auth => Class::new("auth", 20),

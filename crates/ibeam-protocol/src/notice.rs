@@ -67,6 +67,14 @@ pub enum Notice {
     AnswerPaused,
     /// The answer was empty; the model was asked again.
     EmptyAnswer,
+    /// The answer does not match the schema of `--json-schema`; the model was asked to correct it.
+    AnswerMismatch {
+        /// The number of the correction, from 1.
+        attempt: u32,
+        /// The violations.
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// A call was repeated with the same result.
     RepeatedCall {
         /// The tool.
@@ -222,6 +230,11 @@ impl Notice {
             Self::EmptyAnswer => {
                 Some("Your last answer was empty. Answer the user, or call a tool.".to_owned())
             }
+            Self::AnswerMismatch { detail, .. } => Some(format!(
+                "Your last answer does not match the required JSON Schema: {detail}. Answer again with the corrected \
+                 JSON document: exactly one document that matches the schema, without other text and without a code \
+                 fence."
+            )),
             Self::RepeatedCall { tool, count } => Some(format!(
                 "You have called `{tool}` {count} times with the same arguments and the same result. Try something \
                  else, or end with an answer."

@@ -33,6 +33,7 @@ fn request() -> ModelRequest {
         tools: Arc::from([]),
         messages: Vec::new(),
         max_output_tokens: None,
+        answer_schema: None,
     }
 }
 

@@ -13,6 +13,7 @@
 //! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
 
 mod answer_draft;
+mod answer_format;
 mod answer_limits;
 mod answer_reader;
 mod base_url;

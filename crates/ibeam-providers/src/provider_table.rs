@@ -99,7 +99,11 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..Quirks::DEFAULT },
+        quirks: Quirks {
+            max_tokens_field: MaxTokensField::MaxCompletionTokens,
+            answer_schema: true,
+            ..Quirks::DEFAULT
+        },
         ..TEMPLATE
     },
     KnownProvider {
@@ -220,6 +224,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url_variables: &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
         quirks: Quirks {
             max_tokens_field: MaxTokensField::MaxCompletionTokens,
+            answer_schema: true,
             key_header: Some("api-key"),
             ..Quirks::DEFAULT
         },

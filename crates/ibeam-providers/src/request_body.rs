@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::{Message, ToolSpec};
 
 use crate::wire_protocol::{RequestSettings, StablePrefix, WireProtocol};
@@ -37,6 +37,7 @@ struct CachedBody {
     system: Arc<str>,
     tools: Arc<[ToolSpec]>,
     max_output_tokens: Option<u32>,
+    answer_schema: Option<Arc<JsonSchema>>,
     messages: Vec<Arc<Message>>,
     stable: StablePrefix,
     body: Bytes,
@@ -78,6 +79,7 @@ impl CachedBody {
             system: Arc::clone(&request.system),
             tools: Arc::clone(&request.tools),
             max_output_tokens: request.max_output_tokens,
+            answer_schema: request.answer_schema.clone(),
             messages: Vec::new(),
             stable: StablePrefix { messages: 0, bytes: body.len() },
             body: body.into(),
@@ -90,6 +92,7 @@ impl CachedBody {
         Arc::ptr_eq(&self.system, &request.system)
             && Arc::ptr_eq(&self.tools, &request.tools)
             && self.max_output_tokens == request.max_output_tokens
+            && self.answer_schema.as_ref().map(Arc::as_ptr) == request.answer_schema.as_ref().map(Arc::as_ptr)
             && self.messages.len() <= request.messages.len()
             && self.messages.iter().zip(&request.messages).all(is_same)
     }
@@ -127,6 +130,7 @@ mod tests {
             tools: Arc::new([tool]),
             messages: Vec::new(),
             max_output_tokens: None,
+            answer_schema: None,
         }
     }
 

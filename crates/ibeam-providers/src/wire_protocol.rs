@@ -188,6 +188,8 @@ pub struct Quirks {
     pub echo_reasoning: bool,
     /// The models of the service may write tool calls as text.
     pub text_tool_calls: bool,
+    /// The service accepts a JSON Schema for the answer, also together with tools.
+    pub answer_schema: bool,
     /// The name of the header that carries the key alone, instead of the headers of the protocol.
     pub key_header: Option<&'static str>,
 }
@@ -199,6 +201,7 @@ impl Quirks {
         stream_usage: true,
         echo_reasoning: false,
         text_tool_calls: false,
+        answer_schema: false,
         key_header: None,
     };
 }

@@ -104,7 +104,13 @@ fn request(record: &Record) -> ModelRequest {
         Some(ToolSpec { name: name.into(), description: "".into(), parameters: Value::Null })
     };
     let tools: Vec<ToolSpec> = tools.into_iter().flatten().filter_map(name).collect();
-    ModelRequest { system: "".into(), tools: Arc::from(tools), messages: Vec::new(), max_output_tokens: None }
+    ModelRequest {
+        system: "".into(),
+        tools: Arc::from(tools),
+        messages: Vec::new(),
+        max_output_tokens: None,
+        answer_schema: None,
+    }
 }
 
 fn model(record: &Record) -> &str {

@@ -255,6 +255,10 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnArg>,
 
+    /// Require an answer that is one JSON document matching this JSON Schema (2020-12)
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) json_schema: Option<PathBuf>,
+
     /// Policy for background commands when the answer is complete [default: stop]
     #[arg(long, value_enum, value_name = "WHAT", global = true)]
     pub(crate) background: Option<BackgroundArg>,

@@ -142,6 +142,7 @@ pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
         duration_ms: 0,
         totals: RunTotals::default(),
         partial: None,
+        structured: None,
         // A new session does not exist yet, so it cannot be resumed.
         ephemeral: head.ephemeral || !head.resumed,
     };

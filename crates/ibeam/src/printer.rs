@@ -381,6 +381,7 @@ impl State {
             duration_ms: u64::try_from(run.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             totals: run.tally.totals,
             partial: None,
+            structured: None,
             ephemeral: run.ephemeral,
         };
         kinds.push(EventKind::RunFinished(Box::new(finished.clone())));

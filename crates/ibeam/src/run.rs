@@ -1,5 +1,6 @@
 //! Runs: the three front ends, and the driver that they share.
 
+mod answer_schema;
 mod host_model;
 mod hosted;
 mod interactive;

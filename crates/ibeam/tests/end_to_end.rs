@@ -85,6 +85,7 @@ mod shim;
 #[path = "end_to_end/signals.rs"]
 mod signals;
 #[path = "end_to_end/terminal.rs"]
+mod structured_answers;
 mod terminal;
 #[path = "end_to_end/tools.rs"]
 mod tools;

@@ -174,6 +174,7 @@ impl Run {
         }
         let log_bytes = self.token_budget().map_or(MAX_TRANSCRIPT_BYTES, |room| estimator.bytes(room / 2));
         let summary_request = Arc::new(ModelRequest {
+            answer_schema: None,
             system: SUMMARY_SYSTEM_PROMPT.into(),
             tools: Arc::new([]),
             messages: vec![Arc::new(Message::User(vec![

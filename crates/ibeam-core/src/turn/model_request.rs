@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec};
 
+use super::structured_answer::StructuredAnswer;
 use super::{Run, TurnError};
 use crate::journal::{Journal, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
@@ -28,6 +29,8 @@ pub(super) struct ModelAnswer {
 pub(super) enum Deltas {
     /// The answer is for the user.
     Record,
+    /// The answer is for the user once it is complete and valid. Until then only its reasoning is recorded.
+    HoldText,
     /// Only the complete answer matters.
     Discard,
 }
@@ -77,6 +80,7 @@ impl Run {
             tools: Arc::clone(tools),
             messages: self.messages_with_preface(journal.history().messages()),
             max_output_tokens: self.max_output_tokens,
+            answer_schema: self.answer_schema.clone(),
         }
     }
 
@@ -100,6 +104,7 @@ impl Run {
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
         estimator: &mut TokenEstimator,
+        structured: &mut StructuredAnswer<'_>,
     ) -> Result<ModelAnswer, TurnError> {
         let (mut request, mut outcome) = self.request_within_window(journal, tools, estimator).await?;
         if let RequestOutcome::Interrupted(error) = &outcome
@@ -118,6 +123,9 @@ impl Run {
             estimator.calibrate(&request, usage);
         }
         let Response { answer, api_ms, cost_micros } = response;
+        if let Some(text) = structured.receive(&answer) {
+            journal.record(EventKind::TextDelta { text }).await?;
+        }
         let model_call_id = ModelCallId(format!("{}-{}", self.head.session_id, journal.next_seq()));
         let finished = EventKind::ModelRequestFinished {
             model_call_id: model_call_id.clone(),
@@ -141,9 +149,10 @@ impl Run {
         if compacted {
             request = Arc::new(self.build_request(journal, tools));
         }
+        let deltas = if self.answer_schema.is_some() { Deltas::HoldText } else { Deltas::Record };
         let mut shortened = u32::from(compacted);
         loop {
-            let failure = match self.send_with_retries(journal, &request, Deltas::Record).await {
+            let failure = match self.send_with_retries(journal, &request, deltas).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
                 outcome => return Ok((request, outcome?)),
             };
@@ -209,6 +218,7 @@ impl Run {
                 Some(Ok(ModelEvent::TextDelta(text))) if text.is_empty() => {}
                 Some(Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_)))
                     if deltas == Deltas::Discard => {}
+                Some(Ok(ModelEvent::TextDelta(_))) if deltas == Deltas::HoldText => {}
                 Some(Ok(ModelEvent::TextDelta(text))) => {
                     has_text = true;
                     journal.record(EventKind::TextDelta { text }).await?;

@@ -34,6 +34,7 @@ fn documented_run() -> Vec<Event> {
         duration_ms: 1234,
         totals,
         partial: None,
+        structured: None,
         ephemeral: false,
     };
     let mut events = RunEvents::from_start(head)

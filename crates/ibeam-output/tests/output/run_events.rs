@@ -27,6 +27,7 @@ pub(crate) fn run_finished(outcome: RunOutcome) -> RunFinished {
         duration_ms: 5234,
         totals: RunTotals::default(),
         partial: None,
+        structured: None,
         ephemeral: false,
     }
 }

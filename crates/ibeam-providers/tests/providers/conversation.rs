@@ -17,6 +17,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
         tools: Arc::new([tool("read"), tool("ls")]),
         messages: messages.into_iter().map(Arc::new).collect(),
         max_output_tokens: None,
+        answer_schema: None,
     }
 }
 

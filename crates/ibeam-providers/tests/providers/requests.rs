@@ -1,8 +1,12 @@
 //! The exact bytes of requests.
 
-use ibeam_core::ModelRequest;
+use std::sync::Arc;
+
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::{Block, Message, Provenance};
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, VERTEX_GEMINI};
+use ibeam_providers::protocols::{
+    ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES, VERTEX_GEMINI,
+};
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::{OutgoingRequest, RequestSettings};
 use ibeam_providers::{Quirks, WireProtocol, build_request_body};
@@ -295,4 +299,54 @@ fn the_bytes_of_a_request_only_grow_with_the_conversation() {
     check_prefix(OPENAI_CHAT, "deepseek", &conversation());
     check_prefix(GEMINI, "gemini", &conversation());
     check_prefix(VERTEX_GEMINI, "vertex", &conversation());
+}
+
+#[test]
+fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
+    let closed = json!({
+        "type": "object",
+        "properties": { "a": { "type": "string" } },
+        "required": ["a"],
+        "additionalProperties": false,
+    });
+    let open = json!({ "type": "object", "properties": { "a": { "pattern": "x" } } });
+    let list = json!({ "type": "array" });
+    let body =
+        |protocol: &dyn WireProtocol, schema: &Value, name: &str, model: &str, has_tools: bool| -> Value {
+            let mut request = request(conversation());
+            request.answer_schema = Some(Arc::new(JsonSchema::new(schema.clone()).unwrap()));
+            if !has_tools {
+                request.tools = Arc::new([]);
+            }
+            let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
+            let settings = RequestSettings { model, max_output_tokens: None, quirks };
+            serde_json::from_slice(&build_request_body(protocol, &request, &settings).unwrap()).unwrap()
+        };
+    for (schema, strict) in [(&closed, true), (&open, false)] {
+        let chat = body(OPENAI_CHAT, schema, "openai", "m", true);
+        let format = json!({ "name": "answer", "strict": strict, "schema": schema });
+        assert_eq!(chat["response_format"], json!({ "type": "json_schema", "json_schema": format }));
+        let responses = body(OPENAI_RESPONSES, schema, "openai", "m", true);
+        let format = json!({ "type": "json_schema", "name": "answer", "strict": strict, "schema": schema });
+        assert_eq!(responses["text"], json!({ "format": format }));
+    }
+    for (schema, name) in [(&list, "openai"), (&closed, "deepseek"), (&closed, "unknown")] {
+        assert_eq!(body(OPENAI_CHAT, schema, name, "m", true).get("response_format"), None);
+    }
+    for (schema, model, has_tools, is_sent) in [
+        (&closed, "gemini-3-pro-preview", true, true),
+        (&closed, "gemini-2.5-pro", true, false),
+        (&closed, "gemini-2.5-pro", false, true),
+        (&open, "gemini-3-pro-preview", true, false),
+    ] {
+        let config = &body(GEMINI, schema, "gemini", model, has_tools)["generationConfig"];
+        let found = (config.get("responseMimeType"), config.get("responseJsonSchema"));
+        let expect = is_sent.then(|| json!("application/json"));
+        assert_eq!(found, (expect.as_ref(), is_sent.then_some(schema)), "{model}");
+    }
+    assert_eq!(body(ANTHROPIC, &closed, "anthropic", "m", true), {
+        let settings = RequestSettings { model: "m", max_output_tokens: None, quirks: Quirks::DEFAULT };
+        let plain = build_request_body(ANTHROPIC, &request(conversation()), &settings).unwrap();
+        serde_json::from_slice::<Value>(&plain).unwrap()
+    });
 }

@@ -1,6 +1,7 @@
 //! The events that end a run.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::describe::{Describe, Shape, contract_object};
 
@@ -184,6 +185,8 @@ contract_object! {
         expected background_stopped("background_stopped", unit: "count"): u64,
         /// The final message: the text after the last call, at the end of `result`; absent if the run failed.
         optional final_message("final"): Option<S>,
+        /// The final message as a value; only with `--json-schema`, and absent if the run failed.
+        optional structured("structured"): Option<Value>,
         /// Present and true if the run ended before its session was synced to disk: the last records may be lost.
         optional unsynced("unsynced", shape: Shape::True): bool,
     }

@@ -81,6 +81,7 @@ impl RunEvents {
             duration_ms: 5234,
             totals: RunTotals::default(),
             partial: None,
+            structured: None,
             ephemeral: false,
         };
         self.event(EventKind::RunFinished(Box::new(run))).0

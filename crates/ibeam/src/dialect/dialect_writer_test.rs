@@ -186,6 +186,7 @@ fn end() -> Event {
         duration_ms: 5,
         totals: Default::default(),
         partial: None,
+        structured: None,
         ephemeral: false,
     };
     Event { seq: 4, at_ms: 4, kind: EventKind::RunFinished(Box::new(finished)) }

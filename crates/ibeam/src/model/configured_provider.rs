@@ -94,6 +94,8 @@ impl ConfiguredProvider {
         };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
+        // A server at another address may implement only the common part of the API. Azure has no address of its own.
+        quirks.answer_schema &= !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = match gets_own_key {
             _ if app.replays() => (None, KeySource::None),

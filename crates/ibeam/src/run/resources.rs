@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Approver, FailOn, Gate, Hooks, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition, Stop, Tool,
-    ToolInputError, ToolSet,
+    Approver, FailOn, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition,
+    Stop, Tool, ToolInputError, ToolSet,
 };
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace};
 
-use super::model_info;
 use super::sandbox::RunSandbox;
+use super::{answer_schema, model_info};
 use crate::app::AppContext;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
@@ -38,6 +38,8 @@ pub(super) struct RunInputs {
     pub(super) has_person: bool,
     /// Instructions of the caller, after all others.
     pub(super) extra_instructions: Vec<String>,
+    /// The schema of the final answer.
+    pub(super) answer_schema: Option<Arc<JsonSchema>>,
     /// The file contents that earlier runs of the session read and wrote.
     pub(super) past_contents: PastContents,
 }
@@ -59,9 +61,13 @@ pub(super) fn build(
         approver,
         hooks,
         has_person,
-        extra_instructions,
+        mut extra_instructions,
+        answer_schema,
         past_contents,
     } = inputs;
+    if let Some(schema) = &answer_schema {
+        extra_instructions.push(answer_schema::instruction(schema));
+    }
     let RunSandbox { mut policy, workspace, path_policy, background, report: _, web, notices: _ } = sandbox;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
@@ -120,6 +126,7 @@ pub(super) fn build(
             empty: fail_on(FailOnArg::Empty),
             background: fail_on(FailOnArg::Background),
         },
+        answer_schema,
         clock,
         system: context.system.into(),
         preface: context.repository.map(Into::into),

@@ -18,6 +18,7 @@ use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::answer_schema;
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
@@ -231,6 +232,7 @@ impl<'a> RunSession<'a> {
         front_end: &dyn FrontEnd,
     ) -> Result<Self, ExitFailure> {
         let (app, runtime) = (process.app, process.runtime);
+        let answer_schema = answer_schema::load(app)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)
@@ -268,6 +270,7 @@ impl<'a> RunSession<'a> {
             has_person: process.kind == RunKind::Interactive,
             extra_instructions: [app.base.flags.append_system_prompt.clone(), front_end.instructions()]
                 .concat(),
+            answer_schema,
             head,
             provider,
             sandbox,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer_draft::is_generated_id;
+use crate::answer_format::has_only;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -23,6 +24,28 @@ pub(super) const SIGNATURE: &str = "thoughtSignature";
 /// signature. Source: the guide "Thought signatures".
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// The keywords that the service supports in the schema of an answer.
+const SCHEMA_KEYWORDS: [&str; 18] = [
+    "$defs",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "anyOf",
+    "description",
+    "enum",
+    "format",
+    "items",
+    "maxItems",
+    "maximum",
+    "minItems",
+    "minimum",
+    "prefixItems",
+    "properties",
+    "required",
+    "title",
+    "type",
+];
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -31,7 +54,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    generation_config: Option<GenerationConfig>,
+    generation_config: Option<GenerationConfig<'a>>,
     contents: Vec<Content<'a>>,
 }
 
@@ -57,14 +80,18 @@ struct FunctionDeclaration<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct GenerationConfig {
+struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<&'a Value>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ThinkingConfig {
     include_thoughts: bool,
@@ -133,8 +160,11 @@ pub(super) fn write_request(
     let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
     let thinking_config = thinks(settings.model).then_some(ThinkingConfig { include_thoughts: true });
-    let config = GenerationConfig { max_output_tokens, thinking_config };
-    let is_empty = config.max_output_tokens.is_none() && config.thinking_config.is_none();
+    let response_json_schema = answer_schema(request, settings.model);
+    let response_mime_type = response_json_schema.map(|_| "application/json");
+    let config =
+        GenerationConfig { max_output_tokens, thinking_config, response_mime_type, response_json_schema };
+    let is_empty = max_output_tokens.is_none() && thinking_config.is_none() && response_json_schema.is_none();
     serde_json::to_vec(&Body {
         system_instruction: text_part(&request.system).map(|part| SystemInstruction { parts: [part] }),
         tools: match function_declarations.is_empty() {
@@ -257,6 +287,16 @@ pub(in crate::protocols) fn thinks(model: &str) -> bool {
     let is_small = name.starts_with("gemini-2.5-flash-lite");
     let is_newest = name.starts_with("gemini-") && name.ends_with("-latest");
     !is_multimedia && !is_small && (is_newest || version(name).is_some_and(|version| version >= (2, 5)))
+}
+
+/// Returns the schema that the service is to enforce. It supports a part of JSON Schema. The models before Gemini 3
+/// reject a schema together with tools. Source: the guide "Structured outputs".
+fn answer_schema<'a>(request: &'a ModelRequest, model: &str) -> Option<&'a Value> {
+    let name = bare_name(model);
+    let allows_tools = name.ends_with("-latest") || version(name).is_some_and(|version| version >= (3, 0));
+    let schema = request.answer_schema.as_ref()?.document();
+    let is_supported = (allows_tools || request.tools.is_empty()) && has_only(schema, &SCHEMA_KEYWORDS);
+    is_supported.then_some(schema)
 }
 
 /// Whether the model rejects a call without a signature.

@@ -10,6 +10,7 @@ use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::answer_format::AnswerFormat;
 use crate::lenient_json;
 use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
 
@@ -26,9 +27,17 @@ struct Body<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct ResponseFormat<'a> {
+    json_schema: AnswerFormat<'a>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +114,8 @@ pub(super) fn write_request(
         stream_options: settings.quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_tokens,
         max_completion_tokens,
+        response_format: AnswerFormat::new(request, settings.quirks)
+            .map(|json_schema| ResponseFormat { json_schema }),
         tools: request.tools.iter().map(tool).collect(),
         messages: system.into_iter().collect(),
     })

@@ -10,6 +10,7 @@ use ibeam_protocol::{Block, Message, ToolCall, ToolSpec};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::answer_format::AnswerFormat;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -30,11 +31,25 @@ struct Body<'a> {
     include: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     input: [(); 0],
+}
+
+#[derive(Serialize)]
+struct TextOptions<'a> {
+    format: TextFormat<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct TextFormat<'a> {
+    #[serde(flatten)]
+    format: AnswerFormat<'a>,
 }
 
 #[derive(Serialize)]
@@ -133,6 +148,8 @@ pub(super) fn write_request(
         store: false,
         include,
         max_output_tokens: request.max_output_tokens.or(settings.max_output_tokens),
+        text: AnswerFormat::new(request, settings.quirks)
+            .map(|format| TextOptions { format: TextFormat { format } }),
         instructions: &request.system,
         tools: request.tools.iter().map(tool).collect(),
         input: [],

@@ -160,12 +160,14 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
         cache_write: usage.cache_write_tokens,
         ..Usage::default()
     });
+    let structured = end.ibeam.as_ref().and_then(|ibeam| ibeam.structured.clone());
     Ok(RunFinished {
         session_id: id(&end.session_id)?,
         outcome: RunOutcome::Completed,
         duration_ms: end.duration_ms,
         totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
         partial: None,
+        structured,
         // The line of a success does not contain it.
         ephemeral: false,
     })
@@ -179,6 +181,7 @@ fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
         duration_ms: 0,
         totals: totals(end.ibeam),
         partial: end.result,
+        structured: None,
         ephemeral: end.resumable == Some(false),
     })
 }

@@ -1,0 +1,111 @@
+//! JSON Schema 2020-12: reads a schema, and validates the answer of a model against it.
+//!
+//! Pure and small, because a complete implementation with remote references, formats and other drafts would make the
+//! program larger by a tenth. `format` and the `content…` keywords are annotations, as the standard defines them. What
+//! is not supported is an error of the schema, so that no keyword is silently without effect: remote references,
+//! dynamic references, `$id` below the top level, patterns with look-around or back-references, other drafts.
+
+mod json_values;
+mod schema_check;
+mod schema_validation;
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+
+use regex::Regex;
+use serde_json::Value;
+
+/// The drafts that `$schema` may name.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The number of violations that are reported; more would not help a model or a person.
+const MAX_VIOLATIONS: usize = 20;
+
+/// A valid schema.
+pub struct JsonSchema {
+    document: Value,
+    /// The compiled patterns, by their text.
+    patterns: BTreeMap<String, Regex>,
+    /// The JSON pointers of the anchors, by name.
+    anchors: BTreeMap<String, String>,
+}
+
+/// A fault of a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {detail}")]
+pub struct InvalidSchema {
+    /// The JSON pointer of the fault, or its line and column if the text is not JSON.
+    pub place: String,
+    /// The fault.
+    pub detail: String,
+}
+
+/// A value that a schema does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The JSON pointer of the value; empty for the whole document.
+    pub place: String,
+    /// What the schema requires.
+    pub detail: String,
+}
+
+impl Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place.is_empty() {
+            write!(f, "the document {}", self.detail)
+        } else {
+            write!(f, "`{}` {}", self.place, self.detail)
+        }
+    }
+}
+
+impl JsonSchema {
+    /// Parses a schema.
+    ///
+    /// # Errors
+    /// The first fault, with its place.
+    pub fn parse(text: &str) -> Result<Self, InvalidSchema> {
+        let document = serde_json::from_str(text).map_err(|error| InvalidSchema {
+            place: format!("line {}, column {}", error.line(), error.column()),
+            detail: format!("not JSON: {error}"),
+        })?;
+        Self::new(document)
+    }
+
+    /// Checks a schema.
+    ///
+    /// # Errors
+    /// The first fault, with its place.
+    pub fn new(document: Value) -> Result<Self, InvalidSchema> {
+        let (patterns, anchors) = schema_check::check(&document)?;
+        Ok(Self { document, patterns, anchors })
+    }
+
+    /// Returns the schema as JSON.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// Returns the violations of a document, at most 20; empty if it is valid.
+    pub fn violations(&self, document: &Value) -> Vec<Violation> {
+        let mut violations = schema_validation::violations(self, document);
+        violations.truncate(MAX_VIOLATIONS);
+        violations
+    }
+
+    /// Returns the schema that `$ref` names.
+    fn referenced(&self, reference: &str) -> Option<&Value> {
+        self.document.pointer(&schema_check::target(&self.document, &self.anchors, reference)?)
+    }
+}
+
+impl fmt::Debug for JsonSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JsonSchema({})", self.document)
+    }
+}
+
+/// Returns the JSON pointer of a key below `pointer`.
+fn below(pointer: &str, key: impl Display) -> String {
+    format!("{pointer}/{}", key.to_string().replace('~', "~0").replace('/', "~1"))
+}

@@ -1,0 +1,291 @@
+//! The check of a schema before its use: each keyword has a valid value, and each reference has a target.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::json_values::shown;
+use super::{DRAFT, InvalidSchema, below};
+
+/// The number of schemas that may apply to one value through each other.
+const MAX_CHAIN: usize = 64;
+
+/// The compiled patterns, and the pointers of the anchors.
+type Resources = (BTreeMap<String, Regex>, BTreeMap<String, String>);
+
+/// The schemas that apply to the same value, or to a part of it.
+const ONE_IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
+const ONE_FOR_PARTS: [&str; 6] = [
+    "items",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+const LISTS_IN_PLACE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const MAPS_FOR_PARTS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+const COUNTS: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+];
+const NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
+
+/// Checks a schema and everything that it refers to.
+///
+/// # Errors
+/// The first fault.
+pub(super) fn check(document: &Value) -> Result<Resources, InvalidSchema> {
+    let mut checker = Checker { document, patterns: BTreeMap::new(), edges: BTreeMap::new() };
+    let mut anchors = BTreeMap::new();
+    collect_anchors(document, "", &mut anchors);
+    let (mut pending, mut seen) = (vec![String::new()], BTreeSet::from([String::new()]));
+    while let Some(pointer) = pending.pop() {
+        for next in checker.check_one(&pointer, &anchors)? {
+            if seen.insert(next.clone()) {
+                pending.push(next);
+            }
+        }
+    }
+    checker.reject_cycles()?;
+    Ok((checker.patterns, anchors))
+}
+
+/// Returns the pointer that a reference within `document` names.
+pub(super) fn target(
+    document: &Value,
+    anchors: &BTreeMap<String, String>,
+    reference: &str,
+) -> Option<String> {
+    let id = document.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
+    let local = id.and_then(|id| reference.strip_prefix(id)).unwrap_or(reference);
+    let fragment = match local.strip_prefix('#') {
+        Some(fragment) => percent_decoded(fragment)?,
+        None if local.is_empty() => String::new(),
+        None => return None,
+    };
+    match fragment.is_empty() || fragment.starts_with('/') {
+        true => document.pointer(&fragment).is_some().then_some(fragment),
+        false => anchors.get(&fragment).cloned(),
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let hex = [rest.next()?, rest.next()?];
+        bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).ok()?, 16).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn collect_anchors(value: &Value, pointer: &str, anchors: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(anchor) = fields.get("$anchor").and_then(Value::as_str) {
+                anchors.insert(anchor.to_owned(), pointer.to_owned());
+            }
+            for (key, value) in fields.iter().filter(|(key, _)| !matches!(key.as_str(), "const" | "enum")) {
+                collect_anchors(value, &below(pointer, key), anchors);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_anchors(item, &below(pointer, index), anchors);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+struct Checker<'a> {
+    document: &'a Value,
+    patterns: BTreeMap<String, Regex>,
+    /// The schemas that apply to the same value as each schema.
+    edges: BTreeMap<String, Vec<String>>,
+}
+
+impl Checker<'_> {
+    /// Checks one schema. Returns the pointers of the schemas in it.
+    fn check_one(
+        &mut self,
+        pointer: &str,
+        anchors: &BTreeMap<String, String>,
+    ) -> Result<Vec<String>, InvalidSchema> {
+        let schema = match self.document.pointer(pointer) {
+            Some(Value::Object(schema)) => schema,
+            Some(Value::Bool(_)) => return Ok(Vec::new()),
+            Some(other) => {
+                return Err(fault(
+                    pointer,
+                    format!("`{}` should be a schema: an object, true or false", shown(other)),
+                ));
+            }
+            None => return Ok(Vec::new()),
+        };
+        let (mut in_place, mut parts) = (Vec::new(), Vec::new());
+        check_values(schema, pointer)?;
+        check_identity(schema, pointer)?;
+        for (key, value) in schema {
+            let place = below(pointer, key);
+            let key = key.as_str();
+            let deeper = |name: &str| below(&place, name);
+            if ONE_IN_PLACE.contains(&key) {
+                in_place.push(place);
+            } else if ONE_FOR_PARTS.contains(&key) {
+                parts.push(place);
+            } else if LISTS_IN_PLACE.contains(&key) || key == "prefixItems" {
+                let list = value.as_array().filter(|list| !list.is_empty());
+                let list =
+                    list.ok_or_else(|| fault(&place, "should be a list of one or more schemas".into()))?;
+                let places = (0..list.len()).map(|index| below(&place, index));
+                if key == "prefixItems" { parts.extend(places) } else { in_place.extend(places) }
+            } else if MAPS_FOR_PARTS.contains(&key) || key == "dependentSchemas" {
+                let map = value.as_object();
+                let map = map.ok_or_else(|| fault(&place, "should be an object of schemas".into()))?;
+                if key == "patternProperties" {
+                    for pattern in map.keys() {
+                        self.compile(pattern, &deeper(pattern))?;
+                    }
+                }
+                let places = map.keys().map(|name| deeper(name));
+                if key == "dependentSchemas" { in_place.extend(places) } else { parts.extend(places) }
+            } else if key == "pattern" {
+                let pattern = value.as_str().ok_or_else(|| fault(&place, "should be a string".into()))?;
+                self.compile(pattern, &place)?;
+            } else if key == "$ref" {
+                let reference = value.as_str().ok_or_else(|| fault(&place, "should be a string".into()))?;
+                let found = target(self.document, anchors, reference).ok_or_else(|| {
+                    let detail = if reference.starts_with('#') {
+                        format!("`{reference}` does not exist in this schema")
+                    } else {
+                        format!("`{reference}` is a remote reference; only references within the file are supported, such as `#/$defs/name`")
+                    };
+                    fault(&place, detail)
+                })?;
+                in_place.push(found);
+            }
+        }
+        self.edges.insert(pointer.to_owned(), in_place.clone());
+        Ok([in_place, parts].concat())
+    }
+
+    fn compile(&mut self, pattern: &str, place: &str) -> Result<(), InvalidSchema> {
+        if !self.patterns.contains_key(pattern) {
+            let regex = Regex::new(pattern).map_err(|error| {
+                let error = error.to_string();
+                let reason = error.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
+                fault(place, format!("`{pattern}` is not a supported regular expression: {reason}"))
+            })?;
+            self.patterns.insert(pattern.to_owned(), regex);
+        }
+        Ok(())
+    }
+
+    /// Rejects schemas that apply themselves to the same value again, and chains that are too long.
+    fn reject_cycles(&self) -> Result<(), InvalidSchema> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for next in self.edges.values().flatten() {
+            *counts.entry(next).or_default() += 1;
+        }
+        let is_start = |place: &&String| !counts.contains_key(place.as_str());
+        let mut ready: Vec<(&str, usize)> =
+            self.edges.keys().filter(is_start).map(|place| (place.as_str(), 1)).collect();
+        let mut lengths: BTreeMap<&str, usize> = BTreeMap::new();
+        while let Some((place, length)) = ready.pop() {
+            if length > MAX_CHAIN {
+                return Err(fault(place, format!("more than {MAX_CHAIN} schemas apply through each other")));
+            }
+            for next in self.edges.get(place).into_iter().flatten() {
+                let longest = lengths.entry(next).or_default();
+                *longest = (*longest).max(length + 1);
+                if let Some(count) = counts.get_mut(next.as_str()) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push((next, *longest));
+                    }
+                }
+            }
+        }
+        match counts.iter().find(|(_, count)| **count > 0) {
+            None => Ok(()),
+            Some((place, _)) => {
+                Err(fault(place, "refers to itself without an object or a list in between".into()))
+            }
+        }
+    }
+}
+
+fn fault(pointer: &str, detail: String) -> InvalidSchema {
+    let place = if pointer.is_empty() { "top level".to_owned() } else { pointer.to_owned() };
+    InvalidSchema { place, detail }
+}
+
+/// Rejects keywords that identify schemas in ways that are not supported.
+fn check_identity(schema: &Map<String, Value>, pointer: &str) -> Result<(), InvalidSchema> {
+    for key in ["$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"] {
+        if schema.contains_key(key) {
+            return Err(fault(&below(pointer, key), "is not supported; use `$ref` and `$defs`".into()));
+        }
+    }
+    if schema.contains_key("$id") && !pointer.is_empty() {
+        return Err(fault(&below(pointer, "$id"), "is supported at the top level only".into()));
+    }
+    match schema.get("$schema") {
+        Some(draft) if draft.as_str().map(|draft| draft.trim_end_matches('#')) != Some(DRAFT) => {
+            let detail = format!("{} is not supported; write the schema for {DRAFT}", shown(draft));
+            Err(fault(&below(pointer, "$schema"), detail))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks the values of the keywords that hold no schemas.
+fn check_values(schema: &Map<String, Value>, pointer: &str) -> Result<(), InvalidSchema> {
+    for (key, value) in schema {
+        let names = |value: &Value| {
+            let list = value.as_array();
+            list.is_some_and(|list| list.iter().all(Value::is_string))
+        };
+        let required = match key.as_str() {
+            "type" => {
+                let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
+                let list = value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(known));
+                (!known(value) && !list).then(|| format!("one of {}, or a list of them", TYPES.join(", ")))
+            }
+            "enum" => (!value.is_array()).then(|| "a list of values".to_owned()),
+            "required" => (!names(value)).then(|| "a list of property names".to_owned()),
+            "dependentRequired" => {
+                let valid = value.as_object().is_some_and(|map| map.values().all(names));
+                (!valid).then(|| "an object of lists of property names".to_owned())
+            }
+            "uniqueItems" => (!value.is_boolean()).then(|| "true or false".to_owned()),
+            "multipleOf" if value.as_f64().is_some_and(|factor| factor <= 0.0) => {
+                Some("a number above 0".to_owned())
+            }
+            key if NUMBERS.contains(&key) => (!value.is_number()).then(|| "a number".to_owned()),
+            key if COUNTS.contains(&key) => {
+                let whole = value.as_f64().is_some_and(|count| count >= 0.0 && count.fract() == 0.0);
+                (!whole).then(|| "a whole number of 0 or more".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(required) = required {
+            return Err(fault(&below(pointer, key), format!("{} should be {required}", shown(value))));
+        }
+    }
+    Ok(())
+}
