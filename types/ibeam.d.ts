@@ -136,7 +136,7 @@ export interface ErrorEvent {
   /** The type of the object. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
   /** The message for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -170,7 +170,7 @@ export interface ErrorObject {
   /** The type of the object. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
   /** The message for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -673,6 +673,8 @@ export interface RunSummary {
   background_stopped: number;
   /** The final message: the text after the last call, at the end of `result`; absent if the run failed. (since 0.1.0) */
   final?: string;
+  /** The final message as a value; only with `--json-schema`, and absent if the run failed. (since 0.1.0) */
+  structured?: unknown;
   /** Present and true if the run ended before its session was synced to disk: the last records may be lost. (since 0.1.0) */
   unsynced?: true;
 }

@@ -168,7 +168,7 @@ class ErrorEvent(TypedDict):
     type: Literal["error"]
     """The type of the object. (since 0.1.0)"""
 
-    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -215,7 +215,7 @@ class ErrorObject(TypedDict):
     type: Literal["error"]
     """The type of the object. (since 0.1.0)"""
 
-    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -882,6 +882,9 @@ class RunSummary(TypedDict):
 
     final: NotRequired[str]
     """The final message: the text after the last call, at the end of `result`; absent if the run failed. (since 0.1.0)"""
+
+    structured: NotRequired[Any]
+    """The final message as a value; only with `--json-schema`, and absent if the run failed. (since 0.1.0)"""
 
     unsynced: NotRequired[Literal[True]]
     """Present and true if the run ended before its session was synced to disk: the last records may be lost. (since 0.1.0)"""

@@ -45,7 +45,7 @@ pub struct InvalidSchema {
 pub struct Violation {
     /// The JSON pointer of the value; empty for the whole document.
     pub place: String,
-    /// What the schema requires.
+    /// The requirement of the schema.
     pub detail: String,
 }
 

@@ -303,8 +303,7 @@ impl Generator {
                 "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
             })),
             Shape::FailureCode => {
-                // Only streams of other programs have the class `failed`.
-                let codes = FAILURE_CLASSES.iter().map(|class| class.code).filter(|code| *code != "failed");
+                let codes = FAILURE_CLASSES.iter().map(|class| class.code);
                 into_keywords(json!({ "type": "string", "enum": codes.collect::<Vec<_>>() }))
             }
             Shape::Count => into_keywords(json!({ "type": "integer", "minimum": 0 })),

@@ -84,8 +84,9 @@ mod sessions;
 mod shim;
 #[path = "end_to_end/signals.rs"]
 mod signals;
-#[path = "end_to_end/terminal.rs"]
+#[path = "end_to_end/structured_answers.rs"]
 mod structured_answers;
+#[path = "end_to_end/terminal.rs"]
 mod terminal;
 #[path = "end_to_end/tools.rs"]
 mod tools;

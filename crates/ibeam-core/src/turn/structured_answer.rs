@@ -23,7 +23,7 @@ pub(super) struct StructuredAnswer<'a> {
     repairs: u32,
 }
 
-/// What follows from a final answer.
+/// The consequence of a final answer.
 pub(super) enum Verdict {
     /// The answer is valid, or there is no schema.
     Valid,
@@ -66,7 +66,7 @@ impl<'a> StructuredAnswer<'a> {
         }
     }
 
-    /// Returns what follows from the last answer.
+    /// Returns the consequence of the last answer.
     pub(super) fn verdict(&mut self) -> Verdict {
         match self.violations.take() {
             None => Verdict::Valid,

@@ -1,4 +1,4 @@
-//! `--json-schema`: reads the schema of the final answer, and tells the model about it.
+//! `--json-schema`: reads the schema of the final answer, and writes the instruction for the model.
 
 use std::io::Read;
 use std::path::Path;

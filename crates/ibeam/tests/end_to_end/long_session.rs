@@ -68,6 +68,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         duration_ms: turns as u64,
         totals: RunTotals::default(),
         partial: None,
+        structured: None,
         ephemeral: false,
     })));
     session.sync_to_disk().unwrap();

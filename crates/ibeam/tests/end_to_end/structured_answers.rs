@@ -53,7 +53,8 @@ fn a_replay_and_a_resumed_session_have_the_document() {
     let scene = scene([answer_text(VALID), answer_text("plain")]);
     let first = scene.print(["--json-schema", "schema.json"]).run().succeeded();
     let id = first.stream().last()["session_id"].as_str().unwrap().to_owned();
-    let replay = scene.ibeam_without_model(["replay", &id, "--output-format", "json"]).run().succeeded().json();
+    let replay =
+        scene.ibeam_without_model(["replay", &id, "--output-format", "json"]).run().succeeded().json();
     assert_eq!(replay["ibeam"]["structured"]["verdict"], "pass");
     let second = scene.print(["--resume", &id]).run().succeeded();
     assert!(second.stream().last()["ibeam"].get("structured").is_none(), "{second}");
@@ -68,13 +69,20 @@ fn an_invalid_answer_is_corrected_and_fails_after_two_corrections() {
     assert_eq!(output.stream().deltas(), [VALID]);
     assert!(output.stderr.contains("asked to correct it (correction 1)"), "{output}");
     let transcript = corrected.server.requests()[1].transcript().join("\n");
-    assert!(transcript.contains("`/verdict` should be one of") && transcript.contains("lacks the property `findings`"), "{transcript}");
+    assert!(
+        transcript.contains("`/verdict` should be one of")
+            && transcript.contains("lacks the property `findings`"),
+        "{transcript}"
+    );
 
     let failed = scene([answer_text(INVALID), answer_text("no"), answer_text(INVALID)]);
     let output = failed.print(["--json-schema", "schema.json"]).run();
     assert_eq!(output.code, Some(1), "{output}");
     let last = output.stream().last().clone();
-    assert_eq!((&last["code"], &last["exit_code"], &last["retryable"]), (&json!("failed"), &json!(1), &json!(false)));
+    assert_eq!(
+        (&last["code"], &last["exit_code"], &last["retryable"]),
+        (&json!("failed"), &json!(1), &json!(false))
+    );
     assert!(last["message"].as_str().unwrap().contains("`/verdict` should be one of"), "{last}");
     assert!(output.stderr.lines().any(|line| line.starts_with("hint: ")), "{output}");
     failed.server.assert_played();
@@ -120,7 +128,8 @@ fn the_schema_is_sent_to_services_that_accept_it_with_tools() {
 #[test]
 fn every_api_gives_the_same_document() {
     for wire in Wire::ALL {
-        let answers = [answer_call("t1", "read", &json!({ "path": "a.txt" })), answer_text("{"), answer_text(VALID)];
+        let answers =
+            [answer_call("t1", "read", &json!({ "path": "a.txt" })), answer_text("{"), answer_text(VALID)];
         let scene = Scene::with_wire(wire, answers).with_workspace(workspace());
         let output = scene.print(["--json-schema", "schema.json"]).run().succeeded();
         assert_eq!(output.stream().last()["result"], VALID, "{wire:?}: {output}");
