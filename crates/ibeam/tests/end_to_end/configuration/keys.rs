@@ -200,7 +200,7 @@ fn a_user_setting_allows_unencrypted_keys_for_one_host() {
 #[test]
 fn plain_http_without_a_key_is_allowed() {
     let scene = Scene::with_wire(ibeam_testkit::Wire::OpenAi, [answer_text("hi")]);
-    let run = through_proxy(&scene, "ollama/foo").env("OLLAMA_HOST", "10.0.0.5:8000");
+    let run = through_proxy(&scene, "lmstudio/foo").env("LMSTUDIO_BASE_URL", "http://10.0.0.5:8000/v1");
     check_key(&scene, &run.env("OPENAI_API_KEY", KEY).run().succeeded(), false);
 }
 
