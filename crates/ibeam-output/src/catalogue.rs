@@ -73,10 +73,13 @@ impl Catalogue {
     pub fn reason(&self, reason: &Reason) -> Explanation {
         let reason_message = reason_message(reason);
         let mut hints = self.hints(&reason_message);
-        if let Reason::UnknownProvider { near: Some(near), .. }
-        | Reason::UnknownModel { near: Some(near), .. } = reason
-        {
+        if let Reason::UnknownProvider { near: Some(near), .. } = reason {
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", near), None));
+        }
+        if let Reason::UnknownModel { near: Some(near), also_near, .. } = reason {
+            // The message has the quotes before the first and after the last name.
+            let names = also_near.iter().fold(near.clone(), |names, name| format!("{names}`, `{name}"));
+            hints.insert(0, self.render(&Message::new("failure-near-name").text("near", &names), None));
         }
         if let Reason::ModelNotInstalled { unused_key: Some(key), .. } = reason {
             hints.insert(0, self.unused_key(key));

@@ -94,6 +94,9 @@ pub enum Reason {
         /// The model with a similar name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         near: Option<String>,
+        /// Further models with similar names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also_near: Vec<String>,
     },
     /// The embedded model is not installed.
     ModelNotInstalled {

@@ -1,5 +1,7 @@
 //! The settings of a provider. The caller resolves them from flags, environment and configuration.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keys::{KeyReader, Secret};
@@ -29,6 +31,32 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
     /// The maximum number of tokens to generate, if a request does not limit them itself.
     pub max_output_tokens: Option<u32>,
+    /// Finds similar models after the service has rejected the name of the model; `None` if nothing is to be suggested.
+    pub near_models: Option<NearModels>,
+}
+
+/// Finds the models whose names are similar to the name of a model, the most similar first.
+#[derive(Clone)]
+pub struct NearModels(Arc<FindNear>);
+
+/// Returns the names that are similar to a name.
+type FindNear = dyn Fn(&str) -> Vec<String> + Send + Sync;
+
+impl NearModels {
+    /// `find` may read files; it is called once, when the run has failed.
+    pub fn new(find: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    pub(crate) fn find(&self, model: &str) -> Vec<String> {
+        (self.0)(model)
+    }
+}
+
+impl fmt::Debug for NearModels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NearModels")
+    }
 }
 
 /// The limits of every wait of one request.

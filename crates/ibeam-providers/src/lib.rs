@@ -44,10 +44,12 @@ pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use body_decoder::BodyDecoder;
 pub use download::Download;
-pub use endpoint::{Endpoint, Timeouts};
+pub use endpoint::{Endpoint, NearModels, Timeouts};
 pub use http_provider::HttpProvider;
 pub use keys::{KeyReader, Secret, is_secret_header};
-pub use model_table::{KnownModel, default_model, known_model, model_label, newest_model};
+pub use model_table::{
+    Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
+};
 pub use prices::{known_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};

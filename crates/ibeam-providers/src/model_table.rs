@@ -1,88 +1,89 @@
-//! The model table: display names and sizes of known models.
+//! The model table: display names, sizes, prices and abilities of known models, from `data/models.jsonl`.
 //!
-//! A model that is not in the table works too; its label is its id. The sizes are defaults, not limits:
-//! `limits.max_output_tokens` and `models.display` of the configuration override them.
+//! A model that is not in the table works too; its label is its id. The configuration overrides the facts of the table:
+//! `models.display`, `models.context`, `models.prices`, `limits.max_output_tokens`.
+
+use ibeam_core::Prices;
+use serde::Deserialize;
+
+/// The data file: one JSON object per line, newest first within a provider. Parsed line by line on demand, so that a
+/// run parses only the line of its model.
+const DATA: &str = include_str!("../data/models.jsonl");
 
 /// An entry of the model table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KnownModel {
     /// The id, without a date.
     pub id: &'static str,
-    /// The display name.
-    pub label: &'static str,
     /// The provider that makes the model. Other providers may offer it too.
     pub provider: &'static str,
+    /// The display name.
+    pub label: &'static str,
     /// The maximum size of input and output together, in tokens.
     pub context_window: u32,
     /// The default output limit, in tokens.
     pub max_output_tokens: u32,
+    /// The list prices; `None` if they are unknown or depend on the length of the prompt.
+    #[serde(default)]
+    list_prices: Option<ListPrices>,
+    /// What the model can do.
+    #[serde(default)]
+    pub abilities: Abilities,
+    /// Where the facts come from.
+    pub source: &'static str,
+    /// The day on which the source was read, `YYYY-MM-DD`.
+    pub date: &'static str,
 }
 
-const fn model(
-    provider: &'static str,
-    id: &'static str,
-    label: &'static str,
-    context_window: u32,
-    max_output_tokens: u32,
-) -> KnownModel {
-    KnownModel { id, label, provider, context_window, max_output_tokens }
+/// What a model can do. `None` means unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Abilities {
+    /// Whether the model calls tools.
+    pub tools: Option<bool>,
+    /// Whether the model accepts images.
+    pub images: Option<bool>,
+    /// Whether the model reasons before it answers.
+    pub reasoning: Option<bool>,
+    /// Whether the service can force an answer into a JSON schema.
+    pub structured_output: Option<bool>,
 }
 
-/// The table, newest first within a provider.
-pub const MODELS: &[KnownModel] = &[
-    model("anthropic", "claude-opus-4-5", "Claude 4.5 Opus", 200_000, 32_000),
-    model("anthropic", "claude-sonnet-4-5", "Claude 4.5 Sonnet", 200_000, 32_000),
-    model("anthropic", "claude-haiku-4-5", "Claude 4.5 Haiku", 200_000, 32_000),
-    model("anthropic", "claude-opus-4-1", "Claude 4.1 Opus", 200_000, 32_000),
-    model("anthropic", "claude-opus-4", "Claude 4 Opus", 200_000, 32_000),
-    model("anthropic", "claude-sonnet-4", "Claude 4 Sonnet", 200_000, 32_000),
-    model("anthropic", "claude-3-7-sonnet", "Claude 3.7 Sonnet", 200_000, 32_000),
-    model("anthropic", "claude-3-5-sonnet", "Claude 3.5 Sonnet", 200_000, 8_192),
-    model("anthropic", "claude-3-5-haiku", "Claude 3.5 Haiku", 200_000, 8_192),
-    model("openai", "gpt-5.1-codex", "GPT-5.1-Codex", 400_000, 128_000),
-    model("openai", "gpt-5.1-codex-mini", "GPT-5.1-Codex mini", 400_000, 128_000),
-    model("openai", "gpt-5.1", "GPT-5.1", 400_000, 128_000),
-    model("openai", "gpt-5-codex", "GPT-5-Codex", 400_000, 128_000),
-    model("openai", "gpt-5", "GPT-5", 400_000, 128_000),
-    model("openai", "gpt-5-mini", "GPT-5 mini", 400_000, 128_000),
-    model("openai", "gpt-5-nano", "GPT-5 nano", 400_000, 128_000),
-    model("openai", "gpt-4.1", "GPT-4.1", 1_047_576, 32_768),
-    model("openai", "gpt-4.1-mini", "GPT-4.1 mini", 1_047_576, 32_768),
-    model("openai", "gpt-4.1-nano", "GPT-4.1 nano", 1_047_576, 32_768),
-    model("openai", "gpt-4o", "GPT-4o", 128_000, 16_384),
-    model("openai", "gpt-4o-mini", "GPT-4o mini", 128_000, 16_384),
-    model("openai", "o3", "o3", 200_000, 100_000),
-    model("openai", "o4-mini", "o4-mini", 200_000, 100_000),
-    model("gemini", "gemini-3.1-pro-preview", "Gemini 3.1 Pro", 1_048_576, 65_536),
-    model("gemini", "gemini-3-pro-preview", "Gemini 3 Pro", 1_048_576, 65_536),
-    model("gemini", "gemini-3-flash-preview", "Gemini 3 Flash", 1_048_576, 65_536),
-    model("gemini", "gemini-flash", "Gemini Flash", 1_048_576, 65_536),
-    model("gemini", "gemini-2.5-pro", "Gemini 2.5 Pro", 1_048_576, 65_536),
-    model("gemini", "gemini-2.5-flash", "Gemini 2.5 Flash", 1_048_576, 65_536),
-    model("gemini", "gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", 1_048_576, 65_536),
-    model("gemini", "gemini-2.0-flash", "Gemini 2.0 Flash", 1_048_576, 8_192),
-    model("deepseek", "deepseek-chat", "DeepSeek Chat", 128_000, 8_192),
-    model("deepseek", "deepseek-reasoner", "DeepSeek Reasoner", 128_000, 65_536),
-    model("mistral", "mistral-large", "Mistral Large", 131_072, 16_384),
-    model("mistral", "mistral-medium", "Mistral Medium", 131_072, 16_384),
-    model("mistral", "mistral-small", "Mistral Small", 131_072, 16_384),
-    model("mistral", "codestral", "Codestral", 256_000, 16_384),
-    model("mistral", "devstral-medium", "Devstral Medium", 131_072, 16_384),
-    model("mistral", "devstral-small", "Devstral Small", 131_072, 16_384),
-    model("xai", "grok-4", "Grok 4", 256_000, 32_768),
-    model("xai", "grok-3", "Grok 3", 131_072, 16_384),
-    model("xai", "grok-3-mini", "Grok 3 mini", 131_072, 16_384),
-    model("xai", "grok-code-fast-1", "Grok Code Fast 1", 256_000, 32_768),
-    model("cohere", "command-a-reasoning-08-2025", "Command A Reasoning", 256_000, 32_000),
-    model("cohere", "command-a-03-2025", "Command A", 256_000, 8_000),
-    model("cohere", "command-r-plus-08-2024", "Command R+", 128_000, 4_000),
-    model("cohere", "command-r-08-2024", "Command R", 128_000, 4_000),
-    model("cohere", "command-r7b-12-2024", "Command R7B", 128_000, 4_000),
-    model("groq", "llama-3.3-70b-versatile", "Llama 3.3 70B", 131_072, 32_768),
-    model("groq", "llama-3.1-8b-instant", "Llama 3.1 8B", 131_072, 131_072),
-    model("groq", "openai/gpt-oss-120b", "GPT-OSS 120B", 131_072, 65_536),
-    model("groq", "openai/gpt-oss-20b", "GPT-OSS 20B", 131_072, 65_536),
-];
+/// Prices in US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListPrices {
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+}
+
+impl KnownModel {
+    /// Returns the list prices; `None` if they are unknown. Without a price of its own, the cache costs the same as the
+    /// input.
+    pub fn prices(&self) -> Option<Prices> {
+        let ListPrices { input, output, cache_read, cache_write } = self.list_prices?;
+        let (read, write) = (cache_read.unwrap_or(input), cache_write.unwrap_or(input));
+        Some(crate::prices::prices_from_dollars([input, output, read, write]))
+    }
+}
+
+/// Returns the entries of the table.
+pub fn known_models() -> impl Iterator<Item = KnownModel> {
+    DATA.lines().filter_map(parse_line)
+}
+
+/// Parses a line of the data file. A test parses every line.
+fn parse_line(line: &'static str) -> Option<KnownModel> {
+    serde_json::from_str(line).ok()
+}
+
+/// Returns the id in a line of the data file, its first value.
+fn line_id(line: &str) -> Option<&str> {
+    line.strip_prefix("{\"id\": \"")?.split('"').next()
+}
 
 /// The default model of each provider: its best one for coding at a moderate price.
 const DEFAULTS: &[(&str, &str)] = &[
@@ -108,12 +109,12 @@ pub fn default_model(provider: &str) -> Option<&'static str> {
 
 /// Returns the id of the newest model of a provider whose id contains `family`, such as `opus`.
 pub fn newest_model(provider: &str, family: &str) -> Option<&'static str> {
-    MODELS.iter().find(|model| model.provider == provider && model.id.contains(family)).map(|model| model.id)
+    known_models().find(|model| model.provider == provider && model.id.contains(family)).map(|model| model.id)
 }
 
 /// Returns the entry for a model id, which may have a date, `-latest`, a maker before a slash, or the form of a cloud.
-pub fn known_model(id: &str) -> Option<&'static KnownModel> {
-    let find = |id: &str| MODELS.iter().find(|model| model.id == id);
+pub fn known_model(id: &str) -> Option<KnownModel> {
+    let find = |id: &str| DATA.lines().find(|line| line_id(line) == Some(id)).and_then(parse_line);
     let bare = bare_name(id);
     find(id)
         .or_else(|| find(without_date(id)))
@@ -235,9 +236,22 @@ mod tests {
 
     #[test]
     fn every_maker_is_a_provider_and_ids_are_unique() {
-        for (position, model) in MODELS.iter().enumerate() {
+        for (position, model) in known_models().enumerate() {
             assert!(crate::provider_table::known_provider(model.provider).is_some(), "{}", model.provider);
-            assert!(MODELS.iter().skip(position + 1).all(|other| other.id != model.id), "{}", model.id);
+            assert!(known_models().skip(position + 1).all(|other| other.id != model.id), "{}", model.id);
+        }
+    }
+
+    #[test]
+    fn every_line_of_the_data_file_is_an_entry_with_a_source_and_a_date() {
+        for line in DATA.lines() {
+            let model: KnownModel =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert_eq!(line_id(line), Some(model.id));
+            assert!(model.context_window > 0 && model.max_output_tokens > 0, "{line}");
+            assert!(model.prices().is_none_or(|prices| prices.input > 0 && prices.output > 0), "{line}");
+            let date: Vec<usize> = model.date.split('-').map(str::len).collect();
+            assert!(date == [4, 2, 2] && !model.source.is_empty(), "{line}");
         }
     }
 }

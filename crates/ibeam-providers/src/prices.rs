@@ -1,4 +1,4 @@
-//! The price table: published list prices, which `models.prices` of the configuration overrides.
+//! Prices: the list prices of the model table, which `models.prices` of the configuration overrides.
 //!
 //! The cost of a model without an entry is not reported, because a guess would mislead.
 
@@ -6,36 +6,15 @@ use ibeam_core::Prices;
 
 use crate::model_table::known_model;
 
-/// Model id, then US dollars for a million tokens: input, output, cache read, cache write.
-type Entry = (&'static str, f64, f64, f64, f64);
+/// Makers whose models clouds and gateways offer at the list price.
+const SAME_PRICE_EVERYWHERE: [&str; 2] = ["anthropic", "openai"];
 
-const PRICES: &[Entry] = &[
-    ("claude-opus-4-5", 5.0, 25.0, 0.5, 6.25),
-    ("claude-sonnet-4-5", 3.0, 15.0, 0.3, 3.75),
-    ("claude-haiku-4-5", 1.0, 5.0, 0.1, 1.25),
-    ("claude-opus-4-1", 15.0, 75.0, 1.5, 18.75),
-    ("claude-opus-4", 15.0, 75.0, 1.5, 18.75),
-    ("claude-sonnet-4", 3.0, 15.0, 0.3, 3.75),
-    ("claude-3-7-sonnet", 3.0, 15.0, 0.3, 3.75),
-    ("claude-3-5-sonnet", 3.0, 15.0, 0.3, 3.75),
-    ("claude-3-5-haiku", 0.8, 4.0, 0.08, 1.0),
-    ("gpt-5", 1.25, 10.0, 0.125, 0.0),
-    ("gpt-5-mini", 0.25, 2.0, 0.025, 0.0),
-    ("gpt-5-nano", 0.05, 0.4, 0.005, 0.0),
-    ("gpt-4.1", 2.0, 8.0, 0.5, 0.0),
-    ("gpt-4.1-mini", 0.4, 1.6, 0.1, 0.0),
-    ("gpt-4.1-nano", 0.1, 0.4, 0.025, 0.0),
-    ("gpt-4o", 2.5, 10.0, 1.25, 0.0),
-    ("gpt-4o-mini", 0.15, 0.6, 0.075, 0.0),
-    ("o3", 2.0, 8.0, 0.5, 0.0),
-    ("o4-mini", 1.1, 4.4, 0.275, 0.0),
-];
-
-/// Returns the list prices of a model of the model table; `None` if they are unknown.
-pub fn known_prices(id: &str) -> Option<Prices> {
+/// Returns the list prices of a model of the model table at `provider`; `None` if they are unknown. The price of a model
+/// that other services host too, such as GPT-OSS, depends on the service.
+pub fn known_prices(provider: &str, id: &str) -> Option<Prices> {
     let known = known_model(id)?;
-    let (_, input, output, cache_read, cache_write) = PRICES.iter().find(|(id, ..)| *id == known.id)?;
-    Some(prices_from_dollars([*input, *output, *cache_read, *cache_write]))
+    let is_list_price = known.provider == provider || SAME_PRICE_EVERYWHERE.contains(&known.provider);
+    known.prices().filter(|_| is_list_price)
 }
 
 /// Parses `IN/OUT` or `IN/OUT/CACHE_READ/CACHE_WRITE`, in US dollars for a million tokens.
@@ -53,7 +32,8 @@ pub fn parse_prices(text: &str) -> Option<Prices> {
     }
 }
 
-fn prices_from_dollars(dollars: [f64; 4]) -> Prices {
+/// Returns the prices of these dollars for a million tokens: input, output, cache read, cache write.
+pub(crate) fn prices_from_dollars(dollars: [f64; 4]) -> Prices {
     let [input, output, cache_read, cache_write] = dollars.map(|dollars| (dollars * 1e6).round() as u64);
     Prices { input, output, cache_read, cache_write }
 }
@@ -63,12 +43,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_price_belongs_to_a_known_model() {
-        for (id, ..) in PRICES {
-            assert!(known_prices(id).is_some(), "{id}");
+    fn list_prices_are_known_for_dated_names_too() {
+        for (provider, id, output) in [
+            ("anthropic", "claude-sonnet-4-20250514", Some(15_000_000)),
+            ("bedrock", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", Some(5_000_000)),
+            ("openai", "gpt-5-mini-2025-08-07", Some(2_000_000)),
+            ("groq", "openai/gpt-oss-20b", Some(300_000)),
+            ("vllm", "openai/gpt-oss-20b", None),
+            // The price depends on the length of the prompt.
+            ("gemini", "gemini-2.5-pro", None),
+            ("openai", "a-custom-model", None),
+        ] {
+            assert_eq!(known_prices(provider, id).map(|prices| prices.output), output, "{provider} {id}");
         }
-        assert_eq!(known_prices("claude-sonnet-4-20250514").map(|prices| prices.output), Some(15_000_000));
-        assert_eq!(known_prices("a-custom-model"), None);
+    }
+
+    #[test]
+    fn a_cache_without_a_price_of_its_own_costs_the_same_as_the_input() {
+        let prices = known_prices("mistral", "devstral-small-2507").unwrap();
+        assert_eq!((prices.input, prices.cache_read, prices.cache_write), (100_000, 100_000, 100_000));
+        assert_eq!(known_prices("openai", "gpt-5").unwrap().cache_write, 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ibeam_core::{ProviderError, Retry};
 use ibeam_protocol::{Failure, Reason};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
 use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
 use crate::sanitize::sanitize_message;
@@ -24,6 +24,7 @@ pub(crate) struct ErrorBuilder {
     /// Host and port.
     address: String,
     keys: Arc<Keys>,
+    near_models: Option<NearModels>,
 }
 
 /// The parts of a response head that matter for a failure.
@@ -45,7 +46,8 @@ impl ErrorBuilder {
         let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
         let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
         let (provider, model) = (endpoint.provider.clone(), endpoint.model.clone());
-        Self { protocol: endpoint.protocol, provider, model, address, keys }
+        let near_models = endpoint.near_models.clone();
+        Self { protocol: endpoint.protocol, provider, model, address, keys, near_models }
     }
 
     /// Returns the error of a response whose status is not success. `body` may be anything.
@@ -167,7 +169,10 @@ impl ErrorBuilder {
             FailureClass::ContextTooLong => (Reason::ContextTooLong { provider, detail }, Retry::Never),
             FailureClass::UnknownModel => {
                 let model = self.model.clone();
-                (Reason::UnknownModel { model, provider: Some(provider), near: None }, Retry::Never)
+                let near = self.near_models.as_ref().map(|near| near.find(&model)).unwrap_or_default();
+                let mut near = near.into_iter();
+                let (near, also_near) = (near.next(), near.collect());
+                (Reason::UnknownModel { model, provider: Some(provider), near, also_near }, Retry::Never)
             }
             FailureClass::KeyRefused => (Reason::KeyRefused { provider, detail }, Retry::Never),
             FailureClass::QuotaExhausted => (Reason::RateLimited { provider, detail }, Retry::Never),

@@ -7,12 +7,15 @@
 mod configured_provider;
 mod connect;
 mod embedded;
+mod list_cache;
+mod near_models;
 pub(crate) mod recordings;
 
 use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
-use self::configured_provider::{similar_provider, unused_key};
+use self::configured_provider::unused_key;
+use self::near_models::{NameSources, near_models};
 use crate::app::AppContext;
 pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
@@ -20,6 +23,7 @@ pub(crate) use configured_provider::{
 };
 pub(crate) use connect::list_models;
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
+pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED: &str = "embedded";
@@ -178,7 +182,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
         && let Some(provider) = ConfiguredProvider::find(app, provider)?
     {
         if model.is_empty() {
-            return Err(Reason::UnknownModel { model: name.clone(), provider: None, near: None });
+            return Err(unknown_model(app, name));
         }
         return remote_model(app, provider.require_key()?, model, origin);
     }
@@ -197,17 +201,15 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
         Some(Ok(Some(provider))) => remote_model(app, provider.require_key()?, &name, origin),
         Some(Err(reason)) => Err(reason),
-        Some(Ok(None)) | None => {
-            let near = similar_model(app, &name);
-            Err(Reason::UnknownModel { model: name, provider: None, near })
-        }
+        Some(Ok(None)) | None => Err(unknown_model(app, name)),
     }
 }
 
-/// Corrects a misspelt provider in `name`.
-fn similar_model(app: &AppContext, name: &str) -> Option<String> {
-    let (provider, model) = name.split_once('/')?;
-    Some(format!("{}/{model}", similar_provider(app, provider)?))
+/// Returns the failure for a name that no provider is known for.
+fn unknown_model(app: &AppContext, model: String) -> Reason {
+    let mut near = near_models(&NameSources::new(app), &model).into_iter();
+    let (near, also_near) = (near.next(), near.collect());
+    Reason::UnknownModel { model, provider: None, near, also_near }
 }
 
 /// Returns the failure for a name that only an untrusted project file defines.

@@ -4,7 +4,7 @@ mod answer_schema;
 mod host_model;
 mod hosted;
 mod interactive;
-mod model_info;
+pub(crate) mod model_info;
 pub(crate) mod policy_rules;
 mod prepare;
 mod print;

@@ -9,6 +9,16 @@ pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
     near.min_by_key(|candidate| (!candidate.starts_with(typed), distance(typed, candidate)))
 }
 
+/// Returns at most `max` candidates that `typed` may mean, the most similar first.
+pub(crate) fn similar(typed: &str, candidates: impl IntoIterator<Item = String>, max: usize) -> Vec<String> {
+    let near = candidates.into_iter().filter(|candidate| is_similar(typed, candidate));
+    let mut near: Vec<String> = near.collect();
+    near.sort_by_cached_key(|candidate| (distance(typed, candidate), candidate.clone()));
+    near.dedup();
+    near.truncate(max);
+    near
+}
+
 /// Whether `typed` probably means `candidate`: at most a third of the characters differ, or it is a prefix.
 pub(crate) fn is_similar(typed: &str, candidate: &str) -> bool {
     let length = typed.chars().count();

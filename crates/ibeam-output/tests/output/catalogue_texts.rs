@@ -16,13 +16,30 @@ fn check(reason: &Reason, expect: &str) {
 #[test]
 fn a_reason_is_an_error_line_with_hints() {
     check(
-        &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()), near: None },
+        &Reason::UnknownModel {
+            model: "claude-x".into(),
+            provider: Some("anthropic".into()),
+            near: None,
+            also_near: Vec::new(),
+        },
         "error: the model `claude-x` is not known to provider `anthropic`\n\
          hint: `--model` names another; `ibeam models` lists what your key may use",
     );
     check(
-        &Reason::UnknownModel { model: "claude-x".into(), provider: None, near: None },
+        &Reason::UnknownModel { model: "claude-x".into(), provider: None, near: None, also_near: Vec::new() },
         "error: no provider is known for the model `claude-x`\n\
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
+    );
+}
+
+#[test]
+fn several_similar_models_are_one_hint() {
+    let also_near = vec!["gpt-5-nano".into(), "gpt-5".into()];
+    let near = Some("gpt-5-mini".into());
+    check(
+        &Reason::UnknownModel { model: "gpt-5-min".into(), provider: None, near, also_near },
+        "error: no provider is known for the model `gpt-5-min`\n\
+         hint: did you mean `gpt-5-mini`, `gpt-5-nano`, `gpt-5`?\n\
          hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
     );
 }
@@ -30,7 +47,12 @@ fn a_reason_is_an_error_line_with_hints() {
 #[test]
 fn a_similar_name_is_the_first_hint() {
     check(
-        &Reason::UnknownModel { model: "openia/x".into(), provider: None, near: Some("openai/x".into()) },
+        &Reason::UnknownModel {
+            model: "openia/x".into(),
+            provider: None,
+            near: Some("openai/x".into()),
+            also_near: Vec::new(),
+        },
         "error: no provider is known for the model `openia/x`\n\
          hint: did you mean `openai/x`?\n\
          hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
@@ -210,8 +232,8 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoKey { provider: s(), variable: s(), embedded: true },
         Reason::KeyRefused { provider: s(), detail: s() },
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
-        Reason::UnknownModel { model: s(), provider: Some(s()), near: None },
-        Reason::UnknownModel { model: s(), provider: None, near: Some(s()) },
+        Reason::UnknownModel { model: s(), provider: Some(s()), near: None, also_near: Vec::new() },
+        Reason::UnknownModel { model: s(), provider: None, near: Some(s()), also_near: Vec::new() },
         Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
         Reason::LocalModel { detail: s() },
         Reason::NoLocalEngine,

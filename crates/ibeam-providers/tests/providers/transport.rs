@@ -32,6 +32,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         quirks: Quirks::DEFAULT,
         timeouts: Timeouts::default(),
         max_output_tokens: None,
+        near_models: None,
     }
 }
 
@@ -184,7 +185,12 @@ async fn a_key_is_redacted_in_every_encoding() {
 
 #[tokio::test]
 async fn an_unknown_model_is_named_and_a_wrong_path_is_a_bad_request() {
-    let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()), near: None };
+    let unknown = Reason::UnknownModel {
+        model: "gpt-x".into(),
+        provider: Some(provider()),
+        near: None,
+        also_near: Vec::new(),
+    };
     for (status, body) in [
         (
             "404 Not Found",

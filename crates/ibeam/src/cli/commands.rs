@@ -30,8 +30,17 @@ pub(crate) enum Command {
     /// List the models that can be used now
     Models {
         /// List the providers instead, and where the key of each comes from; sends no request
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["details", "json", "refresh"])]
         providers: bool,
+        /// Show context size, prices and abilities too, as on a terminal
+        #[arg(long, conflicts_with = "json")]
+        details: bool,
+        /// Print one JSON object with everything known about each model
+        #[arg(long)]
+        json: bool,
+        /// Request the lists again instead of using those of the last hour
+        #[arg(long)]
+        refresh: bool,
     },
     /// Show the version and the features of this program
     About {

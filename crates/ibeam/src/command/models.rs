@@ -1,66 +1,212 @@
 //! `models`: the available models, one `<id> - <Label>` per line. `models --providers`: the providers.
 //!
-//! Requests the list of every provider with a key or a configured URL. A provider that fails is a warning on stderr.
+//! Requests the list of every provider with a key or a configured URL, at most once an hour. A provider that fails is a
+//! warning on stderr; the last list that it returned is used, however old it is.
+
+mod details;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Duration;
 
-use ibeam_protocol::Reason;
-use ibeam_providers::known_provider;
+use futures_util::future::join_all;
+use ibeam_protocol::{Failure, ModelInfo, Reason};
+use ibeam_providers::{ListedModel, known_model, known_provider};
+use serde_json::json;
 
-use super::{explain_in_line, print_text};
+use self::details::ModelDetails;
+use super::{explain_in_line, print_text, report};
 use crate::app::AppContext;
+use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::model::{self, ConfiguredProvider, EMBEDDED};
+use crate::model::{self, ConfiguredProvider, EMBEDDED, LIST_MAX_AGE, ListCache};
+
+/// The options of `models`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ListOptions {
+    pub(crate) details: bool,
+    pub(crate) json: bool,
+    pub(crate) refresh: bool,
+}
+
+/// The models of all providers.
+#[derive(Default)]
+struct Available {
+    models: Vec<AvailableModel>,
+    /// The age of the oldest list; `None` without any list.
+    age: Option<Duration>,
+}
+
+/// A model, and the name under which a run uses it.
+struct AvailableModel {
+    name: String,
+    info: ModelInfo,
+}
 
 /// Prints the available models.
-pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
-    let mut text = "Available models\n\n".to_owned();
+pub(crate) fn list(app: &AppContext, options: ListOptions, stdout: &mut File) -> Result<(), CliError> {
     let current = model::choose_model(app).ok().map(|choice| {
         let info = choice.info();
         format!("{}/{}", info.provider, info.id)
     });
-    let mut add = |id: &str, label: &str| {
-        let mark = if current.as_deref() == Some(id) { " (current)" } else { "" };
-        text.push_str(&format!("{id} - {label}{mark}\n"));
+    let available = available(app, options.refresh)?;
+    let aliases = model::aliases(app);
+    let is_current = |name: &str| current.as_deref() == Some(name);
+    if options.json {
+        let mut models = Vec::new();
+        for model in &available.models {
+            let details = ModelDetails::new(app, &model.info)?;
+            models.push(details.to_json(&model.name, &model.info, is_current(&model.name)));
+        }
+        let aliases: Vec<_> =
+            aliases.iter().map(|(name, meant)| json!({ "name": name, "model": meant })).collect();
+        let age = available.age.map(|age| age.as_secs());
+        return report(
+            stdout,
+            ReportFormat::Json,
+            "",
+            &json!({ "models": models, "aliases": aliases, "age_seconds": age }),
+        );
+    }
+    let with_details = options.details || stdout.is_terminal();
+    let mut text = "Available models\n\n".to_owned();
+    let mut add = |name: &str, label: &str, details: Option<ModelDetails>| {
+        let mark = if is_current(name) { " (current)" } else { "" };
+        text.push_str(&format!("{name} - {label}{mark}\n"));
+        details.iter().for_each(|details| text.push_str(&format!("    {details}\n")));
     };
-    for provider in ConfiguredProvider::usable(app)? {
-        if let Err(reason) = provider.check_address(app) {
-            drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, explain_in_line(app, &reason)));
-            continue;
-        }
-        match crate::run::on_runtime(|runtime| runtime.block_on(model::list_models(&provider))) {
-            Ok(models) => {
-                for found in models {
-                    // The server of `--endpoint` is not a provider of the table.
-                    let id = match app.base.flags.endpoint {
-                        Some(_) => found.id.clone(),
-                        None => format!("{}/{}", provider.name, found.id),
-                    };
-                    add(&id, found.label.as_deref().unwrap_or(&found.id));
-                }
-            }
-            Err(failure) => {
-                let message = app.base.catalogue.failure(&failure).message;
-                drop(writeln!(io::stderr(), "warning: {}: {message}", provider.name));
-            }
-        }
+    for model in &available.models {
+        let details = with_details.then(|| ModelDetails::new(app, &model.info)).transpose()?;
+        add(&model.name, &model.info.display, details);
     }
     // Clients of the Cursor CLI use these ids, and some refuse an id that is not listed.
-    for (name, meant) in model::aliases(app) {
-        add(&name, &meant);
+    for (name, meant) in &aliases {
+        add(name, meant, None);
     }
-    if cfg!(feature = "embedded") {
-        let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
-        add(&format!("{EMBEDDED}/qwen2.5-coder-1.5b"), &format!("{}{mark}", model::EMBEDDED_DISPLAY));
-    } else {
+    if !cfg!(feature = "embedded") {
         drop(writeln!(io::stderr(), "{}", explain_in_line(app, &Reason::NoLocalEngine)));
     }
     text.push_str(
         "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
          `ibeam models --providers` lists the providers.\n",
     );
+    // Clients take every line for a model that does not begin with `Tip:`.
+    if !with_details {
+        text.push_str("Tip: `ibeam models --details` shows context size, prices and abilities; `--json` is for programs.\n");
+    }
+    if let Some(age) = available.age {
+        let age = age_text(age);
+        text.push_str(&format!("Tip: this list is {age} old; `ibeam models --refresh` requests it again.\n"));
+    }
     print_text(stdout, &text)
+}
+
+/// Returns the models of all usable providers, then the embedded one.
+///
+/// # Errors
+/// Errors of the configuration. Failures of providers are warnings.
+fn available(app: &AppContext, refresh: bool) -> Result<Available, CliError> {
+    let mut available = Available::default();
+    let mut cache = ListCache::load(&app.dirs.cache);
+    // A key, an address or a header of the command line is used only once.
+    let flags = &app.base.flags;
+    let is_cacheable = flags.endpoint.is_none() && flags.api_key.is_none() && flags.header.is_empty();
+    let mut providers = Vec::new();
+    for provider in ConfiguredProvider::usable(app)? {
+        match provider.check_address(app) {
+            Ok(()) => providers.push(provider),
+            Err(reason) => warn(&provider.name, &explain_in_line(app, &reason)),
+        }
+    }
+    let is_fresh = |provider: &ConfiguredProvider| {
+        let list = cache.get(provider).filter(|_| is_cacheable && !refresh);
+        list.is_some_and(|list| list.age() < LIST_MAX_AGE)
+    };
+    let asked: Vec<&ConfiguredProvider> = providers.iter().filter(|provider| !is_fresh(provider)).collect();
+    let answers = match asked.as_slice() {
+        [] => Vec::new(),
+        asked => crate::run::on_runtime(|runtime| {
+            Ok::<_, Failure>(runtime.block_on(join_all(asked.iter().copied().map(model::list_models))))
+        })
+        .map_err(|failure| CliError::from(failure.reason))?,
+    };
+    let mut answers = asked.iter().map(|provider| provider.name.clone()).zip(answers).peekable();
+    for provider in &providers {
+        let answer = answers.next_if(|(name, _)| *name == provider.name);
+        let models = match answer {
+            Some((_, Ok(models))) => {
+                if is_cacheable {
+                    cache.insert(provider, &models);
+                }
+                available.add_age(Duration::ZERO);
+                models
+            }
+            Some((_, Err(failure))) => {
+                warn(&provider.name, &app.base.catalogue.failure(&failure).message);
+                available.cached(&cache, provider, is_cacheable)
+            }
+            None => available.cached(&cache, provider, is_cacheable),
+        };
+        for found in models {
+            // The server of `--endpoint` is not a provider of the table.
+            let name = match flags.endpoint {
+                Some(_) => found.id.clone(),
+                None => format!("{}/{}", provider.name, found.id),
+            };
+            available.models.push(AvailableModel { name, info: model_info(app, &provider.name, found) });
+        }
+    }
+    if is_cacheable && !asked.is_empty() {
+        cache.store(&app.dirs.cache);
+    }
+    if cfg!(feature = "embedded") {
+        let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
+        let display = format!("{}{mark}", model::EMBEDDED_DISPLAY);
+        let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
+        available.models.push(AvailableModel { name: format!("{EMBEDDED}/{}", info.id), info });
+    }
+    Ok(available)
+}
+
+impl Available {
+    /// Returns the cached models of a provider, if there are any.
+    fn cached(
+        &mut self,
+        cache: &ListCache,
+        provider: &ConfiguredProvider,
+        is_cacheable: bool,
+    ) -> Vec<ListedModel> {
+        let Some(list) = cache.get(provider).filter(|_| is_cacheable) else { return Vec::new() };
+        self.add_age(list.age());
+        list.models()
+    }
+
+    fn add_age(&mut self, age: Duration) {
+        self.age = self.age.max(Some(age));
+    }
+}
+
+/// Returns a listed model with its display name: of the configuration, else of the service, else of the model table.
+fn model_info(app: &AppContext, provider: &str, listed: ListedModel) -> ModelInfo {
+    let configured = app.base.config.text(&["models", "display", &listed.id]).map(str::to_owned);
+    let known = || known_model(&listed.id).map(|known| known.label.to_owned());
+    let display = configured.or(listed.label).or_else(known).unwrap_or_else(|| listed.id.clone());
+    ModelInfo { provider: provider.to_owned(), id: listed.id, display }
+}
+
+fn warn(provider: &str, message: &str) {
+    drop(writeln!(io::stderr(), "warning: {provider}: {message}"));
+}
+
+/// Returns an age in words.
+fn age_text(age: Duration) -> String {
+    let plural = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
+    match age.as_secs() / 60 {
+        0 => "less than a minute".to_owned(),
+        minutes @ 1..60 => plural(minutes, "minute"),
+        minutes @ 60..2880 => plural(minutes / 60, "hour"),
+        minutes => plural(minutes / 1440, "day"),
+    }
 }
 
 /// Prints the providers, one `<name> - <Label>: <key>` per line, without any request.
@@ -81,4 +227,22 @@ pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), 
         "\nTip: `ibeam models` lists the models of those that have a key or an address of yours.\n",
     );
     print_text(stdout, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_of_one_unit() {
+        for (seconds, expect) in [
+            (0, "less than a minute"),
+            (60, "1 minute"),
+            (3599, "59 minutes"),
+            (7200, "2 hours"),
+            (86_400 * 3, "3 days"),
+        ] {
+            assert_eq!(age_text(Duration::from_secs(seconds)), expect);
+        }
+    }
 }

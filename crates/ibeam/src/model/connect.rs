@@ -6,8 +6,11 @@ use ibeam_config::Credentials;
 use ibeam_core::Provider;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
 use ibeam_providers::recording::{RecordedProvider, RecordedSource};
-use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, Traffic, known_model};
+use ibeam_providers::{
+    Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Secret, Traffic, known_model,
+};
 
+use super::near_models::near_models_of;
 use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
 
@@ -24,7 +27,8 @@ impl ModelChoice {
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let key_reader = key_reader(app, provider);
-                let endpoint = Endpoint { key_reader, ..endpoint(provider, &self.info.id) };
+                let near_models = Some(near_models_reader(app, provider));
+                let endpoint = Endpoint { key_reader, near_models, ..endpoint(provider, &self.info.id) };
                 Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
             None => {
@@ -58,12 +62,19 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
+        near_models: None,
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,
         timeouts: provider.timeouts,
         max_output_tokens: known_model(model).map(|known| known.max_output_tokens),
     }
+}
+
+/// Returns a search for similar models of `provider`.
+fn near_models_reader(app: &AppContext, provider: &ConfiguredProvider) -> NearModels {
+    let (cache_dir, name) = (app.dirs.cache.clone(), provider.name.clone());
+    NearModels::new(move |model| near_models_of(&name, model, &cache_dir))
 }
 
 /// Returns a reader for a stored key, which another `login` may replace. Keys of flags and variables cannot change.

@@ -8,7 +8,7 @@ use crate::app::AppContext;
 use crate::model::EMBEDDED;
 
 /// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
-pub(super) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+pub(crate) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
     app.base
         .config
         .number(&["models", "context", &model.id])
@@ -16,7 +16,7 @@ pub(super) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64>
 }
 
 /// Returns the limit of an answer, in tokens; `None` for an unknown model.
-pub(super) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u64> {
     app.base
         .config
         .number(&["limits", "max_output_tokens"])
@@ -27,7 +27,7 @@ pub(super) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
 ///
 /// # Errors
 /// `BadConfig` for an invalid price.
-pub(super) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     if let Some(text) = app.base.config.text(&["models", "prices", &model.id]) {
         let bad = || Reason::BadConfig {
             path: format!("models.prices.{}", model.id),
@@ -42,7 +42,7 @@ pub(super) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
     if model.provider == EMBEDDED {
         return Ok(Some(Prices::default()));
     }
-    Ok(known_prices(&model.id))
+    Ok(known_prices(&model.provider, &model.id))
 }
 
 /// Returns the prices, and checks that they are known where the cost is limited.

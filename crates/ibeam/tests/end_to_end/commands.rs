@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use ibeam_testkit::{Stdin, Workspace};
+use ibeam_testkit::{Answer, Stdin, Workspace};
 
 use crate::scene::{KEY, Scene, answer_text};
 
@@ -220,6 +220,106 @@ fn models_are_listed_as_ids_and_labels() {
     );
     assert!(output.stdout.contains("\nopenrouter/scripted-1 - Scripted One\n"), "{output}");
     assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, output.stdout);
+}
+
+/// Returns the file of cached lists.
+fn list_cache(scene: &Scene) -> std::path::PathBuf {
+    scene.workspace.home().join(".cache/ibeam/model-lists.json")
+}
+
+#[test]
+fn a_list_of_models_is_requested_once_an_hour_or_with_refresh() {
+    let scene = Scene::new([]);
+    let first = scene.ibeam(["models"]).run().succeeded();
+    assert!(first.stdout.ends_with(
+        "Tip: this list is less than a minute old; `ibeam models --refresh` requests it again.\n"
+    ));
+    // Every line that is not empty is the title, a model or a tip: clients take any other line for a model.
+    let mut lines = first.stdout.lines().skip(1).filter(|line| !line.is_empty());
+    assert!(lines.all(|line| line.contains(" - ") || line.starts_with("Tip: ")), "{first}");
+    let file = list_cache(&scene);
+    let cached = std::fs::read_to_string(&file).unwrap();
+    assert!(!cached.contains(KEY), "{cached}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(&file, cached.replace("Scripted One", "Kept")).unwrap();
+    let models = |args: &[&str]| scene.ibeam(args).run().succeeded().stdout;
+    assert!(models(&["models"]).contains("openrouter/scripted-1 - Kept\n"));
+    assert!(models(&["models", "--refresh"]).contains("openrouter/scripted-1 - Scripted One\n"));
+    // Another key may see other models.
+    std::fs::write(&file, cached.replace("Scripted One", "Kept")).unwrap();
+    let other =
+        scene.ibeam(["models"]).env("ANTHROPIC_API_KEY", "another").env("OPENROUTER_API_KEY", "another");
+    assert!(!other.run().succeeded().stdout.contains("Kept"));
+}
+
+#[test]
+fn an_old_list_is_used_if_the_provider_cannot_be_reached() {
+    let scene = Scene::new([]);
+    scene.ibeam(["models"]).run().succeeded();
+    let file = list_cache(&scene);
+    let mut cache: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    for list in cache["providers"].as_object_mut().unwrap().values_mut() {
+        let listed_at_ms = list["listed_at_ms"].as_u64().unwrap();
+        list["listed_at_ms"] = (listed_at_ms - 3 * 3_600_000 - 60_000).into();
+    }
+    std::fs::write(&file, cache.to_string()).unwrap();
+    let url = scene.server.url();
+    let scene = scene.with_answers([]);
+    let models = scene.ibeam(["models"]).env("OPENROUTER_BASE_URL", &url).env("ANTHROPIC_BASE_URL", &url);
+    let output = models.run().succeeded();
+    assert!(output.stdout.contains("openrouter/scripted-1 - Scripted One\n"), "{output}");
+    assert!(output.stdout.contains("this list is 3 hours old"), "{output}");
+    assert!(output.stderr.contains("warning: openrouter: "), "{output}");
+}
+
+#[test]
+fn models_have_details_for_people_and_for_programs() {
+    let config = "[models.prices]\nscripted-1 = \"0.5/2\"\n[models.context]\nscripted-1 = 4096\n\
+                  [models.aliases]\nquick = \"scripted-1\"\n";
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    let output = scene.ibeam(["models", "--details"]).run().succeeded();
+    let expect = "\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n    \
+                  context 200,000 tokens; $3 in, $15 out per million tokens; \
+                  tools, images, reasoning; structured output unknown\n";
+    assert!(output.stdout.contains(expect), "{output}");
+    let expect = "\nopenrouter/scripted-1 - Scripted One\n    \
+                  context 4,096 tokens; $0.5 in, $2 out per million tokens; abilities unknown\n";
+    assert!(output.stdout.contains(expect), "{output}");
+    let output = scene.ibeam(["models", "--json"]).run().succeeded();
+    let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let find = |id: &str| list["models"].as_array().unwrap().iter().find(|model| model["id"] == id).unwrap();
+    let known = find("anthropic/claude-sonnet-4-20250514");
+    assert_eq!(known["context_window"], 200_000, "{output}");
+    assert_eq!(known["dollars_per_million_tokens"]["cache_read"], 0.3);
+    assert!(known["current"] == true && known["abilities"]["tools"] == true, "{output}");
+    assert!(known["source"]["name"].is_string() && known["source"]["date"].is_string(), "{output}");
+    let configured = find("openrouter/scripted-1");
+    assert!(configured["abilities"]["tools"].is_null() && configured["max_output_tokens"].is_null());
+    assert_eq!(list["aliases"], serde_json::json!([{ "name": "quick", "model": "scripted-1" }]));
+    assert_eq!(list["age_seconds"], 0);
+    for flag in ["--json", "--details", "--refresh"] {
+        assert_eq!(scene.ibeam(["models", "--providers", flag]).run().code, Some(2), "{flag}");
+    }
+}
+
+#[test]
+fn an_unknown_model_is_reported_with_the_nearest_names() {
+    let scene = Scene::new([answer_text("x")]);
+    scene.ibeam(["models"]).run().succeeded();
+    for (name, near) in [
+        ("claude-sonet-4-5", "did you mean `anthropic/claude-sonnet-4-5`"),
+        ("scripted-2", "/scripted-1`"),
+        ("gpt-5-mimi", "`openai/gpt-5-mini`"),
+    ] {
+        let run = scene.ibeam_without_model(["-p", "x", "--model", name]);
+        let run = run.env("ANTHROPIC_API_KEY", KEY).env("OPENAI_API_KEY", KEY).run();
+        assert!(run.code == Some(21) && run.stderr.contains(near), "{name}: {run}");
+    }
+    let unknown = Answer::error(404, "not_found_error", "model: claude-sonnet-4-50");
+    let scene = scene.with_answers([unknown]);
+    let run = scene.ibeam_without_model(["-p", "x", "--model", "anthropic/claude-sonnet-4-50"]);
+    let run = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
+    assert!(run.code == Some(21) && run.stderr.contains("`anthropic/claude-sonnet-4-5`"), "{run}");
 }
 
 /// Clients of the original program reject a model that is not listed.

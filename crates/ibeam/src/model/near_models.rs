@@ -1,0 +1,112 @@
+//! The models whose names are similar to a name that no provider knows.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ibeam_providers::known_models;
+
+use super::list_cache::ListCache;
+use super::{aliases, provider_names};
+use crate::app::AppContext;
+use crate::similar_names::{closest, similar};
+
+/// The maximum number of similar names.
+const MAX_NAMES: usize = 3;
+
+/// Where names of models are known from. Nothing is read before a search.
+#[derive(Clone, Debug)]
+pub(super) struct NameSources {
+    aliases: Vec<String>,
+    providers: Vec<String>,
+    cache_dir: PathBuf,
+}
+
+impl NameSources {
+    /// Returns the sources of this user.
+    pub(super) fn new(app: &AppContext) -> Self {
+        Self {
+            aliases: aliases(app).into_iter().map(|(alias, _)| alias).collect(),
+            providers: provider_names(app),
+            cache_dir: app.dirs.cache.clone(),
+        }
+    }
+}
+
+/// Returns the cached and the known models, as `provider/id`.
+fn model_names(cache_dir: &Path) -> BTreeSet<String> {
+    let known = known_models().map(|model| format!("{}/{}", model.provider, model.id));
+    ListCache::load(cache_dir).names().chain(known).collect()
+}
+
+/// Returns the models of `provider` whose ids are similar to `id`, the most similar first.
+pub(super) fn near_models_of(provider: &str, id: &str, cache_dir: &Path) -> Vec<String> {
+    let prefix = format!("{provider}/");
+    let models = model_names(cache_dir);
+    let ids = models.iter().filter_map(|model| model.strip_prefix(&prefix)).map(str::to_owned);
+    let near = similar(id, ids, MAX_NAMES);
+    near.into_iter().map(|id| format!("{prefix}{id}")).collect()
+}
+
+/// Returns the names that are similar to `name`, the most similar first: aliases, cached models and known models.
+///
+/// A misspelt provider in `name` is corrected too.
+pub(super) fn near_models(sources: &NameSources, name: &str) -> Vec<String> {
+    let models = model_names(&sources.cache_dir);
+    let aliases = sources.aliases.iter().cloned();
+    let Some((typed_provider, typed_model)) = name.split_once('/') else {
+        let ids = models.iter().filter_map(|model| Some(model.split_once('/')?.1.to_owned()));
+        let near = similar(name, ids.chain(aliases), MAX_NAMES);
+        let complete = |id: String| {
+            let found = models.iter().find(|model| model.split_once('/').is_some_and(|(_, bare)| bare == id));
+            found.cloned().unwrap_or(id)
+        };
+        return near.into_iter().map(complete).collect();
+    };
+    let mut near = similar(name, models.into_iter().chain(aliases), MAX_NAMES);
+    if let Some(provider) = closest(typed_provider, sources.providers.iter().map(String::as_str)) {
+        let corrected = format!("{provider}/{typed_model}");
+        near.retain(|model| *model != corrected);
+        near.insert(0, corrected);
+        near.truncate(MAX_NAMES);
+    }
+    near
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, first: &[&str]) {
+        let sources = NameSources {
+            aliases: vec!["composer-1".into()],
+            providers: vec!["anthropic".into(), "openai".into()],
+            cache_dir: PathBuf::from("/nonexistent"),
+        };
+        let near = near_models(&sources, name);
+        assert!(near.len() <= MAX_NAMES, "{near:?}");
+        assert_eq!(near.iter().take(first.len()).map(String::as_str).collect::<Vec<_>>(), first, "{near:?}");
+    }
+
+    #[test]
+    fn similar_names_are_found_with_their_provider() {
+        check("claude-sonet-4-5", &["anthropic/claude-sonnet-4-5"]);
+        check("composer-2", &["composer-1"]);
+        check("openai/gpt-5-mimi", &["openai/gpt-5-mini"]);
+        let near = near_models_of("openai", "gpt-5-mimi", Path::new("/nonexistent"));
+        assert_eq!(near.first().map(String::as_str), Some("openai/gpt-5-mini"));
+    }
+
+    #[test]
+    fn a_misspelt_provider_is_corrected_for_any_model() {
+        check("openia/my-model", &["openai/my-model"]);
+    }
+
+    #[test]
+    fn a_different_name_finds_nothing() {
+        check("zzzzzzzzzzzzzz", &[]);
+        for (provider, id) in [("openai", "zzzzzzzzzzzzzz"), ("vllm", "gpt-5")] {
+            assert_eq!(near_models_of(provider, id, Path::new("/nonexistent")), Vec::<String>::new());
+        }
+    }
+}
