@@ -49,7 +49,7 @@ pub(super) fn near_models_of(provider: &str, id: &str, cache_dir: &Path) -> Vec<
 
 /// Returns the names that are similar to `name`, the most similar first: aliases, cached models and known models.
 ///
-/// A misspelt provider in `name` is corrected too.
+/// If `name` has a misspelt provider, the result is `name` with the right one.
 pub(super) fn near_models(sources: &NameSources, name: &str) -> Vec<String> {
     let models = model_names(&sources.cache_dir);
     let aliases = sources.aliases.iter().cloned();
@@ -62,14 +62,10 @@ pub(super) fn near_models(sources: &NameSources, name: &str) -> Vec<String> {
         };
         return near.into_iter().map(complete).collect();
     };
-    let mut near = similar(name, models.into_iter().chain(aliases), MAX_NAMES);
-    if let Some(provider) = closest(typed_provider, sources.providers.iter().map(String::as_str)) {
-        let corrected = format!("{provider}/{typed_model}");
-        near.retain(|model| *model != corrected);
-        near.insert(0, corrected);
-        near.truncate(MAX_NAMES);
+    match closest(typed_provider, sources.providers.iter().map(String::as_str)) {
+        Some(provider) => vec![format!("{provider}/{typed_model}")],
+        None => similar(name, models.into_iter().chain(aliases), MAX_NAMES),
     }
-    near
 }
 
 #[cfg(test)]
