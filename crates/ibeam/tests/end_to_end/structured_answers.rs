@@ -13,7 +13,7 @@ fn documented_schema() -> String {
 }
 
 fn workspace() -> Workspace {
-    Workspace::new().file("schema.json", &documented_schema()).file("a.txt", "x\n")
+    Workspace::new().file("schema.json", documented_schema()).file("a.txt", "x\n")
 }
 
 const VALID: &str = r#"{"verdict":"pass","findings":[]}"#;
