@@ -63,6 +63,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         quirks: Quirks::DEFAULT,
         timeouts,
         max_output_tokens: None,
+        near_models: None,
     }
 }
 
