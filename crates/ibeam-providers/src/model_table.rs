@@ -27,16 +27,16 @@ pub struct KnownModel {
     /// The list prices; `None` if they are unknown or depend on the length of the prompt.
     #[serde(default)]
     list_prices: Option<ListPrices>,
-    /// What the model can do.
+    /// The abilities of the model.
     #[serde(default)]
     pub abilities: Abilities,
-    /// Where the facts come from.
+    /// The source of the facts.
     pub source: &'static str,
     /// The day on which the source was read, `YYYY-MM-DD`.
     pub date: &'static str,
 }
 
-/// What a model can do. `None` means unknown.
+/// The abilities of a model. `None` means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Abilities {

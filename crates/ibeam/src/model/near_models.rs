@@ -13,7 +13,7 @@ use crate::similar_names::{closest, similar};
 /// The maximum number of similar names.
 const MAX_NAMES: usize = 3;
 
-/// Where names of models are known from. Nothing is read before a search.
+/// The sources of names of models. Nothing is read before a search.
 #[derive(Clone, Debug)]
 pub(super) struct NameSources {
     aliases: Vec<String>,

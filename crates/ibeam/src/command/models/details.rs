@@ -1,4 +1,4 @@
-//! What is known about a model: context size, prices, abilities. What is not known is `unknown`, and null in JSON.
+//! The known facts about a model: context size, prices, abilities. An unknown one is `unknown`, and null in JSON.
 
 use std::fmt;
 
