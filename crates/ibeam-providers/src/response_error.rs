@@ -71,6 +71,15 @@ pub(crate) fn parse_error_object(body: &str) -> Option<Value> {
     value.is_object().then_some(value)
 }
 
+/// Returns `result`, the result of decoding a last frame without its terminator, without the errors that such a frame
+/// causes: an incomplete frame belongs to the truncation and is not a separate error.
+pub(crate) fn ignore_incomplete_frame(result: Result<(), ResponseError>) -> Result<(), ResponseError> {
+    match result {
+        Err(error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_))) => Err(error),
+        Ok(()) | Err(ResponseError::Protocol(_) | ResponseError::Truncated) => Ok(()),
+    }
+}
+
 /// Returns the error for an event or a document that does not parse: the error object that it is, else a protocol error.
 pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseError {
     match serde_json::from_str::<Value>(text).ok().as_ref().and_then(ReportedError::recognise) {

@@ -15,7 +15,7 @@ use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, b
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -194,11 +194,7 @@ impl AnswerDecoder for Decoder {
         match last {
             // The frame was cut within its data, but its name is sufficient.
             Some(last) if last.event == "message_stop" && self.started => return self.finish(out),
-            Some(last) => match self.decode_frame(last, out) {
-                Err(error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_))) => return Err(error),
-                // An incomplete frame belongs to the truncation and is not a separate error.
-                Ok(()) | Err(ResponseError::Protocol(_) | ResponseError::Truncated) => {}
-            },
+            Some(last) => ignore_incomplete_frame(self.decode_frame(last, out))?,
             None => {}
         }
         if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }

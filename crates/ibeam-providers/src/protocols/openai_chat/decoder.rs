@@ -19,7 +19,7 @@ use crate::answer_draft::{AnswerEnd, Part, build_answer};
 use crate::answer_limits::AnswerLimits;
 use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
 
@@ -69,11 +69,7 @@ impl AnswerDecoder for Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         if let Some(last) = last {
-            match self.decode_frame(last, out) {
-                Err(error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_))) => return Err(error),
-                // An incomplete frame belongs to the truncation and is not a separate error.
-                Ok(()) | Err(ResponseError::Protocol(_) | ResponseError::Truncated) => {}
-            }
+            ignore_incomplete_frame(self.decode_frame(last, out))?;
         }
         if self.finished {
             return Ok(());
