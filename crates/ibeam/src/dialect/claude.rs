@@ -173,7 +173,7 @@ impl Draft {
 
     fn resume(&mut self, value: &str) -> Result<(), Reason> {
         if value.is_empty() {
-            return Err(usage_error("`--resume` needs the id of a session; `--continue` arity the newest"));
+            return Err(usage_error("`--resume` needs the id of a session; `--continue` takes the newest"));
         }
         self.resumes = true;
         self.resumed = Some(value.to_owned());
@@ -220,7 +220,7 @@ impl Draft {
             (None, _, _) => {}
         }
         if self.messages && !words.is_empty() {
-            return Err(usage_error("`--input-format stream-json` arity the prompt from stdin"));
+            return Err(usage_error("`--input-format stream-json` takes the prompt from stdin"));
         }
         if let Some(name) = self.host_servers.first().filter(|_| !self.messages) {
             return Err(usage_error(format!(

@@ -80,7 +80,7 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
         let is_value = |arg: &mut String| !arg.starts_with('-') || arg == "-";
         match flag.arity {
             Arity::Nothing if !values.is_empty() => {
-                return Err(usage_error(format!("`{name}` arity no value")));
+                return Err(usage_error(format!("`{name}` takes no value")));
             }
             Arity::Nothing => {}
             Arity::Value if values.is_empty() => values.extend(args.pop_front()),
@@ -207,7 +207,7 @@ mod tests {
         check(&["--unheard-of"], Err("there is no `--unheard-of`"));
         check(&["-x"], Err("there is no `-x`"));
         check(&["--model"], Err("needs a value"));
-        check(&["--print=yes"], Err("arity no value"));
+        check(&["--print=yes"], Err("takes no value"));
         check(&["--guard", "x"], Err("not supported: no guards"));
     }
 
