@@ -140,13 +140,13 @@ const VERBS: &[&str] = &[
     "ubah",
 ];
 /// Words after which a request has its verb.
-const LEADS: &[&str] = &[
+const WORDS_BEFORE_VERB: &[&str] = &[
     "and", "can", "could", "please", "should", "then", "to", "you", "por", "favor", "puedes", "y", "luego",
     "e", "depois", "pode", "et", "puis", "plaît", "plait", "peux", "pouvez", "tu", "vous", "dan", "lalu",
     "tolong", "kemudian", "just",
 ];
 /// Stems of verbs of change in Japanese, which does not separate words and ends a request with its verb.
-const JAPANESE: &[&str] = &[
+const JAPANESE_STEMS: &[&str] = &[
     "修正し",
     "直し",
     "追加し",
@@ -170,7 +170,7 @@ const MAX_CHARS: usize = 4000;
 /// Whether `prompt` asks for changes to files.
 pub(crate) fn asks_for_change(prompt: &str) -> bool {
     let prompt: String = prompt.chars().take(MAX_CHARS).collect();
-    if JAPANESE.iter().any(|verb| prompt.contains(verb)) {
+    if JAPANESE_STEMS.iter().any(|verb| prompt.contains(verb)) {
         return true;
     }
     let mut starts_clause = true;
@@ -181,7 +181,7 @@ pub(crate) fn asks_for_change(prompt: &str) -> bool {
         }
         starts_clause = bare.is_empty()
             || word.ends_with([',', '.', ';', ':', '!', ')'])
-            || LEADS.contains(&bare.as_str());
+            || WORDS_BEFORE_VERB.contains(&bare.as_str());
     }
     false
 }

@@ -31,7 +31,7 @@ use crate::cli::{Command, ConfigCommand, OfflineCommand, ReportFormat, TrustComm
 use crate::cli_error::CliError;
 use crate::stderr;
 
-pub(crate) use models::{ListOptions, list as list_models};
+pub(crate) use models::{ModelListOptions, list as list_models};
 pub(crate) use setup::install_if_missing;
 
 /// Executes a command other than `resume`, which is a run. Returns the exit code of success.
@@ -49,7 +49,7 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         Command::Status { format } => diagnostics::status(app, format.unwrap_or_default(), stdout),
         Command::Models { providers: true, .. } => models::list_providers(app, stdout),
         Command::Models { providers: false, details, json, refresh } => {
-            let options = ListOptions { details: *details, json: *json, refresh: *refresh };
+            let options = ModelListOptions { details: *details, json: *json, refresh: *refresh };
             models::list(app, options, stdout)
         }
         Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),

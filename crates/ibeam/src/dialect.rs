@@ -32,10 +32,10 @@ pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetMod
 pub(crate) use host_hooks::HostHooks;
 
 /// The variable that selects a dialect like `--dialect` as the first argument.
-const VARIABLE: &str = "IBEAM_DIALECT";
+const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
 
 /// The dialects whose arguments are translated. The other dialects take the arguments of ibeam.
-const COMMAND_LINES: &[(DialectName, Translate)] =
+const TRANSLATORS: &[(DialectName, Translate)] =
     &[(DialectName::Claude, claude::translate), (DialectName::Codex, codex::translate)];
 
 type Translate = fn(&[OsString], &Env<'_>) -> Result<Translated, ParseExit>;
@@ -165,7 +165,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
     })?;
     let rest = args.get(rest..).unwrap_or_default();
     let env = Env { variable: &crate::environment::variable, read_file, is_in_repository };
-    match COMMAND_LINES.iter().find(|(known, _)| *known == dialect) {
+    match TRANSLATORS.iter().find(|(known, _)| *known == dialect) {
         Some((_, translate)) => translate(rest, &env),
         None => {
             let options = (dialect != DialectName::Cursor).then(|| DialectOptions::new(dialect));
@@ -183,7 +183,7 @@ fn requested_dialect(args: &[OsString]) -> Option<(String, usize)> {
             Some((name.unwrap_or_default(), 2))
         }
         Some(first) if first.starts_with("--dialect=") => Some((first.split_once('=')?.1.to_owned(), 1)),
-        Some(_) | None => crate::environment::variable(VARIABLE).map(|name| (name, 0)),
+        Some(_) | None => crate::environment::variable(DIALECT_VARIABLE).map(|name| (name, 0)),
     }
 }
 

@@ -173,7 +173,7 @@ fn dispatch(
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
     if app.base.flags.list_models {
-        command::list_models(app, command::ListOptions::default(), &mut stdout)?;
+        command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (target, words) = match command {

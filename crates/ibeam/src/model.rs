@@ -26,11 +26,11 @@ pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 
 /// The provider name of the embedded model.
-pub(crate) const EMBEDDED: &str = "embedded";
+pub(crate) const EMBEDDED_PROVIDER: &str = "embedded";
 /// All names of the embedded model.
 const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
 /// The maximum length of a chain of aliases.
-const ALIAS_DEPTH: usize = 8;
+const MAX_ALIAS_CHAIN: usize = 8;
 
 /// The model for a run.
 pub(crate) struct ModelChoice {
@@ -161,7 +161,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
 
 fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
-    for _ in 0..ALIAS_DEPTH {
+    for _ in 0..MAX_ALIAS_CHAIN {
         match alias(app, &name) {
             Some(target) if target != name => name = target,
             Some(_) | None => break,
@@ -195,7 +195,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     if let Some(reason) = untrusted_setting(app, &name) {
         return Err(reason);
     }
-    if let Some(provider) = ConfiguredProvider::only_one(app)? {
+    if let Some(provider) = ConfiguredProvider::only_usable(app)? {
         return remote_model(app, provider, &name, origin);
     }
     match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
@@ -259,6 +259,7 @@ fn embedded_model(
     if !is_installed(app) && !app.base.flags.setup && !app.replays() {
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
-    let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
+    let info =
+        ModelInfo { provider: EMBEDDED_PROVIDER.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
     Ok(ModelChoice { info, provider: None, origin, unused_key })
 }

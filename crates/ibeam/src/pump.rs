@@ -21,7 +21,7 @@ use crate::printer::{PendingBatch, Printer, split_batch};
 use crate::resource_exhaustion;
 
 /// The number of events that may wait for the pump. The loop waits to record more.
-pub(crate) const WAITING_EVENTS: usize = 1024;
+pub(crate) const MAX_WAITING_EVENTS: usize = 1024;
 
 /// The stop of the current run. A session with one pump may have many runs.
 #[derive(Clone)]
@@ -87,8 +87,8 @@ impl Pump {
     }
 
     fn run(self, mut inbox: mpsc::Receiver<Envelope>) {
-        let mut batch = Vec::with_capacity(WAITING_EVENTS);
-        while inbox.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
+        let mut batch = Vec::with_capacity(MAX_WAITING_EVENTS);
+        while inbox.blocking_recv_many(&mut batch, MAX_WAITING_EVENTS) > 0 {
             let (events, receipts) = split_batch(&mut batch);
             let events = Arc::new(events);
             let (held, since) = (Arc::clone(&events), Instant::now());

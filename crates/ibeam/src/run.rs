@@ -78,7 +78,7 @@ pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Res
     done
 }
 
-fn no_thread(error: io::Error) -> Failure {
+fn thread_error(error: io::Error) -> Failure {
     system("thread", &error).into()
 }
 

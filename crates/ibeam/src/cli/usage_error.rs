@@ -12,7 +12,7 @@ use super::Cli;
 use crate::similar_names::is_similar;
 
 /// Flags that allow more. They are not suggested for a mistyped flag.
-const GRANTING: &[&str] =
+const GRANTING_FLAGS: &[&str] =
     &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
 
 /// Returns the message of `error` in one line, without clap's prefix, usage block and advice on `--help`.
@@ -35,9 +35,9 @@ fn drop_poor_suggestions(error: &mut Error) {
     ] {
         let Some(ContextValue::String(typed)) = error.get(typed).cloned() else { continue };
         let good = match error.remove(suggested) {
-            Some(ContextValue::String(one)) if is_good(&typed, &one) => ContextValue::String(one),
+            Some(ContextValue::String(one)) if is_good_suggestion(&typed, &one) => ContextValue::String(one),
             Some(ContextValue::Strings(mut several)) => {
-                several.retain(|one| is_good(&typed, one));
+                several.retain(|one| is_good_suggestion(&typed, one));
                 if several.is_empty() {
                     continue;
                 }
@@ -53,7 +53,7 @@ fn drop_poor_suggestions(error: &mut Error) {
         tips.retain(|tip| {
             let tip = tip.to_string();
             let flag = tip.strip_suffix("' exists").and_then(|named| named.rsplit(' ').next());
-            flag.is_none_or(|flag| is_good(&typed, flag))
+            flag.is_none_or(|flag| is_good_suggestion(&typed, flag))
         });
         if !tips.is_empty() {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
@@ -62,9 +62,9 @@ fn drop_poor_suggestions(error: &mut Error) {
 }
 
 /// Whether `suggested` is a good suggestion for `typed`.
-fn is_good(typed: &str, suggested: &str) -> bool {
+fn is_good_suggestion(typed: &str, suggested: &str) -> bool {
     let bare = |word: &str| word.trim_start_matches('-').to_owned();
-    let grants = GRANTING.iter().any(|flag| suggested.starts_with(flag));
+    let grants = GRANTING_FLAGS.iter().any(|flag| suggested.starts_with(flag));
     !grants && is_similar(&bare(typed), &bare(suggested))
 }
 

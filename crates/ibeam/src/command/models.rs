@@ -19,11 +19,11 @@ use super::{explain_in_line, print_text, report};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::model::{self, ConfiguredProvider, EMBEDDED, LIST_MAX_AGE, ListCache};
+use crate::model::{self, ConfiguredProvider, EMBEDDED_PROVIDER, LIST_MAX_AGE, ListCache};
 
 /// The options of `models`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ListOptions {
+pub(crate) struct ModelListOptions {
     pub(crate) details: bool,
     pub(crate) json: bool,
     pub(crate) refresh: bool,
@@ -31,7 +31,7 @@ pub(crate) struct ListOptions {
 
 /// The models of all providers.
 #[derive(Default)]
-struct Available {
+struct AvailableModels {
     models: Vec<AvailableModel>,
     /// The age of the oldest list; `None` without any list.
     age: Option<Duration>,
@@ -44,7 +44,7 @@ struct AvailableModel {
 }
 
 /// Prints the available models.
-pub(crate) fn list(app: &AppContext, options: ListOptions, stdout: &mut File) -> Result<(), CliError> {
+pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut File) -> Result<(), CliError> {
     let current = model::choose_model(app).ok().map(|choice| {
         let info = choice.info();
         format!("{}/{}", info.provider, info.id)
@@ -105,8 +105,8 @@ pub(crate) fn list(app: &AppContext, options: ListOptions, stdout: &mut File) ->
 ///
 /// # Errors
 /// Errors of the configuration. Failures of providers are warnings.
-fn available(app: &AppContext, refresh: bool) -> Result<Available, CliError> {
-    let mut available = Available::default();
+fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliError> {
+    let mut available = AvailableModels::default();
     let mut cache = ListCache::load(&app.dirs.cache);
     // A key, an address or a header of the command line is used only once.
     let flags = &app.base.flags;
@@ -162,13 +162,17 @@ fn available(app: &AppContext, refresh: bool) -> Result<Available, CliError> {
     if cfg!(feature = "embedded") {
         let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
         let display = format!("{}{mark}", model::EMBEDDED_DISPLAY);
-        let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-        available.models.push(AvailableModel { name: format!("{EMBEDDED}/{}", info.id), info });
+        let info = ModelInfo {
+            provider: EMBEDDED_PROVIDER.to_owned(),
+            id: "qwen2.5-coder-1.5b".to_owned(),
+            display,
+        };
+        available.models.push(AvailableModel { name: format!("{EMBEDDED_PROVIDER}/{}", info.id), info });
     }
     Ok(available)
 }
 
-impl Available {
+impl AvailableModels {
     /// Returns the cached models of a provider, if there are any.
     fn cached(
         &mut self,

@@ -65,7 +65,7 @@ impl ReplayOptions {
 #[derive(Debug)]
 enum ReplayEnd {
     /// The requested run was shown.
-    Enough,
+    RequestedRunShown,
     /// stdout or the input failed.
     Failed(CliError),
     /// The session cannot be read.
@@ -163,7 +163,7 @@ fn session(
     }
     let (ReadReport { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
-        Err(ReplayEnd::Enough) => return Ok(()),
+        Err(ReplayEnd::RequestedRunShown) => return Ok(()),
         Err(ReplayEnd::Failed(reason)) => return Err(reason),
         Err(ReplayEnd::Session(error)) => return Err(session_error_reason(&error, id).into()),
     };
@@ -173,7 +173,7 @@ fn session(
     if let Some(Damage { path, line, detail }) = damage {
         return Err(damaged_session_reason(id, &path, line, &detail).into());
     }
-    options.exists_among(runs, &id.to_string())
+    options.check_run_exists(runs, &id.to_string())
 }
 
 fn stream(
@@ -189,8 +189,8 @@ fn stream(
         Format::Text | Format::Html => Player::for_events(base, options, stdout),
     };
     match stream::play(base, source, lines, options.format, &mut player) {
-        Ok(runs) => options.exists_among(runs, source),
-        Err(ReplayEnd::Enough) => Ok(()),
+        Ok(runs) => options.check_run_exists(runs, source),
+        Err(ReplayEnd::RequestedRunShown) => Ok(()),
         Err(ReplayEnd::Failed(reason)) => Err(reason),
         Err(ReplayEnd::Session(error)) => Err(session_store_reason(&error).into()),
     }
@@ -205,7 +205,7 @@ impl ReplayOptions {
     ///
     /// # Errors
     /// `UnknownRun`.
-    fn exists_among(&self, runs: u64, source: &str) -> Result<(), CliError> {
+    fn check_run_exists(&self, runs: u64, source: &str) -> Result<(), CliError> {
         match self.run {
             Some(run) if run.get() > runs => {
                 Err(CliError::UnknownRun { source: source.to_owned(), run: run.get(), runs })

@@ -21,7 +21,8 @@ pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> 
 
 /// Installs the model if a run would use it and it is missing (`--setup`).
 pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), CliError> {
-    let needed = model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
+    let needed =
+        model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED_PROVIDER);
     if needed && !model::is_installed(app) {
         install::install(app, None)?;
     }

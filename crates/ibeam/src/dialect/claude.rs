@@ -17,7 +17,7 @@ use ibeam_protocol::{Reason, SessionId};
 use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 
 use self::flag_list::FLAGS;
-pub(super) use self::permission_rules::names_of;
+pub(super) use self::permission_rules::tool_names_for;
 pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help, read, usage_error};
 use super::{DialectOptions, Env, Input, Output, Translated, print_args};

@@ -65,7 +65,7 @@ impl Additions {
     ///
     /// # Errors
     /// The reason for the refusal.
-    pub(crate) fn check_time(&self, has_started: bool) -> Result<(), &'static str> {
+    pub(crate) fn check_before_first_prompt(&self, has_started: bool) -> Result<(), &'static str> {
         match has_started && !self.is_empty() {
             true => Err("instructions, servers and hooks are taken before the first message"),
             false => Ok(()),
@@ -138,19 +138,23 @@ fn control(request: &Value) -> Control {
         _ => false,
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
-        "initialize" => match RESTRICTING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
-            Some(key) => Control::Reject(format!("`{key}` is not taken with `initialize`; give it at start")),
-            None => match (narrowed_tool(request), read_registration(request)) {
-                // A run without a hook might allow more.
-                (Some(reason), _) | (None, Err(reason)) => Control::Reject(reason),
-                (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
-                    instructions: instructions(request),
-                    servers: names(at(request, "/sdkMcpServers")),
-                    hooks,
-                    uncalled_hooks,
-                }),
-            },
-        },
+        "initialize" => {
+            match RESTRICTING_KEYS.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
+                Some(key) => {
+                    Control::Reject(format!("`{key}` is not taken with `initialize`; give it at start"))
+                }
+                None => match (tool_policy_refusal(request), read_registration(request)) {
+                    // A run without a hook might allow more.
+                    (Some(reason), _) | (None, Err(reason)) => Control::Reject(reason),
+                    (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
+                        instructions: instructions(request),
+                        servers: names(at(request, "/sdkMcpServers")),
+                        hooks,
+                        uncalled_hooks,
+                    }),
+                },
+            }
+        }
         "interrupt" => Control::Interrupt,
         "set_permission_mode" => {
             Control::SetMode(at(request, "/mode").as_str().unwrap_or_default().to_owned())
@@ -163,7 +167,7 @@ fn control(request: &Value) -> Control {
 }
 
 /// Returns the refusal of a policy for a tool of the host's server: rules cannot name such tools.
-fn narrowed_tool(request: &Value) -> Option<String> {
+fn tool_policy_refusal(request: &Value) -> Option<String> {
     let servers = at(request, "/sdkMcpServerConfigs").as_object()?;
     let narrowed = |server: &Value| {
         let tools = at(server, "/tools").as_array().map(Vec::as_slice).unwrap_or_default();
@@ -181,7 +185,7 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 /// Keys that would restrict a run.
-const RESTRICTING: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
+const RESTRICTING_KEYS: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
 
 /// Returns the system prompts of the host, which follow the system prompt of ibeam.
 fn instructions(request: &Value) -> Vec<String> {

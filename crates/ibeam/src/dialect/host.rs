@@ -210,7 +210,7 @@ impl Reader {
     fn decide(&self, control: Control) -> Result<Value, String> {
         match control {
             Control::Initialize(added) => {
-                added.check_time(self.count > 0)?;
+                added.check_before_first_prompt(self.count > 0)?;
                 let mut additions = lock(&self.shared.additions);
                 additions.instructions.extend(added.instructions);
                 additions.servers.extend(added.servers);

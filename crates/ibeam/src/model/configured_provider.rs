@@ -216,7 +216,7 @@ impl ConfiguredProvider {
     ///
     /// # Errors
     /// The errors of [`Self::find`].
-    pub(crate) fn only_one(app: &AppContext) -> Result<Option<Self>, Reason> {
+    pub(crate) fn only_usable(app: &AppContext) -> Result<Option<Self>, Reason> {
         let mut usable = Self::usable(app)?;
         // A provider with only an address may need no key. If it does, the request fails with 401.
         Ok(if usable.len() > 1 { None } else { usable.pop() })

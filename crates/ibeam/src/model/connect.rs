@@ -27,7 +27,7 @@ impl ModelChoice {
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let key_reader = key_reader(app, provider);
-                let near_models = Some(near_models_reader(app, provider));
+                let near_models = Some(near_models_search(app, provider));
                 let endpoint = Endpoint { key_reader, near_models, ..endpoint(provider, &self.info.id) };
                 Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
@@ -72,7 +72,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
 }
 
 /// Returns a search for similar models of `provider`.
-fn near_models_reader(app: &AppContext, provider: &ConfiguredProvider) -> NearModels {
+fn near_models_search(app: &AppContext, provider: &ConfiguredProvider) -> NearModels {
     let (cache_dir, name) = (app.dirs.cache.clone(), provider.name.clone());
     NearModels::new(move |model| near_models_of(&name, model, &cache_dir))
 }

@@ -15,7 +15,7 @@ use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
-use super::{no_thread, on_runtime};
+use super::{on_runtime, thread_error};
 use crate::app::AppContext;
 use crate::dialect::{Additions, DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
 use crate::exit::ExitFailure;
@@ -85,7 +85,7 @@ pub(crate) fn run_hosted(
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         let (host, mut prompts, requests) =
-            Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(no_thread)?;
+            Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(thread_error)?;
         let mut model = HostModel::new(app, Arc::clone(&host), requests);
         let Some(first) = process.wait(next_prompt(&mut prompts, &mut model))? else { return Ok(()) };
         let dialect = dialect_writer.options().dialect.to_string();

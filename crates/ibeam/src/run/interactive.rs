@@ -18,7 +18,7 @@ use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
-use super::{no_thread, on_runtime};
+use super::{on_runtime, thread_error};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::prompt::Prompt;
@@ -55,7 +55,7 @@ pub(crate) fn run_interactive(
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn(app, false)?;
-        let input = Arc::new(Mutex::new(TerminalInput::start().map_err(no_thread)?));
+        let input = Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?));
         let approver = TerminalApprover { input: Arc::clone(&input), catalogue: Arc::clone(catalogue) };
         let front_end = TerminalFrontEnd { approver: Arc::new(approver) };
         let mut waiting = first;

@@ -5,7 +5,7 @@ use ibeam_protocol::{ModelInfo, Reason};
 use ibeam_providers::{known_model, known_prices, parse_prices};
 
 use crate::app::AppContext;
-use crate::model::EMBEDDED;
+use crate::model::EMBEDDED_PROVIDER;
 
 /// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
 pub(crate) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
@@ -39,7 +39,7 @@ pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
         };
         return parse_prices(text).map(Some).ok_or_else(bad);
     }
-    if model.provider == EMBEDDED {
+    if model.provider == EMBEDDED_PROVIDER {
         return Ok(Some(Prices::default()));
     }
     Ok(known_prices(&model.provider, &model.id))

@@ -14,7 +14,7 @@ use ibeam_protocol::Notice;
 use crate::app::AppContext;
 
 /// The lists whose rules restrict calls.
-const RESTRICTING: [&str; 2] = ["deny", "ask"];
+const RESTRICTING_LISTS: [&str; 2] = ["deny", "ask"];
 
 /// Updates the markers, and returns a notice for each file that held rules in the last run and is now empty or missing.
 ///
@@ -51,9 +51,11 @@ fn marker_of(directory: &Path, file: &Path) -> PathBuf {
 
 /// Whether a restricting rule comes from `file`.
 fn holds_rules(config: &Config, file: &Path) -> bool {
-    RESTRICTING.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| match origin {
-        Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
-        Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
+    RESTRICTING_LISTS.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| {
+        match origin {
+            Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
+            Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
+        }
     })
 }
 

@@ -25,7 +25,7 @@ use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
-use super::{no_thread, system};
+use super::{system, thread_error};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
@@ -33,7 +33,7 @@ use crate::mcp::{self, ServerDeclaration, Servers};
 use crate::model::{self, ModelChoice};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
-use crate::pump::{CurrentStop, Pump, PumpThread, WAITING_EVENTS};
+use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
 use crate::stderr_notices::NoticePrinter;
 use crate::stdout::{self, BackpressuredStdout};
 use crate::{exit, signals, stderr};
@@ -136,7 +136,7 @@ impl<'a> RunProcess<'a> {
     /// Requests the current stop when the reader of stdout goes away.
     fn watch_reader(&self) -> Result<(), Failure> {
         let stdout = self.stdout.try_clone().map_err(|error| system("descriptor", &error))?;
-        stdout::watch_reader(stdout, &self.current_stop).map_err(no_thread)
+        stdout::watch_reader(stdout, &self.current_stop).map_err(thread_error)
     }
 
     /// Returns a writer of events to stdout.
@@ -287,11 +287,11 @@ impl<'a> RunSession<'a> {
             // A terminal that goes away sends SIGHUP. A host is watched from the start.
             RunKind::Interactive | RunKind::Hosted => {}
         }
-        let (events, receiver) = mpsc::channel(WAITING_EVENTS);
+        let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
         let writer = process.writer()?;
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
-        let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(no_thread)?;
+        let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
         let journal = Journal::new(past, Arc::clone(&run.clock), events)
             .with_redactor(Redactor::new(model::all_secrets(app)));
         let notices = app.trust.merge_notices(notices);

@@ -11,7 +11,7 @@ use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{BackgroundProcesses, ConfinementPlan, Workspace, plan_confinement};
 
 use super::web::Web;
-use super::{no_thread, policy_rules, resources, writable_dirs};
+use super::{policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
 
 /// The default limit for the size of a file that a command writes.
@@ -88,7 +88,7 @@ impl RunSandbox {
         let thread = if is_confined {
             let background = background.clone();
             let builder = std::thread::Builder::new().name("sandbox".to_owned());
-            Some(builder.spawn(move || background.launcher().start()).map_err(no_thread)?)
+            Some(builder.spawn(move || background.launcher().start()).map_err(thread_error)?)
         } else {
             None
         };

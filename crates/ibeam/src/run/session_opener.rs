@@ -11,7 +11,7 @@ use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, Sessi
 use ibeam_tools::PastContents;
 use tokio::sync::oneshot;
 
-use super::no_thread;
+use super::thread_error;
 use crate::app::AppContext;
 
 /// Which session the run belongs to.
@@ -122,7 +122,7 @@ impl SessionOpener {
             // After a stop the receiver is gone.
             let _ = sender.send(self.open());
         };
-        std::thread::Builder::new().name("session".to_owned()).spawn(work).map_err(no_thread)?;
+        std::thread::Builder::new().name("session".to_owned()).spawn(work).map_err(thread_error)?;
         tokio::select! {
             biased;
             reason = stop.wait() => {

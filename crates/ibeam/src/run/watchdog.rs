@@ -17,7 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::cli::Flags;
 use crate::printer::Printer;
-use crate::pump::{CurrentStop, WAITING_EVENTS};
+use crate::pump::{CurrentStop, MAX_WAITING_EVENTS};
 use crate::{exit, printer, resource_exhaustion, signals};
 
 /// The time between two checks of the pump.
@@ -160,7 +160,7 @@ fn print_without_disk(printer: &'static Arc<Printer>) {
     let work = move || {
         let mut batch = Vec::new();
         printer.print_taken();
-        while inbox.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
+        while inbox.blocking_recv_many(&mut batch, MAX_WAITING_EVENTS) > 0 {
             printer.print_unrecorded(&mut batch);
         }
     };

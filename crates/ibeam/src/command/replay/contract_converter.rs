@@ -76,7 +76,7 @@ impl ContractConverter {
         let Ok(mut event) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
         let delta = |mut event: Value, text: &str, at_ms: u64| {
             set_text(&mut event, text);
-            set_times(&mut event, None, Some(at_ms));
+            set_id_and_time(&mut event, None, Some(at_ms));
             to_line(&event)
         };
         match self.to {
@@ -105,8 +105,8 @@ impl ContractConverter {
         let (answer, at_ms) = call.unwrap_or_default();
         // One of the two keys alone would make the event a delta.
         match (answer, at_ms) {
-            (Some(answer), Some(at_ms)) => set_times(&mut event, Some(answer), Some(at_ms)),
-            _ => set_times(&mut event, None, None),
+            (Some(answer), Some(at_ms)) => set_id_and_time(&mut event, Some(answer), Some(at_ms)),
+            _ => set_id_and_time(&mut event, None, None),
         }
         to_line(&event)
     }
@@ -120,7 +120,7 @@ fn set_text(event: &mut Value, text: &str) {
 }
 
 /// Sets these two keys and moves them to the end of an event.
-fn set_times(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
+fn set_id_and_time(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
     let Value::Object(keys) = event else { return };
     keys.shift_remove("model_call_id");
     keys.shift_remove("timestamp_ms");

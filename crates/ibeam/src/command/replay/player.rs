@@ -58,7 +58,7 @@ impl<'a> Player<'a> {
     /// Writes the next event, or its line with the line end, when it is due.
     ///
     /// # Errors
-    /// `Enough` after the only requested run; the error of stdout.
+    /// `RequestedRunShown` after the only requested run; the error of stdout.
     pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), ReplayEnd> {
         let kind = event.map(|event| &event.kind);
         if matches!(kind, Some(EventKind::SessionStarted(_))) || self.runs == 0 {
@@ -87,7 +87,7 @@ impl<'a> Player<'a> {
     /// Writes the last lines of a run that has no end.
     ///
     /// # Errors
-    /// `Enough` after the only requested run; the error of stdout.
+    /// `RequestedRunShown` after the only requested run; the error of stdout.
     pub(super) fn write_rest(&mut self, lines: &[u8]) -> Result<(), ReplayEnd> {
         if lines.is_empty() { Ok(()) } else { self.show(None, lines) }
     }
@@ -95,7 +95,7 @@ impl<'a> Player<'a> {
     /// Flushes the output, warns about a run without an end, and returns the number of runs.
     ///
     /// # Errors
-    /// `Enough` after the only requested run; the error of stdout.
+    /// `RequestedRunShown` after the only requested run; the error of stdout.
     pub(super) fn finish(&mut self) -> Result<u64, ReplayEnd> {
         self.finish_incomplete()?;
         self.flush()?;
@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
             let message = self.base.catalogue.failure(failure).message;
             warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
         }
-        if self.options.run.is_some() { Err(ReplayEnd::Enough) } else { Ok(()) }
+        if self.options.run.is_some() { Err(ReplayEnd::RequestedRunShown) } else { Ok(()) }
     }
 
     /// Ends a run that has no end.
@@ -147,7 +147,7 @@ impl<'a> Player<'a> {
             }
             warn(self.base, &ReplayLine::NoEnd { run: self.runs });
             if self.options.run.is_some() {
-                return Err(ReplayEnd::Enough);
+                return Err(ReplayEnd::RequestedRunShown);
             }
         }
         Ok(())

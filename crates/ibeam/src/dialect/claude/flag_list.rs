@@ -18,8 +18,8 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
     flag(names, arity, Apply(take))
 }
 
-const AT_START: &str = "settings are given as `--settings`";
-const ELSEWHERE: &str = "a run works in this directory";
+const USE_SETTINGS_FLAG: &str = "settings are given as `--settings`";
+const ONLY_THIS_DIRECTORY: &str = "a run works in this directory";
 
 /// All flags of Claude Code.
 pub(super) const FLAGS: &[Flag<Draft>] = &[
@@ -106,15 +106,15 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     apply(&["--bare"], Nothing, |draft, _| {
         append(&mut draft.flags, ["--without-instructions", "--strict-mcp-config"].map(str::to_owned))
     }),
-    flag(&["--initialize-fields"], Value, Reject(AT_START)),
-    flag(&["--managed-settings"], Value, Reject(AT_START)),
-    flag(&["--managed-settings-in-initialize"], Nothing, Reject(AT_START)),
+    flag(&["--initialize-fields"], Value, Reject(USE_SETTINGS_FLAG)),
+    flag(&["--managed-settings"], Value, Reject(USE_SETTINGS_FLAG)),
+    flag(&["--managed-settings-in-initialize"], Nothing, Reject(USE_SETTINGS_FLAG)),
     flag(&["--permission-prompts"], Value, Reject("what no rule decides is refused, or put to `stdio`")),
     flag(&["--sdk-url"], Value, Reject("messages come on stdin")),
     flag(&["--agent"], Value, Reject("an agent may have fewer tools, and there are no agents")),
-    flag(&["--worktree", "-w"], Maybe, Reject(ELSEWHERE)),
-    flag(&["--tmux"], Nothing, Reject(ELSEWHERE)),
-    flag(&["--remote", "--teleport"], Maybe, Reject(ELSEWHERE)),
+    flag(&["--worktree", "-w"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
+    flag(&["--tmux"], Nothing, Reject(ONLY_THIS_DIRECTORY)),
+    flag(&["--remote", "--teleport"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--from-pr"], Maybe, Reject("sessions have no pull requests")),
     flag(&["--resume-session-at"], Value, Reject("a session goes on at its end")),
     flag(&["--resume-drops-turn"], Value, Reject("a session goes on at its end")),

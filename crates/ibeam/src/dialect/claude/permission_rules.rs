@@ -65,7 +65,7 @@ pub(super) fn tools(rule: &str) -> &'static [&'static str] {
 }
 
 /// Returns the tools of Claude Code that correspond to a tool of ibeam.
-pub(in crate::dialect) fn names_of(tool: &str) -> impl Iterator<Item = &'static str> {
+pub(in crate::dialect) fn tool_names_for(tool: &str) -> impl Iterator<Item = &'static str> {
     TOOLS.iter().filter(move |(_, own)| own.contains(&tool)).map(|(claude, _)| *claude)
 }
 

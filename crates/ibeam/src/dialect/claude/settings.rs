@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Draft, Env, set, usage_error};
 
 /// Keys that must not be ignored, because that would allow more.
-const NARROWING: &[&str] =
+const RESTRICTING_KEYS: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 
 impl Draft {
@@ -32,7 +32,7 @@ impl Draft {
                         "`hooks` of `--settings` cannot be kept here; see docs/hooks.md",
                     ));
                 }
-                (key, _) if NARROWING.contains(&key) => return Err(not_supported(key)),
+                (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(not_supported(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
             }
         }

@@ -9,7 +9,7 @@ use toml_edit::Value;
 use super::{Draft, set, usage_error};
 
 /// Keys, or their first parts up to a dot, that may be left out.
-const HARMLESS: &[&str] = &[
+const IGNORED_KEYS: &[&str] = &[
     "analytics",
     "check_for_update_on_startup",
     "features",
@@ -46,7 +46,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Parts of keys that may restrict the run, or change the provider or the configuration.
-const GUARDING: &[&str] = &[
+const RESTRICTING_WORDS: &[&str] = &[
     "allow",
     "allowed",
     "approval",
@@ -86,7 +86,7 @@ const GUARDING: &[&str] = &[
 ];
 
 /// Settings that always hold: commands have a private `/tmp` and no other directory outside of the given ones.
-const ALWAYS_HELD: &[&str] = &[
+const ALWAYS_IN_FORCE: &[&str] = &[
     "sandbox_workspace_write.exclude_slash_tmp",
     "sandbox_workspace_write.exclude_tmpdir_env_var",
     "allow_login_shell",
@@ -125,17 +125,17 @@ impl Draft {
             // Single features show what is removed.
             "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
             "sandbox_workspace_write.network_access" => ignore(self, key),
-            key if ALWAYS_HELD.contains(&key) => Ok(()),
+            key if ALWAYS_IN_FORCE.contains(&key) => Ok(()),
             key if value == "false" && key.starts_with("features.") => {
                 let feature = key.split_once('.').map_or("", |(_, feature)| feature);
                 self.disable(feature, || format!("--config {key}"))
             }
-            key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => ignore(self, key),
+            key if IGNORED_KEYS.iter().any(|ignored| is_below(key, ignored)) => ignore(self, key),
             // The setting cannot make a workspace trusted; ibeam has its own list.
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
                 ignore(self, key)
             }
-            key if may_guard(key) => Err(usage_error(format!(
+            key if may_restrict(key) => Err(usage_error(format!(
                 "`--config {key}` is not known here, and could change what may be done"
             ))),
             key => ignore(self, key),
@@ -144,9 +144,9 @@ impl Draft {
 }
 
 /// Whether the name of a key suggests that leaving it out allows more or changes where the run connects.
-fn may_guard(key: &str) -> bool {
+fn may_restrict(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| GUARDING.contains(&part))
+    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| RESTRICTING_WORDS.contains(&part))
 }
 
 fn ignore(draft: &mut Draft, key: &str) -> Result<(), Reason> {

@@ -65,7 +65,7 @@ impl CallForm {
         let structured = events.iter().find_map(|event| event.get("tool_use_result"));
         let content = block("tool_result").and_then(|block| block.get("content"));
         let response = structured.filter(|result| !result.is_null()).or(content);
-        let alike = claude::names_of(&call.name).map(str::to_owned);
+        let alike = claude::tool_names_for(&call.name).map(str::to_owned);
         let names = [name.clone()].into_iter().chain(alike).collect();
         Ok(Self { name, names, input, response: response.cloned().unwrap_or_default() })
     }
