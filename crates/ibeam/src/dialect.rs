@@ -26,7 +26,7 @@ use ibeam_protocol::Reason;
 use crate::cli::ParseExit;
 pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
 pub(crate) use codex::CodexOptions;
-pub(crate) use control_protocol::Additions;
+pub(crate) use control_protocol::HostAdditions;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
 pub(crate) use host_hooks::HostHooks;

@@ -72,16 +72,16 @@ pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::from(system("epoll", &error)))?;
+        .map_err(|error| Failure::from(system_error("epoll", &error)))?;
     let done = work(&runtime);
     runtime.shutdown_background();
     done
 }
 
 fn thread_error(error: io::Error) -> Failure {
-    system("thread", &error).into()
+    system_error("thread", &error).into()
 }
 
-fn system(what: &str, error: &io::Error) -> Reason {
+fn system_error(what: &str, error: &io::Error) -> Reason {
     Reason::System { what: what.to_owned(), detail: error.to_string() }
 }

@@ -33,11 +33,11 @@ pub(crate) struct ClaudeOptions {
     /// The permission mode by its name in Claude Code.
     pub(super) mode: String,
     /// The id of the session, where the arguments name one.
-    pub(super) session: Option<String>,
+    pub(super) session_id: Option<String>,
     /// The model as the arguments name it.
     pub(super) model: Option<String>,
     /// The names of MCP servers that the host runs.
-    pub(super) servers: Vec<String>,
+    pub(super) host_servers: Vec<String>,
     /// The form of the login status, where the arguments request only the status.
     auth_status: Option<auth_status::Form>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct ClaudeOptions {
 impl ClaudeOptions {
     /// Returns the head of a run that failed before its start.
     pub(super) fn init_of_failed_run(&self) -> InitEvent<Cow<'_, str>> {
-        let session = self.session.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
+        let session = self.session_id.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
         let directory =
             std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
         let key = match crate::environment::variable("ANTHROPIC_API_KEY") {
@@ -68,15 +68,15 @@ impl ClaudeOptions {
 #[derive(Default)]
 struct Draft {
     output: Option<Output>,
-    messages: bool,
+    reads_messages: bool,
     help: bool,
     version: bool,
     echo_prompts: bool,
     partial_messages: bool,
     mode: Option<String>,
-    bypass: bool,
+    bypasses_permissions: bool,
     /// Whether the settings forbid the bypass.
-    no_bypass: bool,
+    forbids_bypass: bool,
     ask_host: bool,
     allow: Vec<String>,
     deny: Vec<String>,
@@ -86,13 +86,13 @@ struct Draft {
     model: Option<String>,
     /// Flags of ibeam, `--flag=value`.
     flags: Vec<String>,
-    session: Option<String>,
-    resumed: Option<String>,
+    session_id: Option<String>,
+    resumed_id: Option<String>,
     resumes: bool,
     forks: bool,
     /// Files with instructions for the model.
-    texts: Vec<String>,
-    servers: Vec<String>,
+    instruction_files: Vec<String>,
+    mcp_configs: Vec<String>,
     /// The names of MCP servers that the host runs.
     host_servers: Vec<String>,
     settings: Vec<String>,
@@ -146,7 +146,7 @@ impl Draft {
         append(&mut self.flags, [format!("{flag}={value}")])
     }
 
-    fn output(&mut self, value: &str) -> Result<(), Reason> {
+    fn set_output(&mut self, value: &str) -> Result<(), Reason> {
         self.output = Some(match value {
             "text" => Output::FinalMessage,
             "json" => Output::LastLine,
@@ -160,8 +160,8 @@ impl Draft {
         Ok(())
     }
 
-    fn input(&mut self, value: &str) -> Result<(), Reason> {
-        self.messages = match value {
+    fn set_input(&mut self, value: &str) -> Result<(), Reason> {
+        self.reads_messages = match value {
             "text" => false,
             "stream-json" => true,
             other => {
@@ -171,21 +171,21 @@ impl Draft {
         Ok(())
     }
 
-    fn resume(&mut self, value: &str) -> Result<(), Reason> {
+    fn set_resumed(&mut self, value: &str) -> Result<(), Reason> {
         if value.is_empty() {
             return Err(usage_error("`--resume` needs the id of a session; `--continue` takes the newest"));
         }
         self.resumes = true;
-        self.resumed = Some(value.to_owned());
+        self.resumed_id = Some(value.to_owned());
         self.forward("--resume", value)
     }
 
-    fn base(&mut self, value: &str) -> Result<(), Reason> {
+    fn set_tools(&mut self, value: &str) -> Result<(), Reason> {
         self.tools = if value == "default" { None } else { Some(permission_rules::split(value)) };
         Ok(())
     }
 
-    fn prompt_tool(&mut self, value: &str) -> Result<(), Reason> {
+    fn set_prompt_tool(&mut self, value: &str) -> Result<(), Reason> {
         self.ask_host = value == "stdio";
         if !self.ask_host {
             // Another tool cannot be asked, so calls that need an answer are refused.
@@ -198,15 +198,15 @@ impl Draft {
         // SDKs write an empty argument after a flag that takes no value.
         words.retain(|arg| !arg.is_empty());
         for settings in std::mem::take(&mut self.settings) {
-            self.settings(&settings, env)?;
+            self.apply_settings(&settings, env)?;
         }
-        for path in std::mem::take(&mut self.texts) {
+        for path in std::mem::take(&mut self.instruction_files) {
             self.forward("--append-system-prompt", &env.file(&path)?)?;
         }
-        for servers in std::mem::take(&mut self.servers) {
-            self.servers(&servers, env)?;
+        for config in std::mem::take(&mut self.mcp_configs) {
+            self.add_mcp_config(&config, env)?;
         }
-        match (&self.session, self.resumes, self.forks) {
+        match (&self.session_id, self.resumes, self.forks) {
             (Some(_), _, true) => return Err(usage_error("`--session-id` cannot name a fork")),
             (Some(_), true, false) => {
                 return Err(usage_error("`--session-id` needs `--fork-session` beside `--resume`"));
@@ -219,40 +219,40 @@ impl Draft {
             (None, true, true) => self.flags.push("--fork".to_owned()),
             (None, _, _) => {}
         }
-        if self.messages && !words.is_empty() {
+        if self.reads_messages && !words.is_empty() {
             return Err(usage_error("`--input-format stream-json` takes the prompt from stdin"));
         }
-        if let Some(name) = self.host_servers.first().filter(|_| !self.messages) {
+        if let Some(name) = self.host_servers.first().filter(|_| !self.reads_messages) {
             return Err(usage_error(format!(
                 "the MCP server `{name}` of `--mcp-config` is run by the program that starts this one, which needs \
                  `--input-format stream-json`"
             )));
         }
         let output = self.output.unwrap_or(Output::FinalMessage);
-        if self.messages && output != Output::Stream {
+        if self.reads_messages && output != Output::Stream {
             return Err(usage_error("`--input-format stream-json` needs `--output-format stream-json`"));
         }
-        let mode = self.permissions()?;
+        let mode = self.translate_permissions()?;
         let request = ClaudeOptions {
             mode: mode.to_owned(),
-            session: self.session.clone().or(self.resumed.clone().filter(|_| !self.forks)),
+            session_id: self.session_id.clone().or(self.resumed_id.clone().filter(|_| !self.forks)),
             model: self.model.as_deref().and_then(resolve_model),
-            servers: std::mem::take(&mut self.host_servers),
+            host_servers: std::mem::take(&mut self.host_servers),
             auth_status: None,
         };
         let mut flags = std::mem::take(&mut self.flags);
         flags.extend(request.model.iter().map(|model| format!("--model={model}")));
         flags.extend(self.directories.iter().map(|directory| format!("--add-dir={directory}")));
-        if words.is_empty() && !self.messages {
+        if words.is_empty() && !self.reads_messages {
             flags.push("--stdin=read".to_owned());
         }
         let options = DialectOptions {
             output,
-            input: if self.messages { Input::Messages } else { Input::Prompt },
+            input: if self.reads_messages { Input::Messages } else { Input::Prompt },
             echo_prompts: self.echo_prompts,
             partial_messages: self.partial_messages && output == Output::Stream,
-            ask_host: self.ask_host && self.messages,
-            new_session: self.session.is_some(),
+            ask_host: self.ask_host && self.reads_messages,
+            new_session: self.session_id.is_some(),
             unknown_session_message: Some("No conversation found with session ID: "),
             ignored_arguments: self.ignored_arguments,
             claude: request,

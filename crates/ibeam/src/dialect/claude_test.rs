@@ -229,7 +229,10 @@ fn servers_of_the_host_need_messages_on_stdin() {
     let messages = ["--input-format=stream-json", "--output-format=stream-json", "--mcp-config", servers];
     let options =
         check(&messages, &[r#"--mcp-config={"mcpServers":{"a":{"command":"x"}}}"#, "--approval=strict"]);
-    assert_eq!((options.claude.servers, options.ignored_arguments), (vec!["calc".to_owned()], Vec::new()));
+    assert_eq!(
+        (options.claude.host_servers, options.ignored_arguments),
+        (vec!["calc".to_owned()], Vec::new())
+    );
     refused(&["-p", "--mcp-config", servers, "--", "x"], "the MCP server `calc`");
 }
 

@@ -20,7 +20,7 @@ use Arity::{Nothing, Value, Values};
 pub(crate) use options::CodexOptions;
 
 /// The version that `--version` prints.
-const VERSION: &str = "0.163.0";
+const CODEX_VERSION: &str = "0.163.0";
 
 /// The variable with the key of Codex.
 const KEY_VARIABLE: &str = "CODEX_API_KEY";
@@ -28,7 +28,7 @@ const KEY_VARIABLE: &str = "CODEX_API_KEY";
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
 struct Draft {
-    lines: bool,
+    prints_json: bool,
     help: bool,
     version: bool,
     sandbox: Option<String>,
@@ -36,17 +36,17 @@ struct Draft {
     /// The sandbox of `--config`; the flags take precedence.
     configured_sandbox: Option<String>,
     configured_approval: Option<String>,
-    bypass: bool,
+    bypasses_sandbox: bool,
     model: Option<String>,
     endpoint: Option<String>,
-    newest: bool,
+    resumes_newest: bool,
     /// The working directory; `None` is the current directory.
     directory: Option<String>,
     skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should keep.
-    schema: Option<String>,
+    schema_file: Option<String>,
     /// A file with instructions for the model.
-    instructions: Option<String>,
+    instructions_file: Option<String>,
     /// The file that receives the last message.
     last_message: Option<PathBuf>,
     /// Flags of ibeam, `--flag=value`.
@@ -66,7 +66,7 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
 
 /// All flags of Codex.
 const FLAGS: &[Flag<Draft>] = &[
-    apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.lines, true)),
+    apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.prints_json, true)),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
     apply(&["--version", "-V"], Nothing, |draft, _| set(&mut draft.version, true)),
     apply(&["--model", "-m"], Value, |draft, value| set(&mut draft.model, Some(value.to_owned()))),
@@ -76,16 +76,16 @@ const FLAGS: &[Flag<Draft>] = &[
     }),
     apply(&["--full-auto"], Nothing, |draft, _| set(&mut draft.sandbox, Some("workspace-write".to_owned()))),
     apply(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"], Nothing, |draft, _| {
-        set(&mut draft.bypass, true)
+        set(&mut draft.bypasses_sandbox, true)
     }),
     apply(&["--cd", "-C"], Value, |draft, value| {
         draft.directory = Some(value.to_owned());
         draft.forward("--workspace", value)
     }),
     apply(&["--add-dir"], Value, |draft, value| draft.forward("--add-dir", value)),
-    apply(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
-    apply(&["--last"], Nothing, |draft, _| set(&mut draft.newest, true)),
-    apply(&["--output-schema"], Value, |draft, value| set(&mut draft.schema, Some(value.to_owned()))),
+    apply(&["--config", "-c"], Value, |draft, value| draft.apply_setting(value)),
+    apply(&["--last"], Nothing, |draft, _| set(&mut draft.resumes_newest, true)),
+    apply(&["--output-schema"], Value, |draft, value| set(&mut draft.schema_file, Some(value.to_owned()))),
     apply(&["--output-last-message", "-o"], Value, |draft, value| {
         set(&mut draft.last_message, Some(PathBuf::from(value)))
     }),
@@ -122,7 +122,10 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         )));
     }
     if draft.version {
-        return Err(ParseExit::Help(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
+        return Err(ParseExit::Help(format!(
+            "codex-cli {CODEX_VERSION} (ibeam {})\n",
+            env!("CARGO_PKG_VERSION")
+        )));
     }
     draft.ignored_arguments.extend(rest.ignored);
     draft.finish(rest.words, env).map_err(ParseExit::from)
@@ -166,8 +169,8 @@ impl Draft {
             )));
         }
         if words.first().is_some_and(|word| word == "resume") {
-            let behind = if self.newest { 1 } else { 2 };
-            let session = match (self.newest, words.get(1)) {
+            let behind = if self.resumes_newest { 1 } else { 2 };
+            let session = match (self.resumes_newest, words.get(1)) {
                 (true, _) => "--continue".to_owned(),
                 (false, Some(id)) => format!("--resume={id}"),
                 (false, None) => return Err(usage_error("`resume` needs the id of a session, or `--last`")),
@@ -179,13 +182,13 @@ impl Draft {
             words.clear();
         }
         self.check_repository(env)?;
-        self.permissions()?;
-        self.provider(env)?;
-        if let Some(path) = self.schema.take() {
+        self.translate_permissions()?;
+        self.translate_provider(env)?;
+        if let Some(path) = self.schema_file.take() {
             let schema = env.file(&path)?;
             self.forward("--append-system-prompt", &schema_instruction(&schema))?;
         }
-        if let Some(path) = self.instructions.take() {
+        if let Some(path) = self.instructions_file.take() {
             let instructions = env.file(&path)?;
             self.forward("--append-system-prompt", &instructions)?;
         }
@@ -194,10 +197,10 @@ impl Draft {
         }
         let codex = CodexOptions {
             last_message: self.last_message.take(),
-            prints_session_id: !self.lines,
+            prints_session_id: !self.prints_json,
             wants_login_status: false,
         };
-        let output = if self.lines { Output::Stream } else { Output::FinalMessage };
+        let output = if self.prints_json { Output::Stream } else { Output::FinalMessage };
         let options = DialectOptions {
             output,
             codex,
@@ -210,7 +213,7 @@ impl Draft {
 
     /// Rejects a directory outside of a git repository, as Codex does, unless a flag skips the check.
     fn check_repository(&self, env: &Env<'_>) -> Result<(), Reason> {
-        let is_meant = self.skips_repository_check || self.bypass;
+        let is_meant = self.skips_repository_check || self.bypasses_sandbox;
         match is_meant || (env.is_in_repository)(self.directory.as_deref()) {
             true => Ok(()),
             false => Err(usage_error(
@@ -220,11 +223,11 @@ impl Draft {
     }
 
     /// Translates sandbox and approval policy into flags that never allow more.
-    fn permissions(&mut self) -> Result<(), Reason> {
+    fn translate_permissions(&mut self) -> Result<(), Reason> {
         let flag_or =
             |flag: &Option<String>, setting: &Option<String>| flag.clone().or_else(|| setting.clone());
         let sandbox = match flag_or(&self.sandbox, &self.configured_sandbox) {
-            _ if self.bypass => "danger-full-access".to_owned(),
+            _ if self.bypasses_sandbox => "danger-full-access".to_owned(),
             sandbox => sandbox.unwrap_or_else(|| "read-only".to_owned()),
         };
         let untrusting = match flag_or(&self.approval, &self.configured_approval).as_deref() {
@@ -255,7 +258,7 @@ impl Draft {
     }
 
     /// Translates model, key and endpoint. A model without a provider is a model of OpenAI.
-    fn provider(&mut self, env: &Env<'_>) -> Result<(), Reason> {
+    fn translate_provider(&mut self, env: &Env<'_>) -> Result<(), Reason> {
         let key = (env.variable)(KEY_VARIABLE);
         let is_openai = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {

@@ -15,7 +15,7 @@ pub(crate) enum Received {
     /// A prompt, in text blocks.
     Prompt(Vec<String>),
     /// A request that needs a response under its id.
-    Request(String, Control),
+    Request(String, ControlRequest),
     /// The response to a request to the host; an error is the message of the host.
     Response(String, Result<Value, String>),
     /// A message of an MCP server that the host runs, under the id of its request.
@@ -26,9 +26,9 @@ pub(crate) enum Received {
 
 /// A request of the host.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Control {
+pub(crate) enum ControlRequest {
     /// Describes ibeam; carries the additions of the host to runs.
-    Initialize(Additions),
+    Initialize(HostAdditions),
     /// Ends the run in progress.
     Interrupt,
     /// Selects another model for later prompts; `None` is the default model.
@@ -45,7 +45,7 @@ pub(crate) enum Control {
 
 /// The parts of runs that the host adds with `initialize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Additions {
+pub(crate) struct HostAdditions {
     /// Further instructions for the model.
     pub(crate) instructions: Vec<String>,
     /// The names of MCP servers that the host runs.
@@ -56,7 +56,7 @@ pub(crate) struct Additions {
     pub(crate) uncalled_hooks: Vec<String>,
 }
 
-impl Additions {
+impl HostAdditions {
     fn is_empty(&self) -> bool {
         self.instructions.is_empty() && self.servers.is_empty() && self.hooks.is_empty()
     }
@@ -130,7 +130,7 @@ fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
     texts.collect()
 }
 
-fn control(request: &Value) -> Control {
+fn control(request: &Value) -> ControlRequest {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Object(object) => object.is_empty(),
@@ -140,13 +140,13 @@ fn control(request: &Value) -> Control {
     match at(request, "/subtype").as_str().unwrap_or_default() {
         "initialize" => {
             match RESTRICTING_KEYS.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
-                Some(key) => {
-                    Control::Reject(format!("`{key}` is not taken with `initialize`; give it at start"))
-                }
+                Some(key) => ControlRequest::Reject(format!(
+                    "`{key}` is not taken with `initialize`; give it at start"
+                )),
                 None => match (tool_policy_refusal(request), read_registration(request)) {
                     // A run without a hook might allow more.
-                    (Some(reason), _) | (None, Err(reason)) => Control::Reject(reason),
-                    (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
+                    (Some(reason), _) | (None, Err(reason)) => ControlRequest::Reject(reason),
+                    (None, Ok((hooks, uncalled_hooks))) => ControlRequest::Initialize(HostAdditions {
                         instructions: instructions(request),
                         servers: names(at(request, "/sdkMcpServers")),
                         hooks,
@@ -155,14 +155,14 @@ fn control(request: &Value) -> Control {
                 },
             }
         }
-        "interrupt" => Control::Interrupt,
+        "interrupt" => ControlRequest::Interrupt,
         "set_permission_mode" => {
-            Control::SetMode(at(request, "/mode").as_str().unwrap_or_default().to_owned())
+            ControlRequest::SetMode(at(request, "/mode").as_str().unwrap_or_default().to_owned())
         }
-        "set_model" => Control::SetModel(at(request, "/model").as_str().map(str::to_owned)),
-        "mcp_status" => Control::McpStatus,
-        "set_max_thinking_tokens" => Control::NoOp,
-        other => Control::Reject(format!("Unsupported control request subtype: {other}")),
+        "set_model" => ControlRequest::SetModel(at(request, "/model").as_str().map(str::to_owned)),
+        "mcp_status" => ControlRequest::McpStatus,
+        "set_max_thinking_tokens" => ControlRequest::NoOp,
+        other => ControlRequest::Reject(format!("Unsupported control request subtype: {other}")),
     }
 }
 
@@ -253,20 +253,21 @@ mod tests {
         let received = |control| Received::Request("r1".to_owned(), control);
         check(
             &request(json!({ "subtype": "initialize", "hooks": null })),
-            received(Control::Initialize(Additions::default())),
+            received(ControlRequest::Initialize(HostAdditions::default())),
         );
         let prompts =
             json!({ "subtype": "initialize", "systemPrompt": ["a", ""], "appendSystemPrompt": "b" });
         let instructions = vec!["a".to_owned(), "b".to_owned()];
-        let added = Additions { instructions, ..Additions::default() };
-        check(&request(prompts), received(Control::Initialize(added)));
+        let added = HostAdditions { instructions, ..HostAdditions::default() };
+        check(&request(prompts), received(ControlRequest::Initialize(added)));
         let hooks = json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "PreToolUse": [] } });
-        let added = Additions { uncalled_hooks: vec!["SessionStart".to_owned()], ..Additions::default() };
-        check(&request(hooks), received(Control::Initialize(added)));
+        let added =
+            HostAdditions { uncalled_hooks: vec!["SessionStart".to_owned()], ..HostAdditions::default() };
+        check(&request(hooks), received(ControlRequest::Initialize(added)));
         let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
-        let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };
-        check(&request(servers), received(Control::Initialize(added)));
-        check(&request(json!({ "subtype": "interrupt" })), received(Control::Interrupt));
+        let added = HostAdditions { servers: vec!["calc".to_owned()], ..HostAdditions::default() };
+        check(&request(servers), received(ControlRequest::Initialize(added)));
+        check(&request(json!({ "subtype": "interrupt" })), received(ControlRequest::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
             json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "NewlyInvented": [{}] } }),
@@ -280,7 +281,7 @@ mod tests {
             json!({}),
         ] {
             let read = read(&request(refused.clone()).to_string()).unwrap();
-            assert!(matches!(read, Received::Request(_, Control::Reject(_))), "{refused}: {read:?}");
+            assert!(matches!(read, Received::Request(_, ControlRequest::Reject(_))), "{refused}: {read:?}");
         }
     }
 

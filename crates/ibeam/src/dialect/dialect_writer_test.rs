@@ -150,7 +150,7 @@ fn options_of_claude_act_unchanged() {
     let known = |options: &mut DialectOptions| {
         options.dialect = DialectName::Claude;
         options.unknown_session_message = Some("No conversation found with session ID: ");
-        options.claude.session = Some(session);
+        options.claude.session_id = Some(session);
         options.claude.model = Some("claude-x".to_owned());
     };
     check("claude-unknown-session", known, &[], Some(failure));

@@ -14,7 +14,7 @@ use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control_protocol::{self, Additions, Control, Received, at};
+use super::control_protocol::{self, ControlRequest, HostAdditions, Received, at};
 use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
 
@@ -24,7 +24,7 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 /// The prompts until the end of stdin, or an error.
 pub(crate) type PromptReceiver = mpsc::UnboundedReceiver<Result<HostPrompt, Reason>>;
 /// The stops of prompts whose runs have not ended, in their order.
-type Runs = Arc<Mutex<VecDeque<Stop>>>;
+type RunStops = Arc<Mutex<VecDeque<Stop>>>;
 /// The waiting requests by id; `None` once stdin has ended.
 type WaitingRequests = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
 
@@ -41,7 +41,7 @@ pub(crate) struct SetModelRequest {
     /// The name of the model; `None` is the default model.
     pub(crate) model: Option<String>,
     /// The number of prompts before the request, which applies to later prompts.
-    pub(crate) after: u64,
+    pub(crate) prompts_before: u64,
 }
 
 /// Requests for another model, in their order.
@@ -50,9 +50,9 @@ pub(crate) type SetModelReceiver = mpsc::UnboundedReceiver<SetModelRequest>;
 /// The state that the reader of stdin and the runs share.
 #[derive(Clone, Default)]
 struct Shared {
-    runs: Runs,
+    run_stops: RunStops,
     waiting: Arc<Mutex<WaitingRequests>>,
-    additions: Arc<Mutex<Additions>>,
+    additions: Arc<Mutex<HostAdditions>>,
     /// The receivers of messages from the host's MCP servers, by name.
     servers: Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Value>>>>,
     /// The status of each MCP server.
@@ -78,18 +78,24 @@ impl Host {
     ) -> io::Result<(Arc<Self>, PromptReceiver, SetModelReceiver)> {
         let shared = Shared::default();
         *lock(&shared.waiting) = Some(HashMap::new());
-        lock(&shared.additions).servers.clone_from(&writer.options().claude.servers);
+        lock(&shared.additions).servers.clone_from(&writer.options().claude.host_servers);
         let (prompt_sender, prompts) = mpsc::unbounded_channel();
         let (model_sender, model_requests) = mpsc::unbounded_channel();
         let host =
             Arc::new(Self { writer: writer.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
-        let mut reader =
-            Reader { writer, shared, models, prompts: prompt_sender, model_requests: model_sender, count: 0 };
+        let mut reader = Reader {
+            writer,
+            shared,
+            models,
+            prompts: prompt_sender,
+            model_requests: model_sender,
+            prompt_count: 0,
+        };
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
                 if let Err(reason) =
-                    line.and_then(|line| control_protocol::read(&line)).map(|line| reader.take(line))
+                    line.and_then(|line| control_protocol::read(&line)).map(|line| reader.handle(line))
                 {
                     drop(reader.prompts.send(Err(reason)));
                     break;
@@ -102,11 +108,11 @@ impl Host {
 
     /// Records the end of the run of the first open prompt.
     pub(crate) fn finish_run(&self) {
-        lock(&self.shared.runs).pop_front();
+        lock(&self.shared.run_stops).pop_front();
     }
 
     /// Returns the additions of the host so far.
-    pub(crate) fn additions(&self) -> Additions {
+    pub(crate) fn additions(&self) -> HostAdditions {
         lock(&self.shared.additions).clone()
     }
 
@@ -133,7 +139,7 @@ impl Host {
 
     /// Ends the run in progress, like a request of the host.
     pub(super) fn interrupt_run(&self) {
-        interrupt(&self.shared.runs);
+        interrupt(&self.shared.run_stops);
     }
 
     /// Returns an id for a request that is not about a call.
@@ -163,23 +169,27 @@ struct Reader {
     prompts: mpsc::UnboundedSender<Result<HostPrompt, Reason>>,
     model_requests: mpsc::UnboundedSender<SetModelRequest>,
     /// The number of prompts so far.
-    count: u64,
+    prompt_count: u64,
 }
 
 impl Reader {
-    fn take(&mut self, received: Received) {
+    fn handle(&mut self, received: Received) {
         match received {
             Received::Prompt(blocks) => {
-                self.count += 1;
+                self.prompt_count += 1;
                 let stop = Stop::default();
-                lock(&self.shared.runs).push_back(stop.clone());
+                lock(&self.shared.run_stops).push_back(stop.clone());
                 drop(self.prompts.send(Ok(HostPrompt { blocks, stop })));
             }
-            Received::Request(id, Control::SetModel(model)) => {
-                drop(self.model_requests.send(SetModelRequest { id, model, after: self.count }));
+            Received::Request(id, ControlRequest::SetModel(model)) => {
+                drop(self.model_requests.send(SetModelRequest {
+                    id,
+                    model,
+                    prompts_before: self.prompt_count,
+                }));
             }
             Received::Request(id, control) => {
-                let answer = match self.decide(control) {
+                let answer = match self.answer(control) {
                     Ok(response) => control_protocol::success_response(&id, &response),
                     Err(why) => control_protocol::error_response(&id, &why),
                 };
@@ -207,10 +217,10 @@ impl Reader {
         }
     }
 
-    fn decide(&self, control: Control) -> Result<Value, String> {
+    fn answer(&self, control: ControlRequest) -> Result<Value, String> {
         match control {
-            Control::Initialize(added) => {
-                added.check_before_first_prompt(self.count > 0)?;
+            ControlRequest::Initialize(added) => {
+                added.check_before_first_prompt(self.prompt_count > 0)?;
                 let mut additions = lock(&self.shared.additions);
                 additions.instructions.extend(added.instructions);
                 additions.servers.extend(added.servers);
@@ -220,20 +230,20 @@ impl Reader {
                 additions.servers.dedup();
                 Ok(control_protocol::initialize_response(&self.models))
             }
-            Control::Interrupt => {
-                interrupt(&self.shared.runs);
+            ControlRequest::Interrupt => {
+                interrupt(&self.shared.run_stops);
                 Ok(json!({}))
             }
-            Control::SetMode(mode) if mode == self.writer.options().claude.mode => {
+            ControlRequest::SetMode(mode) if mode == self.writer.options().claude.mode => {
                 Ok(json!({ "mode": mode }))
             }
-            Control::SetMode(_) => {
+            ControlRequest::SetMode(_) => {
                 Err("the permission mode holds for the whole process; give it at start".to_owned())
             }
-            Control::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
-            Control::NoOp => Ok(json!({})),
-            Control::SetModel(_) => Err("the conversation answers".to_owned()),
-            Control::Reject(why) => Err(why),
+            ControlRequest::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
+            ControlRequest::NoOp => Ok(json!({})),
+            ControlRequest::SetModel(_) => Err("the conversation answers".to_owned()),
+            ControlRequest::Reject(why) => Err(why),
         }
     }
 }
@@ -269,7 +279,7 @@ impl Approver for Host {
             match self.request(format!("ask-{}", call.id), request).await {
                 Some(Ok(answer)) => {
                     if *at(&answer, "/interrupt") == true {
-                        interrupt(&self.shared.runs);
+                        interrupt(&self.shared.run_stops);
                     }
                     allows(&answer, &input)
                 }
@@ -310,7 +320,7 @@ fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
 }
 
 /// Ends the run in progress, or else the run of the first waiting prompt.
-fn interrupt(runs: &Runs) {
+fn interrupt(runs: &RunStops) {
     if let Some(stop) = lock(runs).front() {
         stop.request(Reason::Signalled(Signal::Int));
     }

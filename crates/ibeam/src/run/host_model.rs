@@ -31,7 +31,7 @@ impl<'a> HostModel<'a> {
     }
 
     /// Returns the models that a host may choose from, as `initialize` lists them: the default and the aliases.
-    pub(super) fn listed(app: &AppContext) -> Vec<Value> {
+    pub(super) fn model_list(app: &AppContext) -> Vec<Value> {
         let default = model::choose_model(app).ok();
         let named = default.as_ref().map(ModelChoice::info);
         let name = named.map_or("no model can be used yet", |info| info.display.as_str());
@@ -64,7 +64,7 @@ impl<'a> HostModel<'a> {
         let answer = match self.choose(request.model.as_deref()) {
             Ok(choice) => {
                 let response = json!({ "model": choice.info().id });
-                self.granted.push((request.after, choice));
+                self.granted.push((request.prompts_before, choice));
                 Ok(response)
             }
             Err(reason) => Err(self.app.base.catalogue.reason(&reason).message),
@@ -85,15 +85,15 @@ impl<'a> HostModel<'a> {
     ///
     /// # Errors
     /// The errors of [`model::choose_model`].
-    pub(super) fn first(&mut self) -> Result<ModelChoice, Reason> {
-        match self.next() {
+    pub(super) fn for_first_prompt(&mut self) -> Result<ModelChoice, Reason> {
+        match self.for_next_prompt() {
             Some(choice) => Ok(choice),
             None => model::choose_model(self.app),
         }
     }
 
     /// Counts the next prompt, and returns the last model that was granted before it.
-    pub(super) fn next(&mut self) -> Option<ModelChoice> {
+    pub(super) fn for_next_prompt(&mut self) -> Option<ModelChoice> {
         let started = self.started;
         self.started += 1;
         let count = self.granted.iter().take_while(|(after, _)| *after <= started).count();

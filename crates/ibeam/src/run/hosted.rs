@@ -17,7 +17,7 @@ use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use super::{on_runtime, thread_error};
 use crate::app::AppContext;
-use crate::dialect::{Additions, DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
+use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks, HostPrompt, PromptReceiver};
 use crate::exit::ExitFailure;
 use crate::mcp::ServerDeclaration;
 use crate::model;
@@ -28,7 +28,7 @@ struct HostFrontEnd<'a> {
     app: &'a AppContext,
     dialect: String,
     host: Arc<Host>,
-    additions: Additions,
+    additions: HostAdditions,
 }
 
 impl FrontEnd for HostFrontEnd<'_> {
@@ -85,19 +85,19 @@ pub(crate) fn run_hosted(
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         let (host, mut prompts, requests) =
-            Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(thread_error)?;
+            Host::start(dialect_writer.clone(), HostModel::model_list(app)).map_err(thread_error)?;
         let mut model = HostModel::new(app, Arc::clone(&host), requests);
         let Some(first) = process.wait(next_prompt(&mut prompts, &mut model))? else { return Ok(()) };
         let dialect = dialect_writer.options().dialect.to_string();
         let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
-        let first_model = model.first()?;
+        let first_model = model.for_first_prompt()?;
         let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
         let sandbox = RunSandbox::spawn(app, true)?;
         let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
         let mut next = first;
         let outcome = loop {
             dialect_writer.start_run();
-            let outcome = session.prompt(next.blocks, Some(next.stop), model.answer_requests());
+            let outcome = session.run_prompt(next.blocks, Some(next.stop), model.answer_requests());
             host.finish_run();
             match &outcome {
                 Err(failed) if session.must_close(failed) => break outcome,
@@ -111,7 +111,7 @@ pub(crate) fn run_hosted(
             if let Err(failed) = outcome {
                 session.report(&failed);
             }
-            if let Some(choice) = model.next()
+            if let Some(choice) = model.for_next_prompt()
                 && let Err(failure) = session.set_model(choice)
             {
                 break Err(failure.into());

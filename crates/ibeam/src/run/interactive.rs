@@ -74,7 +74,7 @@ pub(crate) fn run_interactive(
             if prompt.trim().is_empty() {
                 continue;
             }
-            match session.prompt(vec![prompt], None, pending()) {
+            match session.run_prompt(vec![prompt], None, pending()) {
                 Ok(()) => {}
                 Err(failed) if session.must_close(&failed) => break Err(failed),
                 Err(failed) => session.report(&failed),

@@ -13,7 +13,7 @@ use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
-use super::{event_writer, on_runtime, system};
+use super::{event_writer, on_runtime, system_error};
 use crate::app::AppContext;
 use crate::cli::Format;
 use crate::exit::ExitFailure;
@@ -62,7 +62,7 @@ pub(crate) fn print(
             (model::choose_model(app)?, prompt)
         };
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &PrintFrontEnd)?;
-        let outcome = session.prompt(prompt.blocks, None, pending());
+        let outcome = session.run_prompt(prompt.blocks, None, pending());
         session.close(outcome)
     })
 }
@@ -84,7 +84,7 @@ async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Resul
             // After a stop the receiver is gone.
             let _ = sender.send(prompt::read_prompt(&words, mode, timeouts));
         })
-        .map_err(|error| system("thread", &error))?;
+        .map_err(|error| system_error("thread", &error))?;
     tokio::select! {
         biased;
         reason = stop.wait() => Err(reason),

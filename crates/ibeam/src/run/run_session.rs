@@ -25,7 +25,7 @@ use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
-use super::{system, thread_error};
+use super::{system_error, thread_error};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
@@ -135,13 +135,13 @@ impl<'a> RunProcess<'a> {
 
     /// Requests the current stop when the reader of stdout goes away.
     fn watch_reader(&self) -> Result<(), Failure> {
-        let stdout = self.stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+        let stdout = self.stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
         stdout::watch_reader(stdout, &self.current_stop).map_err(thread_error)
     }
 
     /// Returns a writer of events to stdout.
     fn writer(&self) -> Result<Box<dyn EventWriter + Send>, Reason> {
-        let stdout = self.stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+        let stdout = self.stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
         let timeout = new_shutdown(self.app).reader_timeout();
         Ok((self.new_writer)(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
     }
@@ -305,7 +305,7 @@ impl<'a> RunSession<'a> {
     ///
     /// # Errors
     /// The failure of the run. If it has no run, the end of the run was not recorded in order.
-    pub(super) fn prompt(
+    pub(super) fn run_prompt(
         &mut self,
         prompt: Vec<String>,
         stop: Option<Stop>,

@@ -99,18 +99,18 @@ impl Watchdog {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| super::system("epoll", &error))?;
+            .map_err(|error| super::system_error("epoll", &error))?;
         let handle = runtime.handle().clone();
         let signals = {
             let _context = runtime.enter();
-            signals::watch(signalled).map_err(|error| super::system("sigaction", &error))?
+            signals::watch(signalled).map_err(|error| super::system_error("sigaction", &error))?
         };
         let work = move || {
             let _signals: JoinSet<()> = signals;
             runtime.block_on(std::future::pending::<()>());
         };
         let thread = thread::Builder::new().name("watchdog".to_owned());
-        thread.spawn(work).map_err(|error: io::Error| super::system("thread", &error))?;
+        thread.spawn(work).map_err(|error: io::Error| super::system_error("thread", &error))?;
         Ok(Self { handle })
     }
 

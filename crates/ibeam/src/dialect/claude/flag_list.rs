@@ -27,18 +27,20 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--verbose"], Nothing, NoOp),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
     apply(&["--version", "-v"], Nothing, |draft, _| set(&mut draft.version, true)),
-    apply(&["--output-format"], Value, |draft, value| draft.output(value)),
-    apply(&["--input-format"], Value, |draft, value| draft.input(value)),
+    apply(&["--output-format"], Value, |draft, value| draft.set_output(value)),
+    apply(&["--input-format"], Value, |draft, value| draft.set_input(value)),
     apply(&["--model"], Value, |draft, value| set(&mut draft.model, Some(value.to_owned()))),
     apply(&["--continue", "-c"], Nothing, |draft, _| {
         draft.flags.push("--continue".to_owned());
         set(&mut draft.resumes, true)
     }),
-    apply(&["--resume", "-r"], Maybe, |draft, value| draft.resume(value)),
-    apply(&["--session-id"], Value, |draft, value| set(&mut draft.session, Some(value.to_owned()))),
+    apply(&["--resume", "-r"], Maybe, |draft, value| draft.set_resumed(value)),
+    apply(&["--session-id"], Value, |draft, value| set(&mut draft.session_id, Some(value.to_owned()))),
     apply(&["--fork-session"], Nothing, |draft, _| set(&mut draft.forks, true)),
     apply(&["--permission-mode"], Value, |draft, value| set(&mut draft.mode, Some(value.to_owned()))),
-    apply(&["--dangerously-skip-permissions"], Nothing, |draft, _| set(&mut draft.bypass, true)),
+    apply(&["--dangerously-skip-permissions"], Nothing, |draft, _| {
+        set(&mut draft.bypasses_permissions, true)
+    }),
     flag(&["--allow-dangerously-skip-permissions"], Nothing, NoOp),
     apply(&["--allowedTools", "--allowed-tools"], Values, |draft, value| {
         append(&mut draft.allow, permission_rules::split(value))
@@ -46,8 +48,8 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     apply(&["--disallowedTools", "--disallowed-tools"], Values, |draft, value| {
         append(&mut draft.deny, permission_rules::split(value))
     }),
-    apply(&["--tools"], Values, |draft, value| draft.base(value)),
-    apply(&["--permission-prompt-tool"], Value, |draft, value| draft.prompt_tool(value)),
+    apply(&["--tools"], Values, |draft, value| draft.set_tools(value)),
+    apply(&["--permission-prompt-tool"], Value, |draft, value| draft.set_prompt_tool(value)),
     apply(&["--add-dir"], Values, |draft, value| append(&mut draft.directories, [value.to_owned()])),
     apply(&["--max-turns"], Value, |draft, value| draft.forward("--max-turns", value)),
     apply(&["--max-budget-usd"], Value, |draft, value| draft.forward("--max-cost", value)),
@@ -57,13 +59,13 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
         value => draft.forward("--append-system-prompt", value),
     }),
     apply(&["--system-prompt-file", "--append-system-prompt-file"], Value, |draft, value| {
-        append(&mut draft.texts, [value.to_owned()])
+        append(&mut draft.instruction_files, [value.to_owned()])
     }),
     apply(&["--json-schema"], Value, |draft, value| match serde_json::from_str::<serde_json::Value>(value) {
         Ok(_) => draft.forward("--append-system-prompt", &schema_instruction(value)),
         Err(error) => Err(usage_error(format!("`--json-schema` should be JSON: {error}"))),
     }),
-    apply(&["--mcp-config"], Values, |draft, value| append(&mut draft.servers, [value.to_owned()])),
+    apply(&["--mcp-config"], Values, |draft, value| append(&mut draft.mcp_configs, [value.to_owned()])),
     apply(&["--strict-mcp-config"], Nothing, |draft, _| {
         append(&mut draft.flags, ["--strict-mcp-config".to_owned()])
     }),

@@ -7,9 +7,13 @@ use super::{Draft, usage_error};
 
 impl Draft {
     /// Adds the flags for modes and rules, which never allow more, and returns the name of the permission mode.
-    pub(super) fn permissions(&mut self) -> Result<&'static str, Reason> {
-        let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
-        if self.no_bypass && mode == "bypassPermissions" {
+    pub(super) fn translate_permissions(&mut self) -> Result<&'static str, Reason> {
+        let mode = if self.bypasses_permissions {
+            "bypassPermissions"
+        } else {
+            self.mode.as_deref().unwrap_or("default")
+        };
+        if self.forbids_bypass && mode == "bypassPermissions" {
             return Err(usage_error(
                 "`permissions.disableBypassPermissionsMode` of `--settings` forbids the bypass",
             ));

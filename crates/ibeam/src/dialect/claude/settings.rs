@@ -16,15 +16,15 @@ impl Draft {
     ///
     /// # Errors
     /// `NoInput`; `Usage` for anything but a JSON object, and for keys that must not be left out.
-    pub(super) fn settings(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
-        for (key, value) in object("--settings", given, env)? {
+    pub(super) fn apply_settings(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
+        for (key, value) in read_object("--settings", given, env)? {
             match (key.as_str(), &value) {
-                ("permissions", Value::Object(permissions)) => self.permissions_setting(permissions)?,
+                ("permissions", Value::Object(permissions)) => self.apply_permissions(permissions)?,
                 ("model", Value::String(model)) => {
                     self.model.get_or_insert_with(|| model.clone());
                 }
-                ("sandbox", Value::Object(sandbox)) => self.sandbox_setting(sandbox)?,
-                ("env", Value::Object(variables)) => self.env_setting(variables)?,
+                ("sandbox", Value::Object(sandbox)) => self.apply_sandbox(sandbox)?,
+                ("env", Value::Object(variables)) => self.check_env(variables)?,
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
@@ -40,7 +40,7 @@ impl Draft {
     }
 
     /// Applies the restrictions of a sandbox. Only the configuration can grant more.
-    fn sandbox_setting(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
+    fn apply_sandbox(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
         if sandbox.get("enabled") == Some(&Value::Bool(true)) {
             self.flags.push("--sandbox=enabled".to_owned());
         }
@@ -56,7 +56,7 @@ impl Draft {
     }
 
     /// Ignores variables, but refuses those that change the provider or the connection.
-    fn env_setting(&mut self, variables: &Map<String, Value>) -> Result<(), Reason> {
+    fn check_env(&mut self, variables: &Map<String, Value>) -> Result<(), Reason> {
         let changes_connection = |name: &&String| {
             let name = name.to_ascii_uppercase();
             name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_PROXY")
@@ -70,7 +70,7 @@ impl Draft {
         Ok(())
     }
 
-    fn permissions_setting(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
+    fn apply_permissions(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
         for (key, value) in permissions {
             match key.as_str() {
                 "allow" => self.allow.extend(texts(key, value)?),
@@ -81,7 +81,7 @@ impl Draft {
                     set(&mut self.mode, value.as_str().map(str::to_owned))?
                 }
                 "defaultMode" => {}
-                "disableBypassPermissionsMode" => set(&mut self.no_bypass, true)?,
+                "disableBypassPermissionsMode" => set(&mut self.forbids_bypass, true)?,
                 other => return Err(not_supported(&format!("permissions.{other}"))),
             }
         }
@@ -92,8 +92,8 @@ impl Draft {
     ///
     /// # Errors
     /// `NoInput`; `Usage` for anything but a JSON object.
-    pub(super) fn servers(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
-        let mut document = object("--mcp-config", given, env)?;
+    pub(super) fn add_mcp_config(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
+        let mut document = read_object("--mcp-config", given, env)?;
         if let Some(Value::Object(servers)) = document.get_mut("mcpServers") {
             let is_of_host = |server: &Value| server.get("type").is_some_and(|kind| kind == "sdk");
             let of_host = servers.iter().filter(|(_, server)| is_of_host(server));
@@ -108,7 +108,7 @@ fn not_supported(key: &str) -> Reason {
     usage_error(format!("`{key}` of `--settings` cannot be kept here"))
 }
 
-fn object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {
+fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {
     let text = if given.trim_start().starts_with('{') { given.to_owned() } else { env.file(given)? };
     let text = text.trim_start_matches('\u{feff}');
     serde_json::from_str(text)

@@ -98,7 +98,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Usage` for an invalid setting, and for one that must not be left out.
-    pub(super) fn setting(&mut self, given: &str) -> Result<(), Reason> {
+    pub(super) fn apply_setting(&mut self, given: &str) -> Result<(), Reason> {
         let (key, value) = given
             .split_once('=')
             .ok_or_else(|| usage_error(format!("`--config {given}` should be KEY=VALUE")))?;
@@ -113,7 +113,7 @@ impl Draft {
                 self.forward("--append-system-prompt", &text)
             }
             "experimental_instructions_file" | "model_instructions_file" => {
-                set(&mut self.instructions, Some(text))
+                set(&mut self.instructions_file, Some(text))
             }
             "sandbox_workspace_write.writable_roots" => texts(value)
                 .ok_or_else(|| usage_error(format!("`--config {key}` should be a list of directories")))?
@@ -124,21 +124,21 @@ impl Draft {
             "web_search" if text == "disabled" => Ok(()),
             // Single features show what is removed.
             "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
-            "sandbox_workspace_write.network_access" => ignore(self, key),
+            "sandbox_workspace_write.network_access" => ignore_key(self, key),
             key if ALWAYS_IN_FORCE.contains(&key) => Ok(()),
             key if value == "false" && key.starts_with("features.") => {
                 let feature = key.split_once('.').map_or("", |(_, feature)| feature);
                 self.disable(feature, || format!("--config {key}"))
             }
-            key if IGNORED_KEYS.iter().any(|ignored| is_below(key, ignored)) => ignore(self, key),
+            key if IGNORED_KEYS.iter().any(|ignored| is_below(key, ignored)) => ignore_key(self, key),
             // The setting cannot make a workspace trusted; ibeam has its own list.
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
-                ignore(self, key)
+                ignore_key(self, key)
             }
             key if may_restrict(key) => Err(usage_error(format!(
                 "`--config {key}` is not known here, and could change what may be done"
             ))),
-            key => ignore(self, key),
+            key => ignore_key(self, key),
         }
     }
 }
@@ -149,7 +149,7 @@ fn may_restrict(key: &str) -> bool {
     lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| RESTRICTING_WORDS.contains(&part))
 }
 
-fn ignore(draft: &mut Draft, key: &str) -> Result<(), Reason> {
+fn ignore_key(draft: &mut Draft, key: &str) -> Result<(), Reason> {
     draft.ignored_arguments.push(format!("--config {key}"));
     Ok(())
 }
