@@ -52,7 +52,7 @@ pub(crate) fn read_prompt(
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { &[] } else { words };
     let mode = if dash { Stdin::Read } else { mode };
-    let text = join(words)?;
+    let text = join_words(words)?;
     let (piped, notice) = match mode {
         Stdin::Ignore => (None, None),
         Stdin::Auto | Stdin::Read => read_stdin(text.is_some(), mode == Stdin::Read, timeouts)?,
@@ -70,7 +70,7 @@ pub(crate) fn has_text(words: &[OsString]) -> bool {
     !words.iter().all(blank)
 }
 
-fn join(words: &[OsString]) -> Result<Option<String>, Reason> {
+fn join_words(words: &[OsString]) -> Result<Option<String>, Reason> {
     if words.is_empty() {
         return Ok(None);
     }

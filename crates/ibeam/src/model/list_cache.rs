@@ -16,7 +16,7 @@ use crate::clock::now_ms;
 /// The age up to which a list is used without a request.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 /// The name of the file.
-const FILE: &str = "model-lists.json";
+const FILE_NAME: &str = "model-lists.json";
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 8 << 20;
 
@@ -45,7 +45,8 @@ struct CachedModel {
 impl ListCache {
     /// Reads the file.
     pub(crate) fn load(cache_dir: &Path) -> Self {
-        let bytes = ibeam_files::regular_file::read(&cache_dir.join(FILE), MAX_BYTES).unwrap_or_default();
+        let bytes =
+            ibeam_files::regular_file::read(&cache_dir.join(FILE_NAME), MAX_BYTES).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
@@ -54,20 +55,21 @@ impl ListCache {
         if std::fs::create_dir_all(cache_dir).is_ok()
             && let Ok(bytes) = serde_json::to_vec(self)
         {
-            drop(ibeam_files::private_file::replace(&cache_dir.join(FILE), &bytes));
+            drop(ibeam_files::private_file::replace(&cache_dir.join(FILE_NAME), &bytes));
         }
     }
 
     /// Returns the list that this provider returned for the same address, key and headers.
     pub(crate) fn get(&self, provider: &ConfiguredProvider) -> Option<&CachedList> {
-        self.providers.get(&provider.name).filter(|list| list.origin == origin(provider))
+        self.providers.get(&provider.name).filter(|list| list.origin == origin_hash(provider))
     }
 
     /// Adds a list that the provider returned now.
     pub(crate) fn insert(&mut self, provider: &ConfiguredProvider, models: &[ListedModel]) {
         let models =
             models.iter().map(|model| CachedModel { id: model.id.clone(), label: model.label.clone() });
-        let list = CachedList { origin: origin(provider), listed_at_ms: now_ms(), models: models.collect() };
+        let list =
+            CachedList { origin: origin_hash(provider), listed_at_ms: now_ms(), models: models.collect() };
         self.providers.insert(provider.name.clone(), list);
     }
 
@@ -93,7 +95,7 @@ impl CachedList {
 }
 
 /// Returns a number that differs for another address, key or header. It has 16 bits, too few to find a key by trial.
-fn origin(provider: &ConfiguredProvider) -> u64 {
+fn origin_hash(provider: &ConfiguredProvider) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&provider.base_url, &provider.key, &provider.headers).hash(&mut hasher);
     hasher.finish() & 0xffff

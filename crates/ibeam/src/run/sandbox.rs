@@ -59,7 +59,7 @@ impl RunSandbox {
         let processes = app.base.config.process_limit();
         let mut notices = Vec::new();
         let (report, launcher) = match sandbox_choice(app, mode, is_print) {
-            SandboxChoice::Off(reason) => (off(reason), Launcher::new(processes)),
+            SandboxChoice::Off(reason) => (report_without_sandbox(reason), Launcher::new(processes)),
             SandboxChoice::On => {
                 // A granted directory may contain directories of this program, which commands must not change.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
@@ -72,7 +72,7 @@ impl RunSandbox {
                 }));
                 writable_dirs::add(app, &path_policy, &mut confinement)?;
                 confinement.read_only.extend(protected);
-                confinement.sockets = paths(app, "sockets");
+                confinement.sockets = configured_paths(app, "sockets");
                 confinement.max_file_size = Some(max_file_size(app));
                 confinement.max_scratch_size = Some(scratch_size(app));
                 confinement.has_proxy = web.is_granted();
@@ -169,13 +169,13 @@ fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
     Ok(Sandbox { mode, layers, network, writable: Vec::new(), reason: reason.to_owned() })
 }
 
-fn off(reason: &str) -> Sandbox {
+fn report_without_sandbox(reason: &str) -> Sandbox {
     Sandbox { reason: reason.to_owned(), ..Sandbox::default() }
 }
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the
 /// workspace.
-fn paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
+fn configured_paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
     let resolved = |entry: &str| match entry.strip_prefix("~/") {
         Some(below) => app.dirs.home.join(below),
         None => app.workspace.join(entry),
@@ -187,26 +187,26 @@ fn paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
 /// Returns the limit for the size of a file that a command writes, in bytes: as configured, else half of the free space
 /// up to a limit.
 fn max_file_size(app: &AppContext) -> u64 {
-    let default = || free_at(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
+    let default = || free_bytes(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
     app.base.config.number(&["limits", "file_size"]).unwrap_or_else(default)
 }
 
 /// Returns the size of the private directories for temporary files, in bytes: as configured, else a quarter of the
 /// memory within limits.
 fn scratch_size(app: &AppContext) -> u64 {
-    let default = || (memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
+    let default = || (available_memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
     app.base.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(default)
 }
 
 /// Returns the bytes of memory that this process and its commands may use.
-fn memory() -> u64 {
+fn available_memory() -> u64 {
     let system = rustix::system::sysinfo();
     let all = system.totalram.saturating_mul(system.mem_unit.into());
     let limit = std::fs::read_to_string(MEMORY_LIMIT_FILE).ok().and_then(|text| text.trim().parse().ok());
     limit.map_or(all, |limit: u64| limit.min(all))
 }
 
-fn free_at(directory: &Path) -> Option<u64> {
+fn free_bytes(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     found.f_bavail.checked_mul(found.f_frsize)
 }

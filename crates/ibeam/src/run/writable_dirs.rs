@@ -17,13 +17,13 @@ use crate::app::AppContext;
 use crate::environment::variable;
 
 /// The caches of one tool.
-struct Cache {
+struct ToolCache {
     tool: &'static str,
-    parts: &'static [Part],
+    parts: &'static [CachePart],
 }
 
 /// Directories below one that a variable names.
-struct Part {
+struct CachePart {
     /// The first variable that is set to an absolute path, and what lies below it.
     variables: &'static [(&'static str, &'static str)],
     /// The path below the home directory, where no variable is set.
@@ -34,42 +34,46 @@ struct Part {
     files: &'static [&'static str],
 }
 
-const fn part(
+const fn cache_part(
     variables: &'static [(&'static str, &'static str)],
     default: &'static str,
     directories: &'static [&'static str],
-) -> Part {
-    Part { variables, default, directories, files: &[] }
+) -> CachePart {
+    CachePart { variables, default, directories, files: &[] }
 }
 
 /// The caches that docs/configuration.md lists, without programs, configuration and credentials of the tools.
-const CACHES: [Cache; 5] = [
-    Cache {
+const CACHES: [ToolCache; 5] = [
+    ToolCache {
         tool: "cargo",
-        parts: &[Part {
+        parts: &[CachePart {
             files: &[".package-cache", ".package-cache-mutate"],
-            ..part(&[("CARGO_HOME", "")], ".cargo", &["registry", "git"])
+            ..cache_part(&[("CARGO_HOME", "")], ".cargo", &["registry", "git"])
         }],
     },
-    Cache {
+    ToolCache {
         tool: "npm",
-        parts: &[part(&[("npm_config_cache", ""), ("NPM_CONFIG_CACHE", "")], ".npm", &["_cacache", "_logs"])],
+        parts: &[cache_part(
+            &[("npm_config_cache", ""), ("NPM_CONFIG_CACHE", "")],
+            ".npm",
+            &["_cacache", "_logs"],
+        )],
     },
-    Cache {
+    ToolCache {
         tool: "pip",
-        parts: &[part(&[("PIP_CACHE_DIR", ""), ("XDG_CACHE_HOME", "pip")], ".cache/pip", &[""])],
+        parts: &[cache_part(&[("PIP_CACHE_DIR", ""), ("XDG_CACHE_HOME", "pip")], ".cache/pip", &[""])],
     },
-    Cache {
+    ToolCache {
         tool: "go",
         parts: &[
-            part(&[("GOMODCACHE", ""), ("GOPATH", "pkg/mod")], "go/pkg/mod", &[""]),
-            part(&[("GOPATH", "pkg/sumdb")], "go/pkg/sumdb", &[""]),
-            part(&[("GOCACHE", ""), ("XDG_CACHE_HOME", "go-build")], ".cache/go-build", &[""]),
+            cache_part(&[("GOMODCACHE", ""), ("GOPATH", "pkg/mod")], "go/pkg/mod", &[""]),
+            cache_part(&[("GOPATH", "pkg/sumdb")], "go/pkg/sumdb", &[""]),
+            cache_part(&[("GOCACHE", ""), ("XDG_CACHE_HOME", "go-build")], ".cache/go-build", &[""]),
         ],
     },
-    Cache {
+    ToolCache {
         tool: "gradle",
-        parts: &[part(
+        parts: &[cache_part(
             &[("GRADLE_USER_HOME", "")],
             ".gradle",
             &["caches", "daemon", "native", "notifications", "workers", ".tmp"],
@@ -95,7 +99,7 @@ pub(super) fn add(
         };
         // A path that does not exist is ignored.
         let Ok(path) = path.canonicalize() else { continue };
-        check(&path, app, path_policy, confinement)
+        check_may_be_granted(&path, app, path_policy, confinement)
             .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
         granted.push(path);
     }
@@ -106,7 +110,7 @@ pub(super) fn add(
         };
         for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable)) {
             let Ok(path) = path.canonicalize() else { continue };
-            check(&path, app, path_policy, confinement).map_err(|why| {
+            check_may_be_granted(&path, app, path_policy, confinement).map_err(|why| {
                 let path = path.display();
                 origin
                     .invalid(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
@@ -123,7 +127,7 @@ pub(super) fn add(
     Ok(())
 }
 
-impl Part {
+impl CachePart {
     /// Returns the paths of this part, and creates missing ones. A path that cannot be created is ignored later.
     fn paths(&self, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
         let named = self.variables.iter().find_map(|(name, below)| {
@@ -147,7 +151,7 @@ impl Part {
 }
 
 /// Returns why a resolved path is never granted.
-fn check(
+fn check_may_be_granted(
     path: &Path,
     app: &AppContext,
     path_policy: &PathPolicy,

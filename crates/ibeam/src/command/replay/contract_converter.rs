@@ -26,12 +26,12 @@ impl ContractConverter {
     }
 
     /// Returns the converted lines; empty for text that was already written or is written later.
-    pub(super) fn line(&mut self, line: &str, event: &Event) -> String {
+    pub(super) fn convert_line(&mut self, line: &str, event: &Event) -> String {
         match event {
             Event::Init(init) => {
                 self.has_ibeam_object = init.ibeam.is_some();
                 self.new_text = NewText::default();
-                self.init(line)
+                self.convert_init(line)
             }
             Event::Assistant(message) => {
                 self.last_ms = message.timestamp_ms.unwrap_or(self.last_ms);
@@ -40,7 +40,7 @@ impl ContractConverter {
                 match (self.to, text) {
                     (_, None) => String::new(),
                     (Contract::One, Some(_)) if is_unchanged => line.to_owned(),
-                    (_, Some(text)) => self.assistant(line, text),
+                    (_, Some(text)) => self.convert_assistant(line, text),
                 }
             }
             Event::ToolCall(call) => {
@@ -63,7 +63,7 @@ impl ContractConverter {
         self.flush_segment(None)
     }
 
-    fn init(&self, line: &str) -> String {
+    fn convert_init(&self, line: &str) -> String {
         let Ok(mut event) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
         match event.pointer_mut("/ibeam/contract") {
             Some(contract) if contract != self.to.as_str() => *contract = Value::from(self.to.as_str()),
@@ -72,7 +72,7 @@ impl ContractConverter {
         to_line(&event)
     }
 
-    fn assistant(&mut self, line: &str, text: String) -> String {
+    fn convert_assistant(&mut self, line: &str, text: String) -> String {
         let Ok(mut event) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
         let delta = |mut event: Value, text: &str, at_ms: u64| {
             set_text(&mut event, text);

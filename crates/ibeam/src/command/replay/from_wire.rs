@@ -29,7 +29,7 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 /// A message that describes what is wrong with the event.
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
-        Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
+        Event::Init(init) => EventKind::SessionStarted(Box::new(session_started(*init)?)),
         Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
         Event::Assistant(message) => {
             return Ok(new_text.extract(&message).map(|text| EventKind::TextDelta { text }));
@@ -51,10 +51,10 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
     }))
 }
 
-fn head(init: InitEvent) -> Result<SessionStarted, String> {
+fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
     let InitEvent { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
     Ok(SessionStarted {
-        session_id: id(&session_id)?,
+        session_id: parse_session_id(&session_id)?,
         cwd: cwd.into(),
         model: ModelInfo { provider: String::new(), id: String::new(), display: model },
         key_source: match api_key_source.as_str() {
@@ -79,7 +79,7 @@ fn head(init: InitEvent) -> Result<SessionStarted, String> {
     })
 }
 
-fn id(text: &str) -> Result<SessionId, String> {
+fn parse_session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| format!("its `session_id` is not a UUID: `{text}`"))
 }
 
@@ -162,7 +162,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
     });
     let structured = end.ibeam.as_ref().and_then(|ibeam| ibeam.structured.clone());
     Ok(RunFinished {
-        session_id: id(&end.session_id)?,
+        session_id: parse_session_id(&end.session_id)?,
         outcome: RunOutcome::Completed,
         duration_ms: end.duration_ms,
         totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
@@ -175,7 +175,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
 
 fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
-        session_id: id(&end.session_id.unwrap_or_default())?,
+        session_id: parse_session_id(&end.session_id.unwrap_or_default())?,
         outcome: RunOutcome::Failed(Reason::ReplayedFailure { detail: end.message }.into()),
         // The line of a failure does not contain it.
         duration_ms: 0,

@@ -40,7 +40,7 @@ impl Speed {
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     speed: Speed,
-    longest: Duration,
+    longest_pause: Duration,
     /// The time of the last event, in milliseconds since the Unix epoch.
     last_ms: Option<u64>,
     /// When the last event was due.
@@ -48,17 +48,18 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Returns the pauses at this speed, none longer than `longest`.
+    /// Returns the pauses at this speed, none longer than `longest_pause`.
     ///
     /// # Errors
     /// `Usage` for an invalid speed or time.
-    pub(super) fn new(speed: Option<&str>, longest: Option<&str>) -> Result<Self, Reason> {
+    pub(super) fn new(speed: Option<&str>, longest_pause: Option<&str>) -> Result<Self, Reason> {
         let speed = speed.map_or(Ok(Speed::Max), Speed::parse)?;
         let usage_error =
             |text| Reason::Usage { detail: format!("`--longest-pause {text}` is not a time such as `2s`") };
-        let longest = longest.map(|text| parse_time(text).ok_or_else(|| usage_error(text))).transpose()?;
-        let longest = longest.unwrap_or(MAX_PAUSE).min(MAX_PAUSE);
-        Ok(Self { speed, longest, last_ms: None, due: Instant::now() })
+        let longest_pause =
+            longest_pause.map(|text| parse_time(text).ok_or_else(|| usage_error(text))).transpose()?;
+        let longest_pause = longest_pause.unwrap_or(MAX_PAUSE).min(MAX_PAUSE);
+        Ok(Self { speed, longest_pause, last_ms: None, due: Instant::now() })
     }
 
     /// Starts another run: there is no pause between two runs.
@@ -81,7 +82,9 @@ impl Pace {
         let Speed::Factor(times) = self.speed else { return Duration::ZERO };
         let last = self.last_ms.replace(at_ms).unwrap_or(at_ms);
         let happened = Duration::from_millis(at_ms.saturating_sub(last));
-        Duration::try_from_secs_f64(happened.as_secs_f64() / times).unwrap_or(MAX_PAUSE).min(self.longest)
+        Duration::try_from_secs_f64(happened.as_secs_f64() / times)
+            .unwrap_or(MAX_PAUSE)
+            .min(self.longest_pause)
     }
 }
 
@@ -90,8 +93,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(speed: &str, longest: Option<&str>, at_ms: &[u64], expect_ms: &[u64]) {
-        let mut pace = Pace::new(Some(speed), longest).unwrap();
+    fn check(speed: &str, longest_pause: Option<&str>, at_ms: &[u64], expect_ms: &[u64]) {
+        let mut pace = Pace::new(Some(speed), longest_pause).unwrap();
         let pauses: Vec<Duration> = at_ms.iter().map(|at_ms| pace.pause(*at_ms)).collect();
         let expect: Vec<Duration> = expect_ms.iter().copied().map(Duration::from_millis).collect();
         assert_eq!(pauses, expect);

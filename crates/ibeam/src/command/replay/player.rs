@@ -62,7 +62,7 @@ impl<'a> Player<'a> {
     pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), ReplayEnd> {
         let kind = event.map(|event| &event.kind);
         if matches!(kind, Some(EventKind::SessionStarted(_))) || self.runs == 0 {
-            self.begin()?;
+            self.begin_run()?;
         }
         if self.is_requested() {
             // An event without a time is due at once.
@@ -79,7 +79,7 @@ impl<'a> Player<'a> {
             }
         }
         if let Some(EventKind::RunFinished(run)) = kind {
-            self.end(run)?;
+            self.end_run(run)?;
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl<'a> Player<'a> {
         self.options.run.is_none_or(|run| run.get() == self.runs)
     }
 
-    fn begin(&mut self) -> Result<(), ReplayEnd> {
+    fn begin_run(&mut self) -> Result<(), ReplayEnd> {
         self.finish_incomplete()?;
         self.runs += 1;
         self.is_open = true;
@@ -123,7 +123,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn end(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {
+    fn end_run(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {
         self.is_open = false;
         if !self.is_requested() {
             return Ok(());

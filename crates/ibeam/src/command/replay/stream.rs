@@ -27,7 +27,7 @@ pub(super) fn play(
     format: Format,
     player: &mut Player<'_>,
 ) -> Result<u64, ReplayEnd> {
-    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(base, format));
+    let (mut line, mut number, mut reader) = (Vec::new(), 0, LineReader::new(base, format));
     loop {
         line.clear();
         number += 1;
@@ -39,28 +39,28 @@ pub(super) fn play(
             .read_until(b'\n', &mut line)
             .map_err(|error| ReplayEnd::Failed(unread(error).into()))?;
         if line.is_empty() {
-            player.write_rest(&reading.rest())?;
+            player.write_rest(&reader.rest())?;
             return match player.finish()? {
                 0 => Err(damaged(source, number, "it is empty".to_owned())),
                 runs => Ok(runs),
             };
         }
-        let (event, copy) = match reading.line(&line) {
+        let (event, copy) = match reader.read_line(&line) {
             Ok(read) => read,
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES => {
-                player.write_rest(&reading.rest())?;
+                player.write_rest(&reader.rest())?;
                 let runs = player.finish()?;
                 warn(base, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(message) => {
-                player.write_rest(&reading.rest())?;
+                player.write_rest(&reader.rest())?;
                 player.finish()?;
                 return Err(damaged(source, number, message));
             }
         };
         if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
-            player.write_rest(&reading.rest())?;
+            player.write_rest(&reader.rest())?;
         }
         player.show(event.as_ref(), &copy)?;
     }
@@ -71,7 +71,7 @@ fn damaged(source: &str, line: u64, detail: String) -> ReplayEnd {
 }
 
 /// The state that reading a line depends on.
-struct Reading {
+struct LineReader {
     format: Format,
     /// Whether no event was read yet.
     is_first: bool,
@@ -82,7 +82,7 @@ struct Reading {
     converter: Option<ContractConverter>,
 }
 
-impl Reading {
+impl LineReader {
     fn new(base: &BaseContext, format: Format) -> Self {
         let requested = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =
@@ -91,7 +91,7 @@ impl Reading {
     }
 
     /// Returns the event of a line, and the line to print if lines are copied.
-    fn line(&mut self, line: &[u8]) -> Result<(Option<Event>, Vec<u8>), String> {
+    fn read_line(&mut self, line: &[u8]) -> Result<(Option<Event>, Vec<u8>), String> {
         let copy = if self.format == Format::StreamJson { line.to_owned() } else { Vec::new() };
         if line.trim_ascii().is_empty() {
             return Ok((None, copy));
@@ -109,7 +109,7 @@ impl Reading {
         }
         let copy = match (self.format, &event, &mut self.converter) {
             (Format::Json, ibeam_wire::Event::Result(_), _) => result_line_to_object(text).into_bytes(),
-            (_, event, Some(converter)) => converter.line(text, event).into_bytes(),
+            (_, event, Some(converter)) => converter.convert_line(text, event).into_bytes(),
             (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => copy,
         };
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
