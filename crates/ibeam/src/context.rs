@@ -14,15 +14,15 @@ use crate::instructions::Instructions;
 
 const ROLE: &str =
     "You are ibeam, a coding agent that works in a directory of the user's machine through tools. ";
-const ALONE: &str = "Nobody answers questions while you work: decide, act, and finish the task.\n\n";
+const WITHOUT_PERSON: &str = "Nobody answers questions while you work: decide, act, and finish the task.\n\n";
 const WITH_PERSON: &str = "A person is at the terminal, reads what you write and answers: ask when the task is not \
                            clear, otherwise decide, act, and finish it.\n\n";
-const SYSTEM: &str = include_str!("../prompts/system.md");
-const PLAN: &str = include_str!("../prompts/plan.md");
-const ASK: &str = include_str!("../prompts/ask.md");
-const CONFINED: &str =
+const GUIDELINES: &str = include_str!("../prompts/system.md");
+const PLAN_MODE: &str = include_str!("../prompts/plan.md");
+const ASK_MODE: &str = include_str!("../prompts/ask.md");
+const CONFINED_COMMANDS: &str =
     "Commands: confined; they write only here and in a /tmp of their own, without network\n";
-const PROXIED: &str = "Commands: confined; they write only here and in a /tmp of their own, and reach only granted \
+const PROXIED_COMMANDS: &str = "Commands: confined; they write only here and in a /tmp of their own, and reach only granted \
                        hosts through HTTP_PROXY\n";
 
 /// The inputs of the system prompt.
@@ -58,11 +58,11 @@ pub(crate) struct Context {
 impl Context {
     /// Reads the instruction files and the state of git, and returns the text.
     pub(crate) fn new(inputs: &ContextInputs<'_>) -> Self {
-        let audience = if inputs.has_person { WITH_PERSON } else { ALONE };
-        let mut system = [ROLE, audience, SYSTEM].concat();
+        let audience = if inputs.has_person { WITH_PERSON } else { WITHOUT_PERSON };
+        let mut system = [ROLE, audience, GUIDELINES].concat();
         match inputs.mode {
-            PermissionMode::Plan => system.push_str(PLAN),
-            PermissionMode::Ask => system.push_str(ASK),
+            PermissionMode::Plan => system.push_str(PLAN_MODE),
+            PermissionMode::Ask => system.push_str(ASK_MODE),
             PermissionMode::Default | PermissionMode::Force => {}
         }
         let top = git::repository_root(inputs.workspace);
@@ -84,8 +84,8 @@ impl Context {
         system.push_str(&format!("Platform: {}\n", std::env::consts::OS));
         match (inputs.sandbox.mode, inputs.sandbox.network) {
             (SandboxMode::Off, _) => {}
-            (SandboxMode::Namespaces | SandboxMode::Landlock, false) => system.push_str(CONFINED),
-            (SandboxMode::Namespaces | SandboxMode::Landlock, true) => system.push_str(PROXIED),
+            (SandboxMode::Namespaces | SandboxMode::Landlock, false) => system.push_str(CONFINED_COMMANDS),
+            (SandboxMode::Namespaces | SandboxMode::Landlock, true) => system.push_str(PROXIED_COMMANDS),
         }
         if let Some(date) = date_of(inputs.now_ms) {
             system.push_str(&format!("Date: {date}\n"));

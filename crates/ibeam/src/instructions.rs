@@ -19,9 +19,9 @@ use ibeam_files::regular_file;
 use rule::Rule;
 
 /// The names of instruction files; the first that exists in a directory counts.
-const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+const FILE_NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// The single rules file of older versions of Cursor.
-const CURSOR_RULES: &str = ".cursorrules";
+const CURSOR_RULES_FILE: &str = ".cursorrules";
 /// The number of bytes of one file that the model receives.
 const MAX_FILE_BYTES: usize = 32 * 1024;
 /// The number of bytes of all files that the model receives.
@@ -29,7 +29,7 @@ const MAX_TOTAL_BYTES: usize = 128 * 1024;
 /// The number of entries of a rules directory that are read.
 const MAX_ENTRIES: usize = 4096;
 /// The number of rule files of a directory that are read.
-const MAX_RULES: usize = 64;
+const MAX_RULE_FILES: usize = 64;
 
 const REPOSITORY_PREAMBLE: &str = include_str!("../prompts/repository.md");
 
@@ -52,9 +52,9 @@ impl Instructions {
             workspace.ancestors().take_while(|directory| directory.starts_with(root)).collect();
         directories.reverse();
         for directory in directories {
-            let texts = NAMES.iter().filter_map(|name| {
+            let texts = FILE_NAMES.iter().filter_map(|name| {
                 let path = directory.join(name);
-                read(root, &path, path_policy).map(|text| (path, text))
+                read_instructions(root, &path, path_policy).map(|text| (path, text))
             });
             found.texts.extend(texts.take(1).map(|(path, text)| (path.display().to_string(), text)));
             found.add_rules(root, directory, path_policy);
@@ -64,16 +64,21 @@ impl Instructions {
     }
 
     fn add_rules(&mut self, root: &Path, directory: &Path, path_policy: &PathPolicy) {
-        let path = directory.join(CURSOR_RULES);
-        self.texts.extend(read(root, &path, path_policy).map(|text| (path.display().to_string(), text)));
+        let path = directory.join(CURSOR_RULES_FILE);
+        self.texts.extend(
+            read_instructions(root, &path, path_policy).map(|text| (path.display().to_string(), text)),
+        );
         let entries = std::fs::read_dir(directory.join(".cursor/rules")).into_iter().flatten();
         let entries = entries.take(MAX_ENTRIES).flatten();
         let is_rule = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "mdc");
         let mut paths: Vec<PathBuf> =
-            entries.map(|entry| entry.path()).filter(is_rule).take(MAX_RULES).collect();
+            entries.map(|entry| entry.path()).filter(is_rule).take(MAX_RULE_FILES).collect();
         paths.sort();
         for path in paths {
-            let Some(rule) = read(root, &path, path_policy).map(|text| Rule::parse(&text)) else { continue };
+            let Some(rule) = read_instructions(root, &path, path_policy).map(|text| Rule::parse(&text))
+            else {
+                continue;
+            };
             let name = path.display().to_string();
             match rule.is_always_applied {
                 true if rule.text.trim().is_empty() => {}
@@ -89,7 +94,7 @@ impl Instructions {
         for (_, text) in self.texts.iter_mut().rev() {
             if text.len() > budget {
                 text.truncate(text.floor_char_boundary(budget));
-                text.push_str(TRUNCATED);
+                text.push_str(TRUNCATION_MARK);
             }
             budget = budget.saturating_sub(text.len());
         }
@@ -129,10 +134,10 @@ impl Instructions {
     }
 }
 
-const TRUNCATED: &str = "\n… the rest of this file is left out; read it when you need it.";
+const TRUNCATION_MARK: &str = "\n… the rest of this file is left out; read it when you need it.";
 
 /// Returns the start of a file in `root`, whose author is unknown.
-fn read(root: &Path, path: &Path, path_policy: &PathPolicy) -> Option<String> {
+fn read_instructions(root: &Path, path: &Path, path_policy: &PathPolicy) -> Option<String> {
     let file = regular_file::open(path, true).ok()?;
     let real = real_path(&file, path)?;
     if !real.starts_with(root) || !is_instruction_file(&real) || !path_policy.allows_read(&real) {
@@ -146,7 +151,7 @@ fn read(root: &Path, path: &Path, path_policy: &PathPolicy) -> Option<String> {
     file.take(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)).read_to_end(&mut bytes).ok()?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if bytes.len() == MAX_FILE_BYTES {
-        text.push_str(TRUNCATED);
+        text.push_str(TRUNCATION_MARK);
     }
     (!text.trim().is_empty()).then_some(text)
 }
@@ -160,7 +165,7 @@ fn real_path(file: &File, path: &Path) -> Option<PathBuf> {
 /// Whether the file has the name of an instruction file. A link must not present a key as instructions.
 fn is_instruction_file(real: &Path) -> bool {
     let is_text = real.extension().is_some_and(|extension| extension == "md" || extension == "mdc");
-    is_text || real.file_name().is_some_and(|name| name == CURSOR_RULES)
+    is_text || real.file_name().is_some_and(|name| name == CURSOR_RULES_FILE)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 use self::flag_list::FLAGS;
 pub(super) use self::permission_rules::tool_names_for;
 pub(super) use self::run_facts::RunFacts;
-use super::flag_table::{help, read, usage_error};
+use super::flag_table::{help_text, parse_args, usage_error};
 use super::{DialectOptions, Env, Input, Output, Translated, print_args};
 use crate::cli::ParseExit;
 
@@ -117,9 +117,9 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         ))));
     }
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
+    let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
-        return Err(ParseExit::Help(help("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
+        return Err(ParseExit::Help(help_text("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
     }
     if draft.version {
         return Err(ParseExit::Help(format!(

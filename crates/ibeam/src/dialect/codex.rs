@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
-use super::flag_table::{Action, Arity, Flag, help, read, usage_error};
+use super::flag_table::{Action, Arity, Flag, help_text, parse_args, usage_error};
 use super::{DialectOptions, Env, Output, Translated, print_args, schema_instruction};
 use crate::cli::ParseExit;
 use Action::{Apply, Ignore, NoOp, Reject};
@@ -114,9 +114,9 @@ const FLAGS: &[Flag<Draft>] = &[
 /// Translates what follows `--dialect codex`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
+    let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
-        return Err(ParseExit::Help(help(
+        return Err(ParseExit::Help(help_text(
             "ibeam --dialect codex exec [resume ID|--last] [FLAGS] [PROMPT]",
             FLAGS,
         )));

@@ -134,8 +134,8 @@ impl DialectWriter {
     }
 
     /// Sets the limits of the model, in tokens.
-    pub(crate) fn set_model_limits(&self, window: Option<u64>, longest_output: Option<u64>) {
-        self.lock().facts.set_limits(window, longest_output);
+    pub(crate) fn set_model_limits(&self, context_window: Option<u64>, max_output_tokens: Option<u64>) {
+        self.lock().facts.set_limits(context_window, max_output_tokens);
     }
 
     /// Returns the name and the input of a call as the stream reported them.

@@ -53,7 +53,7 @@ pub(super) struct Rest {
 ///
 /// # Errors
 /// `Usage` for a flag that is unknown, refused or lacks its value; `NotText`; the error of a flag about its value.
-pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
+pub(super) fn parse_args<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
     let mut rest = Rest::default();
     let mut args = VecDeque::from(texts(args)?);
     while let Some(arg) = args.pop_front() {
@@ -107,7 +107,7 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
 }
 
 /// Returns the help: `usage`, then the flags by their effect.
-pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
+pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
     let mut groups =
         [("Apply", String::new()), ("Left out with a warning", String::new()), ("Refused", String::new())];
     let [(_, taken), (_, ignored), (_, refused)] = &mut groups;
@@ -178,7 +178,7 @@ mod tests {
     fn check(args: &[&str], expect: Result<(&[&str], &[&str]), &str>) {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
         let mut draft = Vec::new();
-        match (read(TABLE, &args, &mut draft), expect) {
+        match (parse_args(TABLE, &args, &mut draft), expect) {
             (Ok(rest), Ok((words, values))) => {
                 assert_eq!(rest.words, words, "{args:?}");
                 assert_eq!(draft, values, "{args:?}");
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn ignored_flags_are_returned() {
         let args: Vec<OsString> = ["--ide", "x"].iter().map(Into::into).collect();
-        let rest = read(TABLE, &args, &mut Vec::new()).unwrap();
+        let rest = parse_args(TABLE, &args, &mut Vec::new()).unwrap();
         assert_eq!(rest, Rest { words: vec!["x".to_owned()], ignored: vec!["--ide".to_owned()] });
     }
 }

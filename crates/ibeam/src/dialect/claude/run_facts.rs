@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::dialect::control_protocol::at;
 
 /// The context window that Claude Code reports for a model it does not know, in tokens.
-const DEFAULT_WINDOW: u64 = 200_000;
+const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
 /// The longest answer that Claude Code reports for such a model, in tokens.
 const DEFAULT_MAX_OUTPUT: u64 = 32_000;
 
@@ -23,16 +23,16 @@ pub(crate) struct RunFacts {
     mode: String,
     /// The id of the model.
     model: String,
-    window: Option<u64>,
-    longest_output: Option<u64>,
+    context_window: Option<u64>,
+    max_output_tokens: Option<u64>,
     /// The tokens of the last complete answer.
-    answer: Usage,
+    answer_usage: Usage,
     /// Whether the last answer is complete. If so, further text belongs to the next answer.
-    is_complete: bool,
+    is_answer_complete: bool,
     /// The end of the run, once the run has ended.
-    end: Option<RunEnd>,
+    run_end: Option<RunEnd>,
     /// The sums of the process, by the id of the model.
-    used: BTreeMap<String, ModelUse>,
+    model_uses: BTreeMap<String, ModelUse>,
     api_ms: u64,
 }
 
@@ -46,8 +46,8 @@ struct RunEnd {
 struct ModelUse {
     usage: Usage,
     cost_micros: u64,
-    window: Option<u64>,
-    longest_output: Option<u64>,
+    context_window: Option<u64>,
+    max_output_tokens: Option<u64>,
 }
 
 impl RunFacts {
@@ -57,8 +57,8 @@ impl RunFacts {
     }
 
     /// Sets the limits of the model, in tokens.
-    pub(crate) fn set_limits(&mut self, window: Option<u64>, longest_output: Option<u64>) {
-        (self.window, self.longest_output) = (window, longest_output);
+    pub(crate) fn set_limits(&mut self, context_window: Option<u64>, max_output_tokens: Option<u64>) {
+        (self.context_window, self.max_output_tokens) = (context_window, max_output_tokens);
     }
 
     /// Records the facts of an event. Must precede the lines of the event.
@@ -66,13 +66,13 @@ impl RunFacts {
         match &event.kind {
             EventKind::SessionStarted(head) => {
                 self.model.clone_from(&head.model.id);
-                (self.answer, self.is_complete, self.end) = (Usage::default(), false, None);
+                (self.answer_usage, self.is_answer_complete, self.run_end) = (Usage::default(), false, None);
             }
             EventKind::ModelRequestFinished { answer, .. } => {
-                (self.answer, self.is_complete) = (answer.usage.unwrap_or_default(), true);
+                (self.answer_usage, self.is_answer_complete) = (answer.usage.unwrap_or_default(), true);
             }
-            EventKind::TextDelta { .. } if self.is_complete => {
-                (self.answer, self.is_complete) = (Usage::default(), false);
+            EventKind::TextDelta { .. } if self.is_answer_complete => {
+                (self.answer_usage, self.is_answer_complete) = (Usage::default(), false);
             }
             EventKind::RunFinished(run) => self.add_run(run),
             EventKind::TextDelta { .. }
@@ -91,15 +91,15 @@ impl RunFacts {
 
     fn add_run(&mut self, run: &RunFinished) {
         let usage = run.totals.usage.unwrap_or_default();
-        self.end = Some(RunEnd { usage, duration_ms: run.duration_ms });
+        self.run_end = Some(RunEnd { usage, duration_ms: run.duration_ms });
         self.api_ms = self.api_ms.saturating_add(run.totals.api_ms);
         if run.totals.turns == 0 && run.totals.usage.is_none() {
             return;
         }
-        let used = self.used.entry(self.model.clone()).or_default();
+        let used = self.model_uses.entry(self.model.clone()).or_default();
         used.usage = used.usage.plus(usage);
         used.cost_micros = used.cost_micros.saturating_add(run.totals.cost_micros.unwrap_or_default());
-        (used.window, used.longest_output) = (self.window, self.longest_output);
+        (used.context_window, used.max_output_tokens) = (self.context_window, self.max_output_tokens);
     }
 
     /// Completes a line of Claude Code.
@@ -112,12 +112,12 @@ impl RunFacts {
             }
             "assistant" => {
                 self.set_model(line, "/message/model");
-                set(line, "/message/usage", tokens(self.answer));
+                set(line, "/message/usage", tokens(self.answer_usage));
             }
             "stream_event" => {
                 self.set_model(line, "/event/message/model");
                 if *at(line, "/event/type") == "message_delta" {
-                    set(line, "/event/usage", tokens(self.answer));
+                    set(line, "/event/usage", tokens(self.answer_usage));
                 }
             }
             "result" => self.complete_result(line),
@@ -126,14 +126,14 @@ impl RunFacts {
     }
 
     fn complete_result(&self, line: &mut Value) {
-        if let Some(RunEnd { usage, duration_ms }) = self.end {
+        if let Some(RunEnd { usage, duration_ms }) = self.run_end {
             set(line, "/usage", tokens(usage));
             set(line, "/duration_ms", duration_ms.into());
         }
-        let cost = self.used.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
+        let cost = self.model_uses.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
         set(line, "/total_cost_usd", dollars(cost));
         set(line, "/duration_api_ms", self.api_ms.into());
-        let used = self.used.iter().map(|(model, used)| (model.clone(), used.report()));
+        let used = self.model_uses.iter().map(|(model, used)| (model.clone(), used.report()));
         set(line, "/modelUsage", Value::Object(used.collect()));
     }
 
@@ -153,8 +153,8 @@ impl ModelUse {
             "cacheCreationInputTokens": self.usage.cache_write,
             "webSearchRequests": 0,
             "costUSD": dollars(self.cost_micros),
-            "contextWindow": self.window.unwrap_or(DEFAULT_WINDOW),
-            "maxOutputTokens": self.longest_output.unwrap_or(DEFAULT_MAX_OUTPUT),
+            "contextWindow": self.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
+            "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT),
         })
     }
 }
