@@ -44,8 +44,8 @@ type Translate = fn(&[OsString], &Env<'_>) -> Result<Translated, ParseExit>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DialectOptions {
     pub(crate) dialect: DialectName,
-    pub(crate) output: Output,
-    pub(crate) input: Input,
+    pub(crate) output: DialectOutput,
+    pub(crate) input: PromptSource,
     /// Whether the stream of Claude Code has the prompts too.
     pub(crate) echo_prompts: bool,
     /// Whether pieces of texts come before the complete text.
@@ -67,8 +67,8 @@ impl DialectOptions {
     fn new(dialect: DialectName) -> Self {
         Self {
             dialect,
-            output: Output::Stream,
-            input: Input::Prompt,
+            output: DialectOutput::Stream,
+            input: PromptSource::Prompt,
             echo_prompts: false,
             partial_messages: false,
             ask_host: false,
@@ -108,7 +108,7 @@ impl DialectOptions {
 
 /// The part of the dialect's stream that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum DialectOutput {
     /// Every line, as it is produced.
     Stream,
     /// The last line, at the end.
@@ -119,7 +119,7 @@ pub(crate) enum Output {
 
 /// The source of the prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum PromptSource {
     /// The arguments and stdin, once.
     Prompt,
     /// Messages on stdin, a run for each.

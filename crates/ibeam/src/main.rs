@@ -44,7 +44,7 @@ use ibeam_protocol::Reason;
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
-use crate::dialect::{DialectWriter, Input};
+use crate::dialect::{DialectWriter, PromptSource};
 use crate::exit::ErrorOutput;
 use crate::mode::{ModeInputs, RunMode};
 use crate::run::{SessionTarget, StartupWatchdog};
@@ -225,10 +225,10 @@ fn dispatch(
             .as_ref()
             .map(|dialect_writer| (dialect_writer, dialect_writer.options().input))
         {
-            Some((dialect_writer, Input::Messages)) => {
+            Some((dialect_writer, PromptSource::Messages)) => {
                 run::run_hosted(app, &target, dialect_writer, stdout, startup()?)?
             }
-            Some((_, Input::Prompt)) if format != Format::StreamJson => {
+            Some((_, PromptSource::Prompt)) if format != Format::StreamJson => {
                 let detail = "`--dialect` needs `--output-format stream-json`".to_owned();
                 return Err(Reason::Usage { detail }.into());
             }

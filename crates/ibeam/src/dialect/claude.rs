@@ -20,7 +20,7 @@ use self::flag_list::FLAGS;
 pub(super) use self::permission_rules::tool_names_for;
 pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
-use super::{DialectOptions, Env, Input, Output, Translated, print_args};
+use super::{DialectOptions, DialectOutput, Env, PromptSource, Translated, print_args};
 use crate::cli::ParseExit;
 
 /// The sub-commands of Claude Code, which are not prompts.
@@ -67,7 +67,7 @@ impl ClaudeOptions {
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
 struct Draft {
-    output: Option<Output>,
+    output: Option<DialectOutput>,
     reads_messages: bool,
     help: bool,
     version: bool,
@@ -105,7 +105,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         let claude =
             ClaudeOptions { auth_status: Some(form.map_err(ParseExit::from)?), ..ClaudeOptions::default() };
         let options = DialectOptions {
-            output: Output::FinalMessage,
+            output: DialectOutput::FinalMessage,
             claude,
             ..DialectOptions::new(DialectName::Claude)
         };
@@ -148,9 +148,9 @@ impl Draft {
 
     fn set_output(&mut self, value: &str) -> Result<(), Reason> {
         self.output = Some(match value {
-            "text" => Output::FinalMessage,
-            "json" => Output::LastLine,
-            "stream-json" => Output::Stream,
+            "text" => DialectOutput::FinalMessage,
+            "json" => DialectOutput::LastLine,
+            "stream-json" => DialectOutput::Stream,
             other => {
                 return Err(usage_error(format!(
                     "`--output-format {other}` should be text, json or stream-json"
@@ -228,8 +228,8 @@ impl Draft {
                  `--input-format stream-json`"
             )));
         }
-        let output = self.output.unwrap_or(Output::FinalMessage);
-        if self.reads_messages && output != Output::Stream {
+        let output = self.output.unwrap_or(DialectOutput::FinalMessage);
+        if self.reads_messages && output != DialectOutput::Stream {
             return Err(usage_error("`--input-format stream-json` needs `--output-format stream-json`"));
         }
         let mode = self.translate_permissions()?;
@@ -248,9 +248,9 @@ impl Draft {
         }
         let options = DialectOptions {
             output,
-            input: if self.reads_messages { Input::Messages } else { Input::Prompt },
+            input: if self.reads_messages { PromptSource::Messages } else { PromptSource::Prompt },
             echo_prompts: self.echo_prompts,
-            partial_messages: self.partial_messages && output == Output::Stream,
+            partial_messages: self.partial_messages && output == DialectOutput::Stream,
             ask_host: self.ask_host && self.reads_messages,
             new_session: self.session_id.is_some(),
             unknown_session_message: Some("No conversation found with session ID: "),

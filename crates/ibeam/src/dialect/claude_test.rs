@@ -65,7 +65,7 @@ fn the_command_line_of_the_python_sdk_is_translated() {
             "--model=claude-sonnet-4-5",
         ],
     );
-    assert_eq!((options.output, options.input), (Output::Stream, Input::Messages));
+    assert_eq!((options.output, options.input), (DialectOutput::Stream, PromptSource::Messages));
     assert_eq!(options.ignored_arguments, ["--setting-sources"]);
 }
 
@@ -128,7 +128,7 @@ fn models_have_short_names() {
         &["-p", "--model", "haiku", "x"],
         &["--approval=strict", "--model=claude-haiku-4-5", "--", "x"],
     );
-    assert_eq!(newest.output, Output::FinalMessage);
+    assert_eq!(newest.output, DialectOutput::FinalMessage);
     check(&["-p", "--model", "default", "x"], &["--approval=strict", "--", "x"]);
     check(&["-p", "--model", "opus[1m]", "x"], &["--approval=strict", "--model=claude-opus-4-5", "--", "x"]);
 }

@@ -13,7 +13,7 @@ use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
 use super::flag_table::{Action, Arity, Flag, help_text, parse_args, usage_error};
-use super::{DialectOptions, Env, Output, Translated, print_args, schema_instruction};
+use super::{DialectOptions, DialectOutput, Env, Translated, print_args, schema_instruction};
 use crate::cli::ParseExit;
 use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Nothing, Value, Values};
@@ -134,8 +134,11 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
 /// Returns the command for `codex login status`.
 fn login_status() -> Translated {
     let codex = CodexOptions { wants_login_status: true, ..CodexOptions::default() };
-    let options =
-        DialectOptions { output: Output::FinalMessage, codex, ..DialectOptions::new(DialectName::Codex) };
+    let options = DialectOptions {
+        output: DialectOutput::FinalMessage,
+        codex,
+        ..DialectOptions::new(DialectName::Codex)
+    };
     Translated { args: vec!["status".into()], options: Some(options) }
 }
 
@@ -200,7 +203,7 @@ impl Draft {
             prints_session_id: !self.prints_json,
             wants_login_status: false,
         };
-        let output = if self.prints_json { Output::Stream } else { Output::FinalMessage };
+        let output = if self.prints_json { DialectOutput::Stream } else { DialectOutput::FinalMessage };
         let options = DialectOptions {
             output,
             codex,

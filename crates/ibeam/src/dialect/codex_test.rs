@@ -1,7 +1,7 @@
 use ibeam_output::{Catalogue, Locale};
 
 use super::*;
-use crate::dialect::Input;
+use crate::dialect::PromptSource;
 
 fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, ParseExit> {
     translated_where(args, key, |_| true)
@@ -89,7 +89,7 @@ fn the_command_line_of_the_sdk_is_translated() {
             "--stdin=read",
         ],
     );
-    assert_eq!((options.output, options.input), (Output::Stream, Input::Prompt));
+    assert_eq!((options.output, options.input), (DialectOutput::Stream, PromptSource::Prompt));
     assert_eq!(options.ignored_arguments, ["--config model_reasoning_effort"]);
 }
 

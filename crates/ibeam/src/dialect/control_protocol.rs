@@ -85,20 +85,22 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
         let message = error.to_string().replace(" at line 1 column ", " at column ");
         usage_error(format!("a line of stdin is not JSON: {message}"))
     })?;
-    let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
-    match at(&message, "/type").as_str() {
-        Some("user") => prompt(at(&message, "/message/content")).map(Received::Prompt),
-        Some("control_request") if *at(&message, "/request/subtype") == "mcp_message" => Ok(Received::Mcp {
-            id: text("/request_id"),
-            server: text("/request/server_name"),
-            message: at(&message, "/request/message").clone(),
-        }),
+    let text = |pointer: &str| value_at(&message, pointer).as_str().unwrap_or_default().to_owned();
+    match value_at(&message, "/type").as_str() {
+        Some("user") => prompt(value_at(&message, "/message/content")).map(Received::Prompt),
+        Some("control_request") if *value_at(&message, "/request/subtype") == "mcp_message" => {
+            Ok(Received::Mcp {
+                id: text("/request_id"),
+                server: text("/request/server_name"),
+                message: value_at(&message, "/request/message").clone(),
+            })
+        }
         Some("control_request") => {
-            Ok(Received::Request(text("/request_id"), control(at(&message, "/request"))))
+            Ok(Received::Request(text("/request_id"), control(value_at(&message, "/request"))))
         }
         Some("control_response") => {
-            let result = match at(&message, "/response/subtype").as_str() {
-                Some("success") => Ok(at(&message, "/response/response").clone()),
+            let result = match value_at(&message, "/response/subtype").as_str() {
+                Some("success") => Ok(value_at(&message, "/response/response").clone()),
                 Some(_) | None => Err(text("/response/error")),
             };
             Ok(Received::Response(text("/response/request_id"), result))
@@ -123,9 +125,11 @@ fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
 }
 
 fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
-    let texts = blocks.iter().map(|block| match (at(block, "/type").as_str(), at(block, "/text").as_str()) {
-        (Some("text"), Some(text)) => Ok(text.to_owned()),
-        (kind, _) => Err(usage_error(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
+    let texts = blocks.iter().map(|block| {
+        match (value_at(block, "/type").as_str(), value_at(block, "/text").as_str()) {
+            (Some("text"), Some(text)) => Ok(text.to_owned()),
+            (kind, _) => Err(usage_error(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
+        }
     });
     texts.collect()
 }
@@ -137,9 +141,9 @@ fn control(request: &Value) -> ControlRequest {
         Value::Array(list) => list.is_empty(),
         _ => false,
     };
-    match at(request, "/subtype").as_str().unwrap_or_default() {
+    match value_at(request, "/subtype").as_str().unwrap_or_default() {
         "initialize" => {
-            match RESTRICTING_KEYS.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
+            match RESTRICTING_KEYS.iter().find(|key| !is_empty(value_at(request, &format!("/{key}")))) {
                 Some(key) => ControlRequest::Reject(format!(
                     "`{key}` is not taken with `initialize`; give it at start"
                 )),
@@ -148,7 +152,7 @@ fn control(request: &Value) -> ControlRequest {
                     (Some(reason), _) | (None, Err(reason)) => ControlRequest::Reject(reason),
                     (None, Ok((hooks, uncalled_hooks))) => ControlRequest::Initialize(HostAdditions {
                         instructions: instructions(request),
-                        servers: names(at(request, "/sdkMcpServers")),
+                        servers: names(value_at(request, "/sdkMcpServers")),
                         hooks,
                         uncalled_hooks,
                     }),
@@ -157,9 +161,9 @@ fn control(request: &Value) -> ControlRequest {
         }
         "interrupt" => ControlRequest::Interrupt,
         "set_permission_mode" => {
-            ControlRequest::SetMode(at(request, "/mode").as_str().unwrap_or_default().to_owned())
+            ControlRequest::SetMode(value_at(request, "/mode").as_str().unwrap_or_default().to_owned())
         }
-        "set_model" => ControlRequest::SetModel(at(request, "/model").as_str().map(str::to_owned)),
+        "set_model" => ControlRequest::SetModel(value_at(request, "/model").as_str().map(str::to_owned)),
         "mcp_status" => ControlRequest::McpStatus,
         "set_max_thinking_tokens" => ControlRequest::NoOp,
         other => ControlRequest::Reject(format!("Unsupported control request subtype: {other}")),
@@ -168,10 +172,10 @@ fn control(request: &Value) -> ControlRequest {
 
 /// Returns the refusal of a policy for a tool of the host's server: rules cannot name such tools.
 fn tool_policy_refusal(request: &Value) -> Option<String> {
-    let servers = at(request, "/sdkMcpServerConfigs").as_object()?;
+    let servers = value_at(request, "/sdkMcpServerConfigs").as_object()?;
     let narrowed = |server: &Value| {
-        let tools = at(server, "/tools").as_array().map(Vec::as_slice).unwrap_or_default();
-        tools.iter().any(|tool| *at(tool, "/permission_policy") != "always_allow")
+        let tools = value_at(server, "/tools").as_array().map(Vec::as_slice).unwrap_or_default();
+        tools.iter().any(|tool| *value_at(tool, "/permission_policy") != "always_allow")
     };
     let (name, _) = servers.iter().find(|(_, server)| narrowed(server))?;
     Some(format!(
@@ -189,7 +193,7 @@ const RESTRICTING_KEYS: &[&str] = &["disallowedTools", "managedSettings", "setti
 
 /// Returns the system prompts of the host, which follow the system prompt of ibeam.
 fn instructions(request: &Value) -> Vec<String> {
-    let given = ["/systemPrompt", "/appendSystemPrompt"].map(|pointer| at(request, pointer));
+    let given = ["/systemPrompt", "/appendSystemPrompt"].map(|pointer| value_at(request, pointer));
     let texts = given.iter().flat_map(|given| match given {
         Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
         given => given.as_str().into_iter().collect::<Vec<_>>(),
@@ -198,7 +202,7 @@ fn instructions(request: &Value) -> Vec<String> {
 }
 
 /// Returns the value at a JSON pointer; null if it does not exist.
-pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+pub(super) fn value_at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 

@@ -14,9 +14,9 @@ use ibeam_wire::Contract;
 use serde_json::Value;
 
 use super::claude::RunFacts;
-use super::control_protocol::at;
+use super::control_protocol::value_at;
 use super::partial_messages::PartialMessages;
-use super::{DialectOptions, Output};
+use super::{DialectOptions, DialectOutput};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
 
@@ -222,10 +222,10 @@ impl State {
         let lines = self.encode(end);
         let message = std::mem::take(&mut self.final_message).text;
         match self.options.output {
-            Output::Stream => self.append(&lines)?,
-            Output::LastLine => self.append_last_line(lines)?,
-            Output::FinalMessage if message.is_empty() => {}
-            Output::FinalMessage => self.append_bytes(format!("{message}\n").as_bytes())?,
+            DialectOutput::Stream => self.append(&lines)?,
+            DialectOutput::LastLine => self.append_last_line(lines)?,
+            DialectOutput::FinalMessage if message.is_empty() => {}
+            DialectOutput::FinalMessage => self.append_bytes(format!("{message}\n").as_bytes())?,
         }
         if self.options.codex.needs_last_message() {
             // The end of the run is written to stdout before the wait for a slow disk.
@@ -239,9 +239,9 @@ impl State {
         let lines = self.encode(end);
         self.final_message = FinalMessage::default();
         match self.options.output {
-            Output::Stream => self.append(&lines),
-            Output::LastLine => self.append_last_line(lines),
-            Output::FinalMessage => Ok(()),
+            DialectOutput::Stream => self.append(&lines),
+            DialectOutput::LastLine => self.append_last_line(lines),
+            DialectOutput::FinalMessage => Ok(()),
         }
     }
 
@@ -249,12 +249,12 @@ impl State {
     fn write(&mut self, step: Step) -> io::Result<()> {
         let lines = self.encode(step);
         match self.options.output {
-            Output::Stream => self.append(&lines),
-            Output::LastLine => {
+            DialectOutput::Stream => self.append(&lines),
+            DialectOutput::LastLine => {
                 self.last_line = lines.into_iter().next_back().or(self.last_line.take());
                 Ok(())
             }
-            Output::FinalMessage => Ok(()),
+            DialectOutput::FinalMessage => Ok(()),
         }
     }
 
@@ -288,9 +288,9 @@ impl State {
 
     fn record_calls(&mut self, lines: &[Value]) {
         let blocks = lines.iter().filter_map(|line| line.pointer("/message/content")?.as_array()).flatten();
-        for block in blocks.filter(|block| *at(block, "/type") == "tool_use") {
-            let text = |pointer: &str| at(block, pointer).as_str().unwrap_or_default().to_owned();
-            self.reported_calls.insert(text("/id"), (text("/name"), at(block, "/input").clone()));
+        for block in blocks.filter(|block| *value_at(block, "/type") == "tool_use") {
+            let text = |pointer: &str| value_at(block, pointer).as_str().unwrap_or_default().to_owned();
+            self.reported_calls.insert(text("/id"), (text("/name"), value_at(block, "/input").clone()));
         }
     }
 

@@ -12,7 +12,7 @@ use regex::{Captures, Regex};
 use serde_json::json;
 
 use super::*;
-use crate::dialect::Input;
+use crate::dialect::PromptSource;
 
 /// A replacement of stdout.
 #[derive(Clone, Default)]
@@ -39,19 +39,19 @@ impl Captured {
     }
 }
 
-fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Captured) {
+fn writer(dialect: DialectName, output: DialectOutput) -> (DialectWriter, Captured) {
     writer_with(options(dialect, output))
 }
 
 fn writer_with(change: impl FnOnce(&mut DialectOptions)) -> (DialectWriter, Captured) {
     let out = Captured::default();
     let mut options = DialectOptions::new(DialectName::Claude);
-    (options.input, options.ask_host) = (Input::Messages, true);
+    (options.input, options.ask_host) = (PromptSource::Messages, true);
     change(&mut options);
     (DialectWriter::new(options, out.clone()), out)
 }
 
-fn options(dialect: DialectName, output: Output) -> impl FnOnce(&mut DialectOptions) {
+fn options(dialect: DialectName, output: DialectOutput) -> impl FnOnce(&mut DialectOptions) {
     move |options| (options.dialect, options.output) = (dialect, output)
 }
 
@@ -122,18 +122,18 @@ const ALL: &[&str] = &["tools", "failed", "withheld"];
 #[test]
 fn streams_of_each_dialect_are_unchanged() {
     for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Gemini, DialectName::Opencode] {
-        check(&format!("{dialect}-stream"), options(dialect, Output::Stream), ALL, None);
+        check(&format!("{dialect}-stream"), options(dialect, DialectOutput::Stream), ALL, None);
         let failure = Some(CliError::from(Reason::EmptyPrompt));
-        check(&format!("{dialect}-no-run"), options(dialect, Output::Stream), &[], failure);
+        check(&format!("{dialect}-no-run"), options(dialect, DialectOutput::Stream), &[], failure);
     }
 }
 
 #[test]
 fn other_outputs_are_unchanged() {
     for dialect in [DialectName::Claude, DialectName::Codex] {
-        check(&format!("{dialect}-final-message"), options(dialect, Output::FinalMessage), ALL, None);
+        check(&format!("{dialect}-final-message"), options(dialect, DialectOutput::FinalMessage), ALL, None);
     }
-    check("claude-last-line", options(DialectName::Claude, Output::LastLine), ALL, None);
+    check("claude-last-line", options(DialectName::Claude, DialectOutput::LastLine), ALL, None);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn options_of_claude_act_unchanged() {
     let partial = |options: &mut DialectOptions| {
         options.dialect = DialectName::Claude;
         (options.partial_messages, options.echo_prompts, options.ask_host) = (true, true, true);
-        options.input = Input::Messages;
+        options.input = PromptSource::Messages;
         options.claude.mode = "acceptEdits".to_owned();
     };
     check("claude-partial-echo", partial, ALL, None);
@@ -206,7 +206,7 @@ fn types(lines: &[Value]) -> Vec<&str> {
 
 #[test]
 fn a_complete_line_is_written_at_once() {
-    let (writer, out) = writer(DialectName::Codex, Output::Stream);
+    let (writer, out) = writer(DialectName::Codex, DialectOutput::Stream);
     write(&writer, start().into_iter().take(1));
     assert_eq!(types(&out.lines())[0], "thread.started");
     write(&writer, [text("Hello"), end()]);
@@ -231,7 +231,7 @@ fn pieces_of_a_text_come_before_the_complete_text() {
 
 #[test]
 fn one_writer_writes_many_runs() {
-    let (writer, out) = writer(DialectName::Claude, Output::Stream);
+    let (writer, out) = writer(DialectName::Claude, DialectOutput::Stream);
     for _ in 0..2 {
         writer.start_run();
         write(&writer, start().into_iter().chain([text("Hello"), end()]));
@@ -246,7 +246,7 @@ fn the_final_message_is_the_text_after_the_last_call_or_before_it() {
         (vec![text("I look. "), call()], "I look. \n"),
         (vec![call()], ""),
     ] {
-        let (writer, out) = writer(DialectName::Codex, Output::FinalMessage);
+        let (writer, out) = writer(DialectName::Codex, DialectOutput::FinalMessage);
         write(&writer, start().into_iter().chain(body).chain([end()]));
         assert_eq!(out.text(), expect);
     }
@@ -256,7 +256,7 @@ fn the_final_message_is_the_text_after_the_last_call_or_before_it() {
 fn a_failure_is_written_once_and_before_a_run_too() {
     let failure = || CliError::from(Reason::EmptyPrompt);
     for (dialect, last) in [(DialectName::Claude, "result"), (DialectName::Codex, "turn.failed")] {
-        let (writer, out) = writer(dialect, Output::Stream);
+        let (writer, out) = writer(dialect, DialectOutput::Stream);
         writer.write_failure(&failure());
         writer.write_failure(&failure());
         let lines = out.lines();
@@ -267,6 +267,6 @@ fn a_failure_is_written_once_and_before_a_run_too() {
 
 #[test]
 fn an_event_before_the_start_of_a_run_is_an_error() {
-    let (writer, _out) = writer(DialectName::Codex, Output::Stream);
+    let (writer, _out) = writer(DialectName::Codex, DialectOutput::Stream);
     assert!(writer.event_writer().write(&text("Hello")).is_err());
 }

@@ -14,7 +14,7 @@ use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control_protocol::{self, ControlRequest, HostAdditions, Received, at};
+use super::control_protocol::{self, ControlRequest, HostAdditions, Received, value_at};
 use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
 
@@ -278,7 +278,7 @@ impl Approver for Host {
             });
             match self.request(format!("ask-{}", call.id), request).await {
                 Some(Ok(answer)) => {
-                    if *at(&answer, "/interrupt") == true {
+                    if *value_at(&answer, "/interrupt") == true {
                         interrupt(&self.shared.run_stops);
                     }
                     allows(&answer, &input)
@@ -328,9 +328,9 @@ fn interrupt(runs: &RunStops) {
 
 /// Whether the response approves the call unchanged.
 fn allows(answer: &Value, input: &Value) -> bool {
-    let updated = at(answer, "/updatedInput");
+    let updated = value_at(answer, "/updatedInput");
     let same = updated.is_null() || updated == input;
-    *at(answer, "/behavior") == "allow" && same
+    *value_at(answer, "/behavior") == "allow" && same
 }
 
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,7 +10,7 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 
-use super::control_protocol::at;
+use super::control_protocol::value_at;
 use super::host::Host;
 
 /// The size of the buffer in each direction; a longer message is read in pieces.
@@ -41,7 +41,7 @@ impl Host {
 
 /// Sends one message to the host; the response to a request goes to `sender`.
 async fn forward(host: Arc<Host>, name: String, message: Value, sender: mpsc::UnboundedSender<Value>) {
-    let id = at(&message, "/id").clone();
+    let id = value_at(&message, "/id").clone();
     let is_request = !id.is_null() && message.get("method").is_some();
     let request = json!({ "subtype": "mcp_message", "server_name": name, "message": message });
     let answer = host.request(host.request_id("mcp"), request).await;

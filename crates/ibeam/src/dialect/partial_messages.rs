@@ -6,7 +6,7 @@ use ibeam_dialects::Step;
 use ibeam_protocol::SessionId;
 use serde_json::{Value, json};
 
-use super::control_protocol::at;
+use super::control_protocol::value_at;
 
 /// The message that is being streamed.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl PartialMessages {
         match step {
             Step::Init { session, payload } => {
                 self.session.clone_from(session);
-                let model = at(payload, "/system~1init/model").as_str().unwrap_or_default();
+                let model = value_at(payload, "/system~1init/model").as_str().unwrap_or_default();
                 model.clone_into(&mut self.model);
                 self.is_open = false;
             }

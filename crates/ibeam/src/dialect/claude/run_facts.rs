@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ibeam_protocol::{Event, EventKind, RunFinished, Usage};
 use serde_json::{Value, json};
 
-use crate::dialect::control_protocol::at;
+use crate::dialect::control_protocol::value_at;
 
 /// The context window that Claude Code reports for a model it does not know, in tokens.
 const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
@@ -104,7 +104,7 @@ impl RunFacts {
 
     /// Completes a line of Claude Code.
     pub(crate) fn complete(&self, line: &mut Value) {
-        match at(line, "/type").as_str().unwrap_or_default() {
+        match value_at(line, "/type").as_str().unwrap_or_default() {
             "system" => {
                 set(line, "/permissionMode", self.mode.as_str().into());
                 rename_mcp_tools(line);
@@ -116,7 +116,7 @@ impl RunFacts {
             }
             "stream_event" => {
                 self.set_model(line, "/event/message/model");
-                if *at(line, "/event/type") == "message_delta" {
+                if *value_at(line, "/event/type") == "message_delta" {
                     set(line, "/event/usage", tokens(self.answer_usage));
                 }
             }
@@ -178,8 +178,8 @@ fn dollars(micros: u64) -> Value {
 
 /// Renames tools of MCP servers in the list of tools from `mcp_SERVER_TOOL` to `mcp__SERVER__TOOL`, as in their calls.
 fn rename_mcp_tools(line: &mut Value) {
-    let servers = at(line, "/mcp_servers").as_array().cloned().unwrap_or_default();
-    let servers: Vec<&str> = servers.iter().filter_map(|server| at(server, "/name").as_str()).collect();
+    let servers = value_at(line, "/mcp_servers").as_array().cloned().unwrap_or_default();
+    let servers: Vec<&str> = servers.iter().filter_map(|server| value_at(server, "/name").as_str()).collect();
     let named = |tool: &str| {
         let rest = tool.strip_prefix("mcp_")?;
         let mut pairs = servers.iter().filter_map(|server| {

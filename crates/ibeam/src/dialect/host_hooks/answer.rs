@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::registration::HostHookEvent;
-use crate::dialect::control_protocol::at;
+use crate::dialect::control_protocol::value_at;
 
 /// The response of one hook.
 #[derive(Debug, Default, PartialEq)]
@@ -43,11 +43,11 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     if !(answer.is_object() || answer.is_null()) {
         return Err("its answer is not an object".to_owned());
     }
-    let specific = at(answer, "/hookSpecificOutput");
-    if let Some(name) = at(specific, "/hookEventName").as_str().filter(|name| *name != event.name()) {
+    let specific = value_at(answer, "/hookSpecificOutput");
+    if let Some(name) = value_at(specific, "/hookEventName").as_str().filter(|name| *name != event.name()) {
         return Err(format!("its answer is about `{name}`"));
     }
-    let ends_run = *at(answer, "/continue") == false;
+    let ends_run = *value_at(answer, "/continue") == false;
     let mut permission = match text(answer, "/decision").as_deref() {
         Some("block") => Permission::Deny,
         Some("approve") | None => Permission::Undecided,
@@ -65,7 +65,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     if ends_run {
         permission = Permission::Deny;
     }
-    let input = match at(specific, "/updatedInput") {
+    let input = match value_at(specific, "/updatedInput") {
         Value::Null => None,
         Value::Object(input) => Some(input.clone()),
         _ => return Err("`updatedInput` is not an object".to_owned()),
@@ -75,7 +75,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     for (key, pointer) in
         [("updatedToolOutput", "/updatedToolOutput"), ("updatedMCPToolOutput", "/updatedMCPToolOutput")]
     {
-        if !at(specific, pointer).is_null() {
+        if !value_at(specific, pointer).is_null() {
             unused.push(key);
         }
     }
@@ -92,7 +92,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
 
 /// Returns the text at a JSON pointer, unless it is blank.
 fn text(of: &Value, pointer: &str) -> Option<String> {
-    let text = at(of, pointer).as_str().filter(|text| !text.trim().is_empty());
+    let text = value_at(of, pointer).as_str().filter(|text| !text.trim().is_empty());
     text.map(str::to_owned)
 }
 

@@ -9,7 +9,7 @@ use ibeam_wire::Contract;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::claude;
-use crate::dialect::control_protocol::at;
+use crate::dialect::control_protocol::value_at;
 
 /// The argument that repeats the id of a call.
 const CALL_ID: &str = "toolCallId";
@@ -50,11 +50,11 @@ impl CallForm {
         }
         let block = |kind: &str| {
             let blocks = events.iter().filter_map(|event| event.pointer("/message/content")?.as_array());
-            blocks.flatten().find(|block| *at(block, "/type") == kind)
+            blocks.flatten().find(|block| *value_at(block, "/type") == kind)
         };
         let used = block("tool_use").ok_or("the call has no form in this dialect")?;
-        let name = at(used, "/name").as_str().unwrap_or_default().to_owned();
-        let mut input = at(used, "/input").clone();
+        let name = value_at(used, "/name").as_str().unwrap_or_default().to_owned();
+        let mut input = value_at(used, "/input").clone();
         if let Some(input) = input.as_object_mut() {
             input.shift_remove(CALL_ID);
             if let Some(path) = input.get(PATH).and_then(Value::as_str) {
@@ -83,7 +83,7 @@ impl CallForm {
         match call {
             // Tools of servers, and tools without a name in the dialect, receive the input unchanged.
             Some((key, _)) if key == "mcpToolCall" || key == "function" => Ok(Value::Object(input)),
-            Some((_, call)) => Ok(at(call, "/args").clone()),
+            Some((_, call)) => Ok(value_at(call, "/args").clone()),
             None => Err("the input does not match the tool".to_owned()),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::dialect::control_protocol::at;
+use crate::dialect::control_protocol::value_at;
 
 /// The timeout of a hook without one.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ impl HostHook {
 /// The reason for the refusal of a hook that cannot be called.
 pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<HostHook>, Vec<String>), String> {
     let (mut hooks, mut uncalled) = (Vec::new(), Vec::new());
-    for (name, entries) in at(request, "/hooks").as_object().into_iter().flatten() {
+    for (name, entries) in value_at(request, "/hooks").as_object().into_iter().flatten() {
         if entries.as_array().is_some_and(Vec::is_empty) {
             continue;
         }
@@ -139,17 +139,18 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
 
 fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let name = event.name();
-    let callbacks = at(entry, "/hookCallbackIds")
+    let callbacks = value_at(entry, "/hookCallbackIds")
         .as_array()
         .map(|ids| ids.iter().map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>());
     let callbacks =
         callbacks.flatten().ok_or_else(|| format!("a hook for `{name}` has no `hookCallbackIds`"))?;
-    let matcher = match at(entry, "/matcher") {
+    let matcher = match value_at(entry, "/matcher") {
         Value::String(matcher) if event.has_tool() => compile_matcher(matcher)?,
         Value::Null | Value::String(_) => None,
         other => return Err(format!("the `matcher` {other} of a hook for `{name}` is not text")),
     };
-    let timeout = at(entry, "/timeout").as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
+    let timeout =
+        value_at(entry, "/timeout").as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
     let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
     Ok(HostHook { event, matcher, callbacks, timeout })
 }
