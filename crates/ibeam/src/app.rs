@@ -172,7 +172,7 @@ pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason
     if !workspace.is_dir() {
         return Err(no_input("not a directory".to_owned()));
     }
-    // Otherwise each file in it would be reported as unreadable.
+    // Without this check, each file in the workspace would be reported as unreadable.
     access(&workspace, Access::EXEC_OK).map_err(|errno| unread(errno.into()))?;
     let dirs = Dirs::for_workspace(&workspace)?;
     Ok((workspace, dirs))
@@ -191,8 +191,8 @@ fn configured_catalogue(config: &Config) -> Result<Arc<Catalogue>, ConfigError> 
     Ok(Arc::new(catalogue))
 }
 
-/// Rejects flags of the original program whose feature does not exist here and that must not be ignored silently, empty
-/// values, and variables that are not UTF-8.
+/// Rejects flags of the Cursor CLI whose feature does not exist here, empty values of flags, and variables that are not
+/// UTF-8. Ignoring such a flag would change the effect of the command without a message.
 ///
 /// # Errors
 /// `Unsupported`, `Usage`, `NotText`.
@@ -212,15 +212,15 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     if flags.replay_speed.is_some() && flags.replay.is_none() {
         return Err(Reason::Usage { detail: "`--replay-speed` needs `--replay DIR`".to_owned() });
     }
-    // `dialect::translate` removes it where it is the first argument.
+    // `dialect::translate` removes `--dialect` where it is the first argument.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
     }
     Ok(())
 }
 
-/// Rejects flags with an empty value or a period of 0. An empty variable counts as not set, but a flag was meant to
-/// change something: most likely a variable of a script was not set.
+/// Rejects flags with an empty value or a period of 0. An empty environment variable counts as not set, but an empty
+/// flag is most likely a mistake: a script used a variable that was not set.
 ///
 /// # Errors
 /// `Usage` with the flag.

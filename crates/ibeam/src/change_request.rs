@@ -1,10 +1,11 @@
-//! Detects whether a prompt asks for changes to files. A heuristic for a line on stderr, never for permissions.
+//! Detects whether a prompt asks for changes to files. The result is a guess: it only decides about a warning on
+//! stderr, never about permissions.
 //!
 //! A verb of change counts at the position of the verb of a request: first in the prompt or in a clause, or after a
 //! word such as "please". "fix the test" and "read it, then write a summary" ask for a change; "explain this change"
 //! does not.
 
-/// Verbs of change in all languages of the program that separate words.
+/// Verbs of change in all languages of the program that put spaces between words.
 const VERBS: &[&str] = &[
     // English
     "add",
@@ -139,13 +140,13 @@ const VERBS: &[&str] = &[
     "tuliskan",
     "ubah",
 ];
-/// Words after which a request has its verb.
+/// Words that may precede the verb of a request.
 const WORDS_BEFORE_VERB: &[&str] = &[
     "and", "can", "could", "please", "should", "then", "to", "you", "por", "favor", "puedes", "y", "luego",
     "e", "depois", "pode", "et", "puis", "plaît", "plait", "peux", "pouvez", "tu", "vous", "dan", "lalu",
     "tolong", "kemudian", "just",
 ];
-/// Stems of verbs of change in Japanese, which does not separate words and ends a request with its verb.
+/// Stems of verbs of change in Japanese, which puts no spaces between words and ends a request with its verb.
 const JAPANESE_STEMS: &[&str] = &[
     "修正し",
     "直し",

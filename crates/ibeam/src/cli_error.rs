@@ -12,11 +12,11 @@ use crate::exit::ExitFailure;
 
 /// An error of the program.
 ///
-/// The tag of a variant is its message id with the prefix `cli-`, its fields are the arguments of the message.
+/// The message id of a variant is `cli-` and the tag of the variant. The fields are the arguments of the message.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CliError {
-    /// A failure that a run can end with; there may have been no run.
+    /// A failure that a run can end with. It may also occur before a run has started.
     #[serde(skip)]
     Run(ExitFailure),
     /// The arguments of a sub-command cannot be parsed.
@@ -26,7 +26,7 @@ pub(crate) enum CliError {
     /// The embedded model could not be fetched or installed.
     #[cfg_attr(
         not(any(feature = "embedded", test)),
-        expect(dead_code, reason = "only the set-up of the model fails with it")
+        expect(dead_code, reason = "only the set-up of the embedded model fails with this error")
     )]
     SetupFailed { detail: String },
     /// A file is not a valid stream from this line on.

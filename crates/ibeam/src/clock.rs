@@ -10,7 +10,7 @@ use ibeam_core::Clock;
 #[derive(Clone, Copy)]
 struct PinnedTime {
     unix_ms: u64,
-    /// Whether delays pass.
+    /// Whether a delay takes its time. Otherwise it completes at once.
     waits: bool,
 }
 
@@ -18,7 +18,7 @@ static PINNED: OnceLock<PinnedTime> = OnceLock::new();
 
 /// Stops all clocks of the process at `unix_ms`, for a replay. Without `waits`, delays complete at once.
 pub(crate) fn pin(unix_ms: u64, waits: bool) {
-    // The first replay of a process is its only one.
+    // A process has at most one replay.
     let _ = PINNED.set(PinnedTime { unix_ms, waits });
 }
 

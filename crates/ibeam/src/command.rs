@@ -1,6 +1,6 @@
 //! Executes the sub-commands, which `cli/commands.rs` lists. Small commands of one subject share a file.
 //!
-//! A command receives the resolved context and the private stdout.
+//! A command receives the resolved context, and stdout as a private descriptor (`stdout.rs`).
 
 mod check;
 mod config;
@@ -95,7 +95,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Trust { what: TrustCommand::List { .. } | TrustCommand::Forget { .. } } => {
             ConfigUse::Incidental
         }
-        // An invalid file could send a key to another server, or lack a rule.
+        // With an invalid file, a key could be sent to another server, or a rule could be missing.
         Command::CreateChat
         | Command::Mcp { .. }
         | Command::Models { .. }

@@ -1,7 +1,7 @@
 //! The system prompt: the role of the model, instructions of the project, and the environment.
 //!
-//! The order is from text that never changes to text that changes daily, so that provider caches hit. Starts no
-//! process.
+//! Text that never changes comes first, and text that changes daily comes last, so that providers can reuse the prompt
+//! from their caches. Starts no process.
 
 use std::path::Path;
 
@@ -29,11 +29,12 @@ const PROXIED_COMMANDS: &str = "Commands: confined; they write only here and in 
 pub(crate) struct ContextInputs<'a> {
     /// The workspace, absolute.
     pub(crate) workspace: &'a Path,
-    /// Whether instructions in its files count like instructions of the user.
+    /// Whether instructions in files of the workspace count like instructions of the user.
     pub(crate) trusted: bool,
-    /// The system prompt describes plan and ask mode to the model.
+    /// The mode of the run. The system prompt describes plan mode and ask mode to the model.
     pub(crate) mode: PermissionMode,
-    /// The sandbox of commands. A model that knows its limits does not try what must fail.
+    /// The sandbox of commands. The system prompt states its limits, so that the model does not try commands that must
+    /// fail.
     pub(crate) sandbox: &'a Sandbox,
     /// Files that must not be read are not read for instructions either.
     pub(crate) path_policy: &'a PathPolicy,

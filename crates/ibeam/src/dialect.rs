@@ -1,8 +1,8 @@
 //! `--dialect`: ibeam with the command line and the output stream of another program.
 //!
 //! The arguments of the other program are translated before the arguments of ibeam are parsed, and the events of a run
-//! are written as lines of the other program. A flag without a counterpart is left out with a notice; if that would
-//! allow more than the flag, it is a usage error.
+//! are written as lines of the other program. A flag without a counterpart is left out with a notice. If leaving it out
+//! would allow the run more, the flag is a usage error. The host is the program that starts ibeam in a dialect.
 
 mod claude;
 mod codex;
@@ -46,7 +46,7 @@ pub(crate) struct DialectOptions {
     pub(crate) dialect: DialectName,
     pub(crate) output: DialectOutput,
     pub(crate) input: PromptSource,
-    /// Whether the stream of Claude Code has the prompts too.
+    /// Whether the stream of Claude Code contains the prompts too.
     pub(crate) echo_prompts: bool,
     /// Whether pieces of texts come before the complete text.
     pub(crate) partial_messages: bool,
@@ -89,7 +89,7 @@ impl DialectOptions {
         self.echo_prompts || !self.is_claude()
     }
 
-    /// Returns the reason that a run cannot use the session `name`, which `exists` or not.
+    /// Returns the reason why a run cannot use the session `name`; `exists` is whether the session is stored.
     pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
         if self.new_session {
             let detail = format!("the session `{name}` already exists; use `--resume` to continue it");
@@ -197,7 +197,7 @@ fn read_file(path: &str) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Whether `directory` or one above it holds `.git`. A missing directory is left to the run, which rejects it.
+/// Whether `directory` or one above it contains `.git`. True for a missing directory, because the run rejects it later.
 fn is_in_repository(directory: Option<&str>) -> bool {
     let Ok(directory) = Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
     crate::git::repository_root(&directory).is_some()

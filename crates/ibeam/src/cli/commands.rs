@@ -348,7 +348,7 @@ pub(crate) struct TestedAccess {
 
 /// The flags of runs that the help of each command lists. The command accepts the others too, without effect.
 ///
-/// A new command needs a variant above and a row here; `command::execute` carries it out.
+/// A new command needs a variant of [`Command`] and a row in this table; `command::execute` executes the command.
 pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("about", &["contract", "model"]),
     ("check", &["contract"]),

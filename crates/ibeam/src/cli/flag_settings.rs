@@ -40,7 +40,8 @@ impl Flags {
         texts.chain(lists).collect()
     }
 
-    /// Whether the run replays recordings in a new session. Its pinned id would be that of every replay.
+    /// Whether the run replays recordings in a new session. Such a session is not stored: every replay has the same
+    /// pinned session id.
     fn starts_replayed_session(&self) -> bool {
         self.replay.is_some() && self.resume.is_none() && !self.continue_
     }

@@ -58,11 +58,12 @@ pub(super) fn text(args: &[OsString]) -> String {
     }
 }
 
+/// Translates the headings of the help of `command` and of its sub-commands.
 fn localized(command: Command, catalogue: &Catalogue) -> Command {
     let usage = catalogue.help("usage");
     let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    // clap would put its own flag under another heading.
+    // clap would put its own `--help` under another heading.
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
     let mut command = command
         .disable_help_flag(true)

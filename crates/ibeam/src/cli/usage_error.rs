@@ -1,6 +1,6 @@
 //! The message for a command line that cannot be parsed, and the command to whose help it refers.
 //!
-//! A suggestion is similar to the typed text and never allows more.
+//! A suggestion is similar to the typed text and never allows a run more than that text.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use super::Cli;
 
 use crate::similar_names::is_similar;
 
-/// Flags that allow more. They are not suggested for a mistyped flag.
+/// Flags that allow a run more. They are not suggested for a mistyped flag.
 const GRANTING_FLAGS: &[&str] =
     &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
 
@@ -61,7 +61,7 @@ fn drop_poor_suggestions(error: &mut Error) {
     }
 }
 
-/// Whether `suggested` is a good suggestion for `typed`.
+/// Whether `suggested` is similar to `typed` and is not a flag that allows a run more.
 fn is_good_suggestion(typed: &str, suggested: &str) -> bool {
     let bare = |word: &str| word.trim_start_matches('-').to_owned();
     let grants = GRANTING_FLAGS.iter().any(|flag| suggested.starts_with(flag));

@@ -1,7 +1,7 @@
 //! `check`: reports where a stream does not follow the output contract.
 //!
-//! The stream names its contract; `--contract` is for streams that do not. Reads only a file or stdin. The exit code is
-//! the result.
+//! A stream names its contract; `--contract` is for streams that do not. Reads only a file or stdin. The exit code
+//! states the result.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -43,7 +43,7 @@ pub(super) fn check(
     Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_BROKEN) })
 }
 
-/// Returns a line per finding in the form of compilers, then the result.
+/// Returns a line per finding in the format of compiler messages, then the result.
 fn as_text(base: &BaseContext, file: &str, found: &Report) -> String {
     let mut text = String::new();
     for Finding { line, column, rule, severity, message, .. } in &found.findings {

@@ -42,13 +42,13 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
     for (path, settings) in app.base.config.all() {
         let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");
         let path = path.join(".");
-        // The lists of all layers add up; of other values the strongest layer counts.
+        // Lists of all sources (flags, variables, files) are combined. Any other value comes from the strongest source.
         let in_force = match settings.last() {
             Some(last) if !matches!(last.value, Value::List(_)) => std::slice::from_ref(last),
             Some(_) | None => settings,
         };
         for setting in in_force {
-            // These values may be secrets.
+            // Environment variables of MCP servers may be secrets.
             let hidden = is_secret.then(|| Value::Text("…".to_owned()));
             let value = hidden.as_ref().unwrap_or(&setting.value);
             rows.push(Row::new(path.clone(), value, setting.origin.to_string()));

@@ -1,7 +1,7 @@
 //! `convert`: converts the stream of one agent into that of another, line by line, and reports the losses.
 //!
-//! A filter: each line is converted and written before the next one is read. Losses are reported on stderr, so stdout
-//! has only lines of the target.
+//! Each line is converted and written before the next one is read. Losses are reported on stderr, so stdout has only
+//! lines of the target.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,10 +19,10 @@ use crate::cli::FailOnArg;
 use crate::cli_error::CliError;
 use crate::stderr;
 
-/// Beyond this size the output is written even if more of the source is available.
+/// The size in bytes from which the output is written even if more of the source can be read without waiting.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// The maximum number of losses on stderr; the report file has all.
+/// The maximum number of losses on stderr. The report file has all of them.
 const MAX_REPORTED: usize = 40;
 
 /// The exit code of losses with `--fail-on loss`.

@@ -1,6 +1,6 @@
 //! `about`, `status` and `doctor`: what this program is, which keys it has, and whether the installation is complete.
 //!
-//! `doctor` succeeds whatever it finds; `doctor --sandbox` fails if there is no sandbox for commands.
+//! `doctor` succeeds even if something is missing; `doctor --sandbox` fails if commands cannot be confined.
 
 use std::fs::{self, File};
 use std::path::Path;

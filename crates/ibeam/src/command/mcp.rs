@@ -112,6 +112,10 @@ fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Res
     print_text(stdout, &format!("{verb} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
 }
 
+/// Returns the declared server of this name.
+///
+/// # Errors
+/// `Usage` with the names of all servers.
 fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
     let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
@@ -133,11 +137,13 @@ fn status_name(status: McpStatus) -> &'static str {
     }
 }
 
+/// Returns the file, and the line if it is known, that declares the server.
 fn source(server: &ServerDeclaration) -> String {
     let path = server.source.path.display();
     server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
 }
 
+/// Returns the command line or the URL of the server.
 fn target(server: &ServerDeclaration) -> String {
     match &server.transport {
         Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),

@@ -1,7 +1,7 @@
 //! `models`: the available models, one `<id> - <Label>` per line. `models --providers`: the providers.
 //!
-//! Requests the list of every provider with a key or a configured URL, at most once an hour. A provider that fails is a
-//! warning on stderr; the last list that it returned is used, however old it is.
+//! Requests the list of every provider with a key or a configured URL, at most once an hour. If a request fails, a
+//! warning is written to stderr, and the last list of that provider is used, however old it is.
 
 mod details;
 
@@ -90,7 +90,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
         "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
          `ibeam models --providers` lists the providers.\n",
     );
-    // Clients take every line for a model that does not begin with `Tip:`.
+    // Clients read every line that does not begin with `Tip:` as a model.
     if !with_details {
         text.push_str("Tip: `ibeam models --details` shows context size, prices and abilities; `--json` is for programs.\n");
     }
@@ -108,7 +108,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
 fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliError> {
     let mut available = AvailableModels::default();
     let mut cache = ListCache::load(&app.dirs.cache);
-    // A key, an address or a header of the command line is used only once.
+    // A key, an address or a header of the command line is for this call only, so the lists are not cached.
     let flags = &app.base.flags;
     let is_cacheable = flags.endpoint.is_none() && flags.api_key.is_none() && flags.header.is_empty();
     let mut providers = Vec::new();
@@ -173,7 +173,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
 }
 
 impl AvailableModels {
-    /// Returns the cached models of a provider, if there are any.
+    /// Returns the cached models of a provider, and records the age of their list.
     fn cached(
         &mut self,
         cache: &ListCache,
@@ -185,6 +185,7 @@ impl AvailableModels {
         list.models()
     }
 
+    /// Records the age of a list, if it is the oldest so far.
     fn add_age(&mut self, age: Duration) {
         self.age = self.age.max(Some(age));
     }

@@ -1,6 +1,6 @@
 //! `policy test`: whether an access would be allowed, rule by rule. `policy list`: the rules in force.
 //!
-//! Uses the policy of a run and accesses nothing. The exit code is the decision.
+//! Uses the policy of a run and accesses nothing. The exit code of `policy test` states the decision.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::run::permission_mode;
 use crate::run::policy_rules::{ActiveRule, build_policy, rules};
 use crate::run::sandbox::is_sandbox_enabled;
 
-/// Exit codes of `policy test`, docs/configuration.md; a failure has others.
+/// The exit codes of `policy test` (docs/configuration.md). A failure has other codes.
 const EXIT_DENIED: u8 = 3;
 const EXIT_ASK: u8 = 4;
 
@@ -63,7 +63,7 @@ fn test(
     })
 }
 
-/// Returns the access as a tool would declare it.
+/// Returns the tested access in the form in which a tool declares its accesses.
 fn access(policy: &Policy, tested: &TestedAccess, cwd: Option<&str>) -> Result<Access, Reason> {
     let TestedAccess { command, read, write, fetch, mcp } = tested;
     for (what, text) in [("COMMAND", command), ("--fetch", fetch), ("--cwd", &cwd.map(str::to_owned))] {

@@ -1,8 +1,8 @@
 //! `replay`: prints a recorded session or stream again with the writers of a live run, offline.
 //!
-//! stdout has what the runs printed; stderr and the exit code are those of the replay. Replay takes no lease and
-//! changes nothing, so it shows a session that is being written up to now. It shows what is intact before it reports
-//! damage.
+//! stdout has what the runs printed; stderr and the exit code are those of the replay. A replay does not lock the
+//! session and changes nothing, so it can also show a session that another process is still writing. It shows what is
+//! intact before it reports damage.
 
 mod contract_converter;
 mod from_wire;
@@ -39,7 +39,7 @@ pub(super) struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    /// Returns the options of the flags. The default format is `text` on a terminal, else that of a run.
+    /// Returns the options that the flags request. The default format is `text` on a terminal, else that of a run.
     ///
     /// # Errors
     /// `Usage` for an invalid speed or time, and for partial output in a format that has none.
@@ -61,7 +61,7 @@ impl ReplayOptions {
     }
 }
 
-/// The reason why a replay ended before its input.
+/// The reason why a replay ended before the end of its input.
 #[derive(Debug)]
 enum ReplayEnd {
     /// The requested run was shown.

@@ -76,7 +76,7 @@ mod install {
             target.display()
         ));
         let mut on_progress = |progress| bar.show(progress);
-        // A path: a program of this name in the workspace is not started.
+        // `find` returns a path outside of the workspace, so no program of the repository is started.
         let python = app.programs.find(PYTHON);
         let from_registry = |on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>| match &python {
             Some(python) => store.install_from_registry(python, on_progress),

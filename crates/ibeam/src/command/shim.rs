@@ -1,7 +1,8 @@
 //! `shim`: creates links under the names by which clients start the Cursor CLI, and scripts under the names of programs
 //! whose dialect ibeam writes.
 //!
-//! Refuses to replace a file that it did not create, because it is another program. Then it creates no file at all.
+//! Refuses to replace a file that `shim` did not create, because it is another program. In this case no file is
+//! created.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -122,6 +123,7 @@ enum Found {
     UpToDate,
     /// A link or script that `shim` created for another file of this program.
     Replaceable,
+    /// Any other file, which is not replaced.
     Foreign,
 }
 

@@ -96,7 +96,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
     }
 }
 
-/// Shows what the project's files set, and which of it counts now.
+/// Shows what the project's files set, and which of these settings have an effect now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows: Vec<Row> = Vec::new();
     let trusted =
@@ -155,6 +155,7 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
 struct Row {
     what: String,
     file: String,
+    /// Whether the row has an effect now.
     counts: bool,
 }
 

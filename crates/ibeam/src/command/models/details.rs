@@ -1,4 +1,5 @@
-//! The known facts about a model: context size, prices, abilities. An unknown one is `unknown`, and null in JSON.
+//! What is known about a model: context size, prices, abilities. An unknown value is printed as `unknown`, in JSON as
+//! null.
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ pub(super) struct ModelDetails {
     context_window: Option<u64>,
     max_output_tokens: Option<u64>,
     prices: Option<Prices>,
+    /// The entry of the model table.
     known: Option<KnownModel>,
 }
 
@@ -68,7 +70,8 @@ impl ModelDetails {
     }
 }
 
-/// `context 200,000 tokens; $3 in, $15 out per million tokens; tools, images; no reasoning; structured output unknown`
+/// Writes, for example, `context 200,000 tokens; $3 in, $15 out per million tokens; tools, images; no reasoning;
+/// structured output unknown`
 impl fmt::Display for ModelDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.context_window {

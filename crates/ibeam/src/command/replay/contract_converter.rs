@@ -96,7 +96,8 @@ impl ContractConverter {
         }
     }
 
-    /// Returns the line of the current segment: before a call, with its answer and time, or as the last segment.
+    /// Returns the line of the current segment. `call` has the `model_call_id` and the time of the call that follows
+    /// the segment; `None` for the last segment of a run.
     fn flush_segment(&mut self, call: Option<(Option<&str>, Option<u64>)>) -> String {
         let Some((mut event, text)) = self.segment.take().filter(|(_, text)| !text.is_empty()) else {
             return String::new();
@@ -119,7 +120,7 @@ fn set_text(event: &mut Value, text: &str) {
     }
 }
 
-/// Sets these two keys and moves them to the end of an event.
+/// Sets the keys `model_call_id` and `timestamp_ms` of an event and moves them to its end.
 fn set_id_and_time(event: &mut Value, model_call_id: Option<&str>, timestamp_ms: Option<u64>) {
     let Value::Object(keys) = event else { return };
     keys.shift_remove("model_call_id");

@@ -137,7 +137,7 @@ impl<'a> Player<'a> {
         if self.options.run.is_some() { Err(ReplayEnd::RequestedRunShown) } else { Ok(()) }
     }
 
-    /// Ends a run that has no end.
+    /// Ends the output of a run whose last event is missing, and warns about it.
     fn finish_incomplete(&mut self) -> Result<(), ReplayEnd> {
         if std::mem::take(&mut self.is_open) && self.is_requested() {
             match &mut self.output {

@@ -70,7 +70,7 @@ fn damaged(source: &str, line: u64, detail: String) -> ReplayEnd {
     ReplayEnd::Failed(CliError::StreamDamaged { source: source.to_owned(), line, detail })
 }
 
-/// The state that reading a line depends on.
+/// Reads the lines of a stream. What a line means depends on the lines before it.
 struct LineReader {
     format: Format,
     /// Whether no event was read yet.
@@ -118,7 +118,7 @@ impl LineReader {
         Ok((event, copy))
     }
 
-    /// Returns the remaining lines of a run that has ended.
+    /// Returns the lines that the converter has not written yet.
     fn rest(&mut self) -> Vec<u8> {
         self.converter.as_mut().map(ContractConverter::finish).unwrap_or_default().into_bytes()
     }
