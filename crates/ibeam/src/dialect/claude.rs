@@ -27,7 +27,7 @@ use crate::cli::ParseExit;
 const SUBCOMMANDS: &[&str] =
     &["agents", "auth", "config", "doctor", "install", "mcp", "plugin", "setup-token", "update", "upgrade"];
 
-/// The parts of a command line of Claude Code that its stream repeats.
+/// The parts of a command line of Claude Code that its stream repeats, and the request for the login status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClaudeOptions {
     /// The permission mode by its name in Claude Code.
@@ -38,12 +38,12 @@ pub(crate) struct ClaudeOptions {
     pub(super) model: Option<String>,
     /// The names of MCP servers that the host runs.
     pub(super) host_servers: Vec<String>,
-    /// The form of the login status, where the arguments request only the status.
+    /// The format of the login status, where the arguments request only the status.
     auth_status: Option<auth_status::Form>,
 }
 
 impl ClaudeOptions {
-    /// Returns the head of a run that failed before its start.
+    /// Returns the first line of the stream (`init`) for a run that failed before its start.
     pub(super) fn init_of_failed_run(&self) -> InitEvent<Cow<'_, str>> {
         let session = self.session_id.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
         let directory =
@@ -68,33 +68,46 @@ impl ClaudeOptions {
 #[derive(Default)]
 struct Draft {
     output: Option<DialectOutput>,
+    /// Whether the prompts are messages on stdin.
     reads_messages: bool,
     help: bool,
     version: bool,
+    /// Whether the stream contains the prompts too.
     echo_prompts: bool,
+    /// Whether pieces of texts come before the complete text.
     partial_messages: bool,
+    /// The permission mode by its name in Claude Code.
     mode: Option<String>,
     bypasses_permissions: bool,
-    /// Whether the settings forbid the bypass.
+    /// Whether the settings forbid to bypass permissions.
     forbids_bypass: bool,
+    /// Whether the host is asked about calls that no rule covers.
     ask_host: bool,
+    /// The rules of Claude Code that allow calls.
     allow: Vec<String>,
     deny: Vec<String>,
     ask: Vec<String>,
+    /// The tools that the model may use; `None` for all.
     tools: Option<Vec<String>>,
+    /// The directories of `--add-dir`.
     directories: Vec<String>,
     model: Option<String>,
     /// Flags of ibeam, `--flag=value`.
     flags: Vec<String>,
+    /// The id of the new session.
     session_id: Option<String>,
+    /// The id of the session of `--resume`.
     resumed_id: Option<String>,
+    /// Whether `--resume` or `--continue` is given.
     resumes: bool,
     forks: bool,
     /// Files with instructions for the model.
     instruction_files: Vec<String>,
+    /// The values of `--mcp-config`: JSON, or the path of a file.
     mcp_configs: Vec<String>,
     /// The names of MCP servers that the host runs.
     host_servers: Vec<String>,
+    /// The values of `--settings`: JSON, or the path of a file.
     settings: Vec<String>,
     ignored_arguments: Vec<String>,
 }
@@ -142,6 +155,7 @@ fn append<T>(place: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<
 }
 
 impl Draft {
+    /// Adds a flag of ibeam.
     fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
         append(&mut self.flags, [format!("{flag}={value}")])
     }
@@ -209,7 +223,7 @@ impl Draft {
         match (&self.session_id, self.resumes, self.forks) {
             (Some(_), _, true) => return Err(usage_error("`--session-id` cannot name a fork")),
             (Some(_), true, false) => {
-                return Err(usage_error("`--session-id` needs `--fork-session` beside `--resume`"));
+                return Err(usage_error("`--session-id` with `--resume` needs `--fork-session`"));
             }
             (Some(id), false, false) if id.parse::<SessionId>().is_err() => {
                 return Err(usage_error(format!("`--session-id {id}` should be a UUID")));
@@ -262,7 +276,8 @@ impl Draft {
     }
 }
 
-/// Returns the model that a name of Claude Code means: a short name is the newest of the catalogue, `None` the usual.
+/// Returns the model that a name of Claude Code means. A short name such as `opus` means the newest model of this kind.
+/// `None` means the default model.
 pub(crate) fn resolve_model(name: &str) -> Option<String> {
     let plain = name.split_once('[').map_or(name, |(plain, _)| plain);
     match plain {

@@ -86,7 +86,7 @@ fn deny_rules_are_translated_or_refused() {
         &["-p", "--disallowedTools", "Bash(rm:*) WebFetch", "--", "x"],
         &["--approval=strict", "--deny=Shell(rm:*)", "--deny=WebFetch(*)", "--without=web_fetch", "--", "x"],
     );
-    refused(&["-p", "--disallowedTools", "Bash(a && b)", "--", "x"], "cannot be kept");
+    refused(&["-p", "--disallowedTools", "Bash(a && b)", "--", "x"], "cannot be applied exactly");
     let options =
         check(&["-p", "--allowedTools", "Bash(a && b)", "--", "x"], &["--approval=strict", "--", "x"]);
     assert_eq!(options.ignored_arguments, ["--allowedTools Bash(a && b)"]);

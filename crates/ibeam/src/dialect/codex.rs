@@ -1,7 +1,7 @@
 //! The command line of Codex, as people and its SDK write it: `codex exec`, alone or with `resume`.
 //!
-//! `codex exec` never asks about calls. Its read-only sandbox has no counterpart; rules replace it, which are stricter:
-//! nothing is written, and only commands that a rule allows are run.
+//! `codex exec` never asks about calls. Its read-only sandbox has no counterpart. Stricter rules replace it: nothing is
+//! written, and only commands that a rule allows are run.
 
 mod config_settings;
 mod options;
@@ -19,7 +19,7 @@ use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Nothing, Value, Values};
 pub(crate) use options::CodexOptions;
 
-/// The version that `--version` prints.
+/// The version of Codex that `--version` prints.
 const CODEX_VERSION: &str = "0.163.0";
 
 /// The variable with the key of Codex.
@@ -28,6 +28,7 @@ const KEY_VARIABLE: &str = "CODEX_API_KEY";
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
 struct Draft {
+    /// Whether the stream is printed instead of the final message.
     prints_json: bool,
     help: bool,
     version: bool,
@@ -39,11 +40,12 @@ struct Draft {
     bypasses_sandbox: bool,
     model: Option<String>,
     endpoint: Option<String>,
+    /// Whether the newest session is resumed.
     resumes_newest: bool,
     /// The working directory; `None` is the current directory.
     directory: Option<String>,
     skips_repository_check: bool,
-    /// A file with the JSON Schema that the answer should keep.
+    /// A file with the JSON Schema that the answer should match.
     schema_file: Option<String>,
     /// A file with instructions for the model.
     instructions_file: Option<String>,
@@ -111,7 +113,7 @@ const FLAGS: &[Flag<Draft>] = &[
     flag(&["--local-provider"], Value, Reject("name the model with `--model`")),
 ];
 
-/// Translates what follows `--dialect codex`.
+/// Translates the arguments after `--dialect codex`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     let mut draft = Draft::default();
     let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
@@ -225,7 +227,7 @@ impl Draft {
         }
     }
 
-    /// Translates sandbox and approval policy into flags that never allow more.
+    /// Translates the sandbox and the approval policy into flags of ibeam that never allow more than these.
     fn translate_permissions(&mut self) -> Result<(), Reason> {
         let flag_or =
             |flag: &Option<String>, setting: &Option<String>| flag.clone().or_else(|| setting.clone());

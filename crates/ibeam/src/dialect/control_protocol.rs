@@ -43,7 +43,7 @@ pub(crate) enum ControlRequest {
     Reject(String),
 }
 
-/// The parts of runs that the host adds with `initialize`.
+/// The instructions, MCP servers and hooks that the host adds to runs with `initialize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostAdditions {
     /// Further instructions for the model.
@@ -67,7 +67,7 @@ impl HostAdditions {
     /// The reason for the refusal.
     pub(crate) fn check_before_first_prompt(&self, has_started: bool) -> Result<(), &'static str> {
         match has_started && !self.is_empty() {
-            true => Err("instructions, servers and hooks are taken before the first message"),
+            true => Err("instructions, servers and hooks are accepted only before the first message"),
             false => Ok(()),
         }
     }
@@ -134,6 +134,7 @@ fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
     texts.collect()
 }
 
+/// Reads a request of the host.
 fn control(request: &Value) -> ControlRequest {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -145,7 +146,7 @@ fn control(request: &Value) -> ControlRequest {
         "initialize" => {
             match RESTRICTING_KEYS.iter().find(|key| !is_empty(value_at(request, &format!("/{key}")))) {
                 Some(key) => ControlRequest::Reject(format!(
-                    "`{key}` is not taken with `initialize`; give it at start"
+                    "`{key}` is not accepted with `initialize`; pass it as a flag at the start"
                 )),
                 None => match (tool_policy_refusal(request), read_registration(request)) {
                     // A run without a hook might allow more.
@@ -170,7 +171,8 @@ fn control(request: &Value) -> ControlRequest {
     }
 }
 
-/// Returns the refusal of a policy for a tool of the host's server: rules cannot name such tools.
+/// Returns the reason to refuse `initialize` if it has a permission policy for a tool of the host's MCP servers. Rules
+/// cannot name such tools.
 fn tool_policy_refusal(request: &Value) -> Option<String> {
     let servers = value_at(request, "/sdkMcpServerConfigs").as_object()?;
     let narrowed = |server: &Value| {
@@ -179,7 +181,7 @@ fn tool_policy_refusal(request: &Value) -> Option<String> {
     };
     let (name, _) = servers.iter().find(|(_, server)| narrowed(server))?;
     Some(format!(
-        "the tools of the server `{name}` have policies, which are not taken; use `disallowedTools`"
+        "the tools of the server `{name}` have policies, which are not supported; use `disallowedTools`"
     ))
 }
 
@@ -191,7 +193,7 @@ fn names(list: &Value) -> Vec<String> {
 /// Keys that would restrict a run.
 const RESTRICTING_KEYS: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
 
-/// Returns the system prompts of the host, which follow the system prompt of ibeam.
+/// Returns the system prompts of the host, which are appended to the system prompt of ibeam.
 fn instructions(request: &Value) -> Vec<String> {
     let given = ["/systemPrompt", "/appendSystemPrompt"].map(|pointer| value_at(request, pointer));
     let texts = given.iter().flat_map(|given| match given {

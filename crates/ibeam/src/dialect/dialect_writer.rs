@@ -1,4 +1,4 @@
-//! stdout in another program's dialect: converts events of runs to lines of the dialect.
+//! Writes stdout in the dialect of another program: converts events of runs to lines of the dialect.
 //!
 //! A line is written with the event that completes it. One writer writes any number of runs, and between them the
 //! messages of the control protocol.
@@ -20,7 +20,7 @@ use super::{DialectOptions, DialectOutput};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
 
-/// Waiting lines are written without a flush beyond this size.
+/// The size from which waiting lines are written without waiting for a flush.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
 
 /// A writer that can be shared: lines of a run and of the control protocol do not mix.
@@ -118,7 +118,7 @@ impl DialectWriter {
         if state.has_ended {
             return;
         }
-        // The output is tried again: the error may have been of another writer.
+        // The output is tried again, because the error may come from an earlier output.
         state.broken = None;
         if state.options.is_claude() && state.encoder.is_none() {
             let step = Step::from_init(&state.options.claude.init_of_failed_run());
@@ -144,7 +144,7 @@ impl DialectWriter {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic leaves complete lines only.
+        // A panic leaves only complete lines, so the state can still be used.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

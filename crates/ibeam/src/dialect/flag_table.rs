@@ -1,14 +1,14 @@
 //! Parses the command line of another program by a table of its flags.
 //!
-//! The table has the names, the values and the effect of each flag. A flag that is not in the table is refused: neither
-//! its number of values nor its effect is known.
+//! The table has the names, the number of values and the effect of each flag. A flag that is not in the table is
+//! refused, because its number of values and its effect are unknown.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
 use ibeam_protocol::Reason;
 
-/// The values of a flag.
+/// The number of values of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arity {
     /// No value.

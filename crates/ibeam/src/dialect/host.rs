@@ -1,4 +1,5 @@
-//! The host at the other end of stdin: its prompts, its requests, and its decisions about calls that no rule covers.
+//! The host, which is the program that writes to stdin: its prompts, its requests, and its decisions about calls that
+//! no rule covers.
 //!
 //! One thread reads. Requests are answered at once, also during a run. A host approves a call only unchanged: a
 //! response with another input refuses the call.
@@ -18,12 +19,12 @@ use super::control_protocol::{self, ControlRequest, HostAdditions, Received, val
 use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
 
-/// The longest line that is read, in bytes; as in `convert`.
+/// The longest line that is read, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// The prompts until the end of stdin, or an error.
 pub(crate) type PromptReceiver = mpsc::UnboundedReceiver<Result<HostPrompt, Reason>>;
-/// The stops of prompts whose runs have not ended, in their order.
+/// The stops of the prompts whose runs have not ended, in the order of the prompts.
 type RunStops = Arc<Mutex<VecDeque<Stop>>>;
 /// The waiting requests by id; `None` once stdin has ended.
 type WaitingRequests = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
@@ -34,13 +35,13 @@ pub(crate) struct HostPrompt {
     pub(crate) stop: Stop,
 }
 
-/// A request for another model, which the conversation answers.
+/// A request for another model. The session answers it, not the reader of stdin.
 pub(crate) struct SetModelRequest {
     /// The id of the request.
     pub(crate) id: String,
     /// The name of the model; `None` is the default model.
     pub(crate) model: Option<String>,
-    /// The number of prompts before the request, which applies to later prompts.
+    /// The number of prompts before the request. The request applies to later prompts.
     pub(crate) prompts_before: u64,
 }
 
@@ -122,7 +123,7 @@ impl Host {
         *lock(&self.shared.statuses) = servers.iter().map(status).collect();
     }
 
-    /// Sends messages of the host's MCP server `name` to `receiver`.
+    /// Passes the messages of the host's MCP server `name` to `receiver`.
     pub(super) fn register_server(&self, name: &str, receiver: mpsc::UnboundedSender<Value>) {
         lock(&self.shared.servers).insert(name.to_owned(), receiver);
     }
@@ -133,7 +134,7 @@ impl Host {
             Ok(response) => control_protocol::success_response(id, &response),
             Err(why) => control_protocol::error_response(id, &why),
         };
-        // A host that is gone ends the run in another way.
+        // A failed write is ignored: a host that has exited needs no response.
         drop(self.writer.write_line(&answer));
     }
 
@@ -147,8 +148,8 @@ impl Host {
         format!("{kind}-{}", self.requests.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Sends a request to the host and waits for the response; an error is the message of the host. `None` where the
-    /// host is gone. Dropping the future cancels the request at the host.
+    /// Sends a request to the host and waits for the response; an error is the message of the host. `None` if the host
+    /// has exited. Dropping the future cancels the request at the host.
     pub(super) async fn request(&self, id: String, request: Value) -> Option<Result<Value, String>> {
         let (sender, answer) = oneshot::channel();
         lock(&self.shared.waiting).as_mut()?.insert(id.clone(), sender);
@@ -173,6 +174,7 @@ struct Reader {
 }
 
 impl Reader {
+    /// Handles one message of the host.
     fn handle(&mut self, received: Received) {
         match received {
             Received::Prompt(blocks) => {
@@ -193,7 +195,7 @@ impl Reader {
                     Ok(response) => control_protocol::success_response(&id, &response),
                     Err(why) => control_protocol::error_response(&id, &why),
                 };
-                // A host that is gone ends the run in another way.
+                // A failed write is ignored: a host that has exited needs no response.
                 drop(self.writer.write_line(&answer));
             }
             Received::Mcp { id, server, message } => {
@@ -217,6 +219,7 @@ impl Reader {
         }
     }
 
+    /// Carries out a request and returns the response, or the reason for a refusal.
     fn answer(&self, control: ControlRequest) -> Result<Value, String> {
         match control {
             ControlRequest::Initialize(added) => {
@@ -242,7 +245,7 @@ impl Reader {
             }
             ControlRequest::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
             ControlRequest::NoOp => Ok(json!({})),
-            ControlRequest::SetModel(_) => Err("the conversation answers".to_owned()),
+            ControlRequest::SetModel(_) => Err("`set_model` is answered by the session".to_owned()),
             ControlRequest::Reject(why) => Err(why),
         }
     }
@@ -289,7 +292,7 @@ impl Approver for Host {
     }
 }
 
-/// A request that waits for its response. When dropped before, it is cancelled at the host.
+/// A request that waits for its response. Dropping it before the response cancels the request at the host.
 struct PendingRequest<'a> {
     host: &'a Host,
     id: String,
@@ -300,7 +303,7 @@ impl Drop for PendingRequest<'_> {
         let open = lock(&self.host.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&self.id));
         if open.is_some() {
             let cancel = json!({ "type": "control_cancel_request", "request_id": &self.id });
-            // A host that is gone does not wait for the cancellation.
+            // A failed write is ignored: a host that has exited needs no cancellation.
             drop(self.host.writer.write_line(&cancel));
         }
     }

@@ -38,7 +38,7 @@ pub(crate) struct HostHooks {
 /// A call of one hook: the id of its callback and its timeout.
 type Callback = (String, Duration);
 
-/// The sum of the answers to one event: the first refusal, the first question, the first other input.
+/// The combined answers to one event: the first refusal, the first request for an approval, the first other input.
 #[derive(Default)]
 struct Verdict {
     refused: Option<HookBlock>,
@@ -77,7 +77,8 @@ impl HostHooks {
         self.hooks.iter().any(|hook| hook.event == event)
     }
 
-    /// Calls hooks at the same time and sums up their answers in the order of the registration.
+    /// Calls hooks at the same time and combines their answers in the order of the registration. `particular` has the
+    /// keys of this event.
     async fn call(
         &self,
         event: HostHookEvent,
@@ -88,7 +89,7 @@ impl HostHooks {
         let mut input = json!({
             "hook_event_name": event.name(),
             "session_id": self.head.session_id,
-            // No transcript is stored in the form of Claude Code.
+            // ibeam stores no transcript in the format of Claude Code.
             "transcript_path": "",
             "cwd": self.head.cwd.to_string_lossy(),
             "permission_mode": self.host.writer.options().claude.mode,
@@ -120,7 +121,7 @@ impl HostHooks {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
             Ok(Some(Err(message))) => Err(message),
             Ok(None) => Err("the host is gone".to_owned()),
-            Err(_) => Err(format!("it gave no answer within {} s", time.as_secs_f64())),
+            Err(_) => Err(format!("no answer within {} s", time.as_secs_f64())),
         }
     }
 
@@ -143,7 +144,7 @@ impl HostHooks {
 
     fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, HookOutput>> {
         let event = HostHookEvent::PreToolUse;
-        // The hooks are not called again for an input that they have set themselves.
+        // The hooks are not called again for an input that a hook of the host has set.
         if let Some((id, objection)) = lock(&self.changed).take()
             && is_changed
             && id == call.id
@@ -156,7 +157,7 @@ impl HostHooks {
         }
         let form = match CallForm::new(&self.head, call, None) {
             Ok(mut form) => {
-                // An unchanged input does not count as another input.
+                // Hooks receive a redacted input. If they return it unchanged, it must be equal to this input.
                 self.redactor.redact_value(&mut form.input);
                 form
             }
@@ -188,7 +189,7 @@ impl HostHooks {
                         HookDecision::UpdateInput { hook, arguments }
                     }
                     Err(message) => {
-                        HookDecision::Block(refusal(&hook, format!("`updatedInput` cannot be: {message}")))
+                        HookDecision::Block(refusal(&hook, format!("`updatedInput` is invalid: {message}")))
                     }
                 },
                 (None, None) => verdict.needs_approval.map_or(HookDecision::Continue, HookDecision::Block),
@@ -330,7 +331,7 @@ impl Verdict {
             }
             Permission::Deny if ends_run => {}
             Permission::Deny | Permission::Ask => {
-                let default = "it refused what cannot be refused";
+                let default = "a refusal has no effect for this event";
                 let message = reason.unwrap_or_else(|| default.to_owned());
                 self.notices.push(failure(event, &hook, message));
             }
@@ -357,7 +358,7 @@ impl Verdict {
 
 /// Returns the message about a part of an answer that has no effect for this event.
 fn unusable(key: &str) -> String {
-    format!("`{key}` cannot be kept here")
+    format!("`{key}` has no effect here")
 }
 
 /// Returns a refusal that an approval cannot lift.

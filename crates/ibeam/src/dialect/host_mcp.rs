@@ -1,6 +1,6 @@
 //! MCP servers that the host runs: their messages are requests of the control protocol.
 //!
-//! Like the server of a process, a server is a pair of streams with one JSON-RPC message a line.
+//! Such a server is a pair of streams with one JSON-RPC message per line, like a server that is a process.
 
 use std::sync::Arc;
 
@@ -51,6 +51,7 @@ async fn forward(host: Arc<Host>, name: String, message: Value, sender: mpsc::Un
     }
 }
 
+/// Returns the JSON-RPC response to the request `id`, or an error in its place.
 fn reply(id: &Value, answer: Option<Result<Value, String>>) -> Value {
     let message = match answer {
         Some(Ok(answer)) => match answer.get("mcp_response") {

@@ -1,6 +1,6 @@
 //! `--include-partial-messages` of Claude Code: pieces of a text as they arrive, before the complete message.
 //!
-//! A text is one streamed message with one block. Calls are not streamed.
+//! Each text is streamed as one message with one block. Calls are not streamed.
 
 use ibeam_dialects::Step;
 use ibeam_protocol::SessionId;

@@ -18,7 +18,9 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
     flag(names, arity, Apply(take))
 }
 
+/// The reason why other sources of settings are refused.
 const USE_SETTINGS_FLAG: &str = "settings are given as `--settings`";
+/// The reason why flags for another place of work are refused.
 const ONLY_THIS_DIRECTORY: &str = "a run works in this directory";
 
 /// All flags of Claude Code.
@@ -111,13 +113,19 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--initialize-fields"], Value, Reject(USE_SETTINGS_FLAG)),
     flag(&["--managed-settings"], Value, Reject(USE_SETTINGS_FLAG)),
     flag(&["--managed-settings-in-initialize"], Nothing, Reject(USE_SETTINGS_FLAG)),
-    flag(&["--permission-prompts"], Value, Reject("what no rule decides is refused, or put to `stdio`")),
+    flag(
+        &["--permission-prompts"],
+        Value,
+        Reject(
+            "calls that no rule covers are refused, or the host is asked with `--permission-prompt-tool stdio`",
+        ),
+    ),
     flag(&["--sdk-url"], Value, Reject("messages come on stdin")),
-    flag(&["--agent"], Value, Reject("an agent may have fewer tools, and there are no agents")),
+    flag(&["--agent"], Value, Reject("custom agents do not exist here, and an agent may have fewer tools")),
     flag(&["--worktree", "-w"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--tmux"], Nothing, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--remote", "--teleport"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--from-pr"], Maybe, Reject("sessions have no pull requests")),
-    flag(&["--resume-session-at"], Value, Reject("a session goes on at its end")),
-    flag(&["--resume-drops-turn"], Value, Reject("a session goes on at its end")),
+    flag(&["--resume-session-at"], Value, Reject("a session can only be resumed at its end")),
+    flag(&["--resume-drops-turn"], Value, Reject("a session can only be resumed at its end")),
 ];

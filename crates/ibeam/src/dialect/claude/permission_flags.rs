@@ -6,7 +6,8 @@ use super::permission_rules::{self, Effect, Translation};
 use super::{Draft, usage_error};
 
 impl Draft {
-    /// Adds the flags for modes and rules, which never allow more, and returns the name of the permission mode.
+    /// Adds the flags of ibeam for the permission mode and the rules, and returns the name of the mode. The flags never
+    /// allow more than the mode and the rules.
     pub(super) fn translate_permissions(&mut self) -> Result<&'static str, Reason> {
         let mode = if self.bypasses_permissions {
             "bypassPermissions"
@@ -27,7 +28,7 @@ impl Draft {
             "acceptEdits" => ("acceptEdits", &["--approval=strict"]),
             "plan" => ("plan", &["--mode=plan", "--approval=strict"]),
             "bypassPermissions" => ("bypassPermissions", &["--force"]),
-            // The sandbox takes the place of the automatic decisions.
+            // The sandbox replaces the automatic decisions of Claude Code.
             "auto" => ("auto", &[]),
             other => return Err(usage_error(format!("unknown permission mode `{other}`"))),
         };
@@ -53,7 +54,7 @@ impl Draft {
         }
         let mut without: Vec<&str> =
             self.deny.iter().flat_map(|rule| permission_rules::tools(rule)).copied().collect();
-        // `--force` would lift an `ask` rule, which the bypass of Claude Code does not lift.
+        // `--force` removes `ask` rules, but in Claude Code they take precedence over the bypass.
         let ask = if mode == "bypassPermissions" { "--deny" } else { "--ask" };
         for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, ask)] {
             for rule in rules {
@@ -64,9 +65,7 @@ impl Draft {
                     // A tool that no token covers is not offered.
                     Translation::NotNeeded => without.extend(permission_rules::tools(rule)),
                     Translation::Unclear => {
-                        return Err(usage_error(format!(
-                            "the rule `{rule}` cannot be kept here as it stands"
-                        )));
+                        return Err(usage_error(format!("the rule `{rule}` cannot be applied exactly")));
                     }
                 }
             }

@@ -23,7 +23,7 @@ pub(super) enum Translation {
     Unclear,
 }
 
-/// Tools of Claude Code, and the tools of ibeam with the same effect.
+/// The tools of Claude Code, each with the tools of ibeam that have the same effect.
 const TOOLS: &[(&str, &[&str])] = &[
     ("Bash", &["shell"]),
     ("Read", &["read"]),
@@ -69,7 +69,7 @@ pub(in crate::dialect) fn tool_names_for(tool: &str) -> impl Iterator<Item = &'s
     TOOLS.iter().filter(move |(_, own)| own.contains(&tool)).map(|(claude, _)| *claude)
 }
 
-/// Returns the tools of ibeam that correspond to a tool of Claude Code.
+/// Returns all tools of ibeam that correspond to some tool of Claude Code.
 pub(super) fn all_tools() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().flat_map(|(_, own)| own.iter().copied())
 }
@@ -169,8 +169,8 @@ fn command(what: &str, to: Effect) -> Translation {
     Translation::Tokens(tokens.to_vec())
 }
 
-/// Translates patterns of paths: `//abs`, `~/home`, `/of/the/project`, `below/here`, `name`: patterns as `.gitignore`
-/// has them.
+/// Translates a pattern for paths in the syntax of `.gitignore`: `//absolute`, `~/in/home`, `/in/project`,
+/// `relative/path` or `name`.
 fn path(kind: &str, what: &str, to: Effect) -> Translation {
     if what.starts_with('!') || what.contains(['{', '}', '\\']) || what.split('/').any(|name| name == "..") {
         return Translation::Unclear;

@@ -33,15 +33,18 @@ pub(crate) struct RunFacts {
     run_end: Option<RunEnd>,
     /// The sums of the process, by the id of the model.
     model_uses: BTreeMap<String, ModelUse>,
+    /// The time that model requests have taken in this process.
     api_ms: u64,
 }
 
+/// The totals of a run that has ended.
 #[derive(Clone, Copy, Debug)]
 struct RunEnd {
     usage: Usage,
     duration_ms: u64,
 }
 
+/// The use of one model by all runs of this process.
 #[derive(Clone, Copy, Debug, Default)]
 struct ModelUse {
     usage: Usage,
@@ -61,7 +64,7 @@ impl RunFacts {
         (self.context_window, self.max_output_tokens) = (context_window, max_output_tokens);
     }
 
-    /// Records the facts of an event. Must precede the lines of the event.
+    /// Records the facts of an event. Must be called before the lines of the event are written.
     pub(crate) fn observe(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(head) => {
@@ -102,7 +105,7 @@ impl RunFacts {
         (used.context_window, used.max_output_tokens) = (self.context_window, self.max_output_tokens);
     }
 
-    /// Completes a line of Claude Code.
+    /// Adds the facts to a line of the stream.
     pub(crate) fn complete(&self, line: &mut Value) {
         match value_at(line, "/type").as_str().unwrap_or_default() {
             "system" => {

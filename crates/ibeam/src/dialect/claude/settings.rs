@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Draft, Env, set, usage_error};
 
-/// Keys that must not be ignored, because that would allow more.
+/// Keys that restrict a run. They must not be ignored.
 const RESTRICTING_KEYS: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 
@@ -28,9 +28,7 @@ impl Draft {
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
-                    return Err(usage_error(
-                        "`hooks` of `--settings` cannot be kept here; see docs/hooks.md",
-                    ));
+                    return Err(usage_error("`hooks` of `--settings` are not supported; see docs/hooks.md"));
                 }
                 (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(not_supported(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
@@ -39,7 +37,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Applies the restrictions of a sandbox. Only the configuration can grant more.
+    /// Applies the restrictions of a sandbox. Settings that grant more have no effect; only the configuration of ibeam
+    /// can grant more.
     fn apply_sandbox(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
         if sandbox.get("enabled") == Some(&Value::Bool(true)) {
             self.flags.push("--sandbox=enabled".to_owned());
@@ -88,7 +87,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Applies MCP servers: JSON, or the path of a file. Servers that the host runs have only a name.
+    /// Adds MCP servers: JSON, or the path of a file. Only the names of servers that the host runs are kept.
     ///
     /// # Errors
     /// `NoInput`; `Usage` for anything but a JSON object.
@@ -105,7 +104,7 @@ impl Draft {
 }
 
 fn not_supported(key: &str) -> Reason {
-    usage_error(format!("`{key}` of `--settings` cannot be kept here"))
+    usage_error(format!("`{key}` of `--settings` is not supported"))
 }
 
 fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {

@@ -8,7 +8,7 @@ use toml_edit::Value;
 
 use super::{Draft, set, usage_error};
 
-/// Keys, or their first parts up to a dot, that may be left out.
+/// Keys, or their first parts up to a dot, that are ignored with a notice. They do not restrict the run.
 const IGNORED_KEYS: &[&str] = &[
     "analytics",
     "check_for_update_on_startup",
@@ -45,7 +45,7 @@ const IGNORED_KEYS: &[&str] = &[
     "web_search",
 ];
 
-/// Parts of keys that may restrict the run, or change the provider or the configuration.
+/// Words in the names of keys that may restrict the run, or change the provider or the configuration.
 const RESTRICTING_WORDS: &[&str] = &[
     "allow",
     "allowed",
@@ -85,7 +85,8 @@ const RESTRICTING_WORDS: &[&str] = &[
     "trust",
 ];
 
-/// Settings that always hold: commands have a private `/tmp` and no other directory outside of the given ones.
+/// Restrictions that are always in force: commands have a private `/tmp` and no other directory outside of the given
+/// ones.
 const ALWAYS_IN_FORCE: &[&str] = &[
     "sandbox_workspace_write.exclude_slash_tmp",
     "sandbox_workspace_write.exclude_tmpdir_env_var",
@@ -122,7 +123,7 @@ impl Draft {
             "shell_environment_policy.inherit" if text == "all" => Ok(()),
             "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
             "web_search" if text == "disabled" => Ok(()),
-            // Single features show what is removed.
+            // Only a setting of one feature shows which feature is removed.
             "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
             "sandbox_workspace_write.network_access" => ignore_key(self, key),
             key if ALWAYS_IN_FORCE.contains(&key) => Ok(()),
@@ -131,12 +132,12 @@ impl Draft {
                 self.disable(feature, || format!("--config {key}"))
             }
             key if IGNORED_KEYS.iter().any(|ignored| is_below(key, ignored)) => ignore_key(self, key),
-            // The setting cannot make a workspace trusted; ibeam has its own list.
+            // The setting cannot make a workspace trusted: ibeam has its own list of trusted workspaces.
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
                 ignore_key(self, key)
             }
             key if may_restrict(key) => Err(usage_error(format!(
-                "`--config {key}` is not known here, and could change what may be done"
+                "`--config {key}` is not known here, and could restrict the run or change where it connects"
             ))),
             key => ignore_key(self, key),
         }
@@ -154,10 +155,12 @@ fn ignore_key(draft: &mut Draft, key: &str) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Whether `key` is `name` or a key in the table `name`.
 fn is_below(key: &str, name: &str) -> bool {
     key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Returns the text of a TOML string; any other value unchanged.
 fn text(value: &str) -> String {
     match value.parse::<Value>() {
         Ok(Value::String(text)) => text.into_value(),

@@ -1,7 +1,7 @@
-//! Options of Codex that act apart from the stream: the file of the last message, the session id on stderr, the login
+//! Options of Codex that do not concern the stream: the file of the last message, the session id on stderr, the login
 //! status.
 //!
-//! A run never depends on them: a file that cannot be written is a warning, as in Codex.
+//! The result of a run never depends on these options: a file that cannot be written causes a warning, as in Codex.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -12,12 +12,12 @@ use rustix::fs::OFlags;
 
 use crate::stderr;
 
-/// Options of Codex that act apart from the stream.
+/// Options of Codex that do not concern the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CodexOptions {
     /// The file that receives the last message.
     pub(super) last_message: Option<PathBuf>,
-    /// Whether the session id is written to stderr: stdout carries the answer alone.
+    /// Whether the session id is written to stderr, because stdout contains only the answer.
     pub(super) prints_session_id: bool,
     /// Whether the arguments request only the login status.
     pub(super) wants_login_status: bool,

@@ -1,4 +1,4 @@
-//! The response of a host's hook, in the form of hooks of Claude Code.
+//! The response of a hook of the host, in the format of hooks of Claude Code.
 //!
 //! An invalid response counts as a failure of the hook, because it may have been a refusal.
 

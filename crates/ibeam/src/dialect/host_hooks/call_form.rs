@@ -1,6 +1,6 @@
 //! Converts calls to the names and forms of Claude Code, and inputs back to arguments of the tools.
 //!
-//! Uses the encoder of the stream, so hooks receive a call in the form that the stream has.
+//! Uses the encoder of the stream, so hooks receive a call in the same form as the stream.
 
 use ibeam_dialects::{Converter, DialectName, LiveEncoder, Step};
 use ibeam_output::{call_event, init_event};
@@ -20,7 +20,7 @@ const PATH: &str = "file_path";
 #[derive(Debug, PartialEq)]
 pub(super) struct CallForm {
     pub(super) name: String,
-    /// The names of all tools of Claude Code that do what the tool does, for matchers.
+    /// The names of all tools of Claude Code that correspond to the tool, for the matchers of hooks.
     pub(super) names: Vec<String>,
     pub(super) input: Value,
     /// The result; null before the end.

@@ -137,6 +137,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
     Ok((hooks, uncalled))
 }
 
+/// Parses one entry of the registration.
 fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let name = event.name();
     let callbacks = value_at(entry, "/hookCallbackIds")
