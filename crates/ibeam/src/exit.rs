@@ -54,8 +54,8 @@ impl From<Reason> for ExitFailure {
 }
 
 impl ExitFailure {
-    /// Whether the reader of a command's output left once it had enough, as `head` does. A run that loses its reader is
-    /// cut short, which is reported.
+    /// Whether the reader of a command's output closed it early, as `head` does. This is not reported. If the output of
+    /// a run is closed, the run ends early, which is reported.
     pub(crate) fn is_reader_done(&self) -> bool {
         self.run.is_none() && self.failure.reason == Reason::OutputClosed
     }
@@ -68,10 +68,11 @@ pub(crate) struct ErrorOutput {
     pub(crate) file: Option<PathBuf>,
 }
 
-/// Set by the flags. A panic is reported in the same way.
+/// The format and file that the flags set. A panic is reported in the same way.
 static ERROR_OUTPUT: OnceLock<ErrorOutput> = OnceLock::new();
 
-/// Sets how failures are reported from here on, and empties the error file, so that its content is of this process.
+/// Sets how failures are reported from now on, and empties the error file, so that it has no error of an earlier
+/// process.
 ///
 /// # Errors
 /// `CannotCreate` when the file cannot be written.
@@ -88,9 +89,9 @@ pub(crate) fn configure_error_output(output: ErrorOutput) -> Result<(), Reason> 
 /// The catalogue for messages to people, once the configuration is read.
 static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
 
-/// Prints a run on stdout that is ended by force before it has started.
+/// Prints on stdout a run that is ended by force before it has started.
 static UNSTARTED_RUN_WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
-/// The head of the run that is about to start, and its prompt.
+/// The head (`SessionStarted`) of the run that is about to start, and its prompt.
 static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
 
 /// The only thread that reports the end of the process.
@@ -98,7 +99,7 @@ static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// Sets the catalogue for a forced exit.
 pub(crate) fn set_catalogue(catalogue: &Arc<Catalogue>) {
-    // The first catalogue stays: it is the one of the configuration.
+    // A later call has no effect: the first catalogue is the one of the configuration.
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
 
@@ -224,7 +225,8 @@ fn print_failure(error: &CliError, catalogue: &Catalogue) {
     }
 }
 
-/// Makes a panic on any thread end the process like any other failure. A process with one thread less would hang.
+/// Makes a panic on any thread end the process like any other failure. Otherwise the other threads could wait forever
+/// for the thread that panicked.
 pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let reason =

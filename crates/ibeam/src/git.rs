@@ -1,7 +1,7 @@
 //! The state of a git repository, read from its files without starting a process.
 //!
 //! The author of the repository may have written these files. Links are not followed. A `.git` file counts only if it
-//! leads to a directory of git that points back to it. The result is a valid branch name or a hash.
+//! names a directory of git that names the `.git` file in turn. The result is a valid branch name or a hash.
 
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ const MANAGED_DIRS: [&str; 2] = ["/etc/cursor", "/etc/ibeam"];
 /// The directories of a project that may contain a hook file.
 const PROJECT_DIRS: [&str; 2] = [".cursor", ".ibeam"];
 
-/// Reads all hook files, strongest first.
+/// Reads all hook files, those that take precedence first.
 ///
 /// # Errors
 /// `BadConfig` with line and column.
@@ -90,6 +90,7 @@ pub(crate) fn runner(
     HookRunner::new(config, head, options)
 }
 
+/// Adds the hooks of a file to `config`.
 fn add(
     config: &mut HookConfig,
     bytes: Option<Vec<u8>>,

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use ibeam_files::regular_file;
 use rule::Rule;
 
-/// The names of instruction files; the first that exists in a directory counts.
+/// The names of instruction files. Only the first one that exists in a directory is read.
 const FILE_NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// The single rules file of older versions of Cursor.
 const CURSOR_RULES_FILE: &str = ".cursorrules";
@@ -124,7 +124,7 @@ impl Instructions {
         if content.is_empty() {
             return None;
         }
-        // A text cannot contain a line made from its own hash.
+        // No author can write a text that contains a line with the hash of the text itself.
         let hash = Sha256::digest(content.as_bytes());
         let marker: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let preamble = REPOSITORY_PREAMBLE.trim_end();
@@ -162,7 +162,7 @@ fn real_path(file: &File, path: &Path) -> Option<PathBuf> {
     open_path.or_else(|_| path.canonicalize()).ok()
 }
 
-/// Whether the file has the name of an instruction file. A link must not present a key as instructions.
+/// Whether the file has the name of an instruction file. Otherwise a link could pass a file with a key to the model.
 fn is_instruction_file(real: &Path) -> bool {
     let is_text = real.extension().is_some_and(|extension| extension == "md" || extension == "mdc");
     is_text || real.file_name().is_some_and(|name| name == CURSOR_RULES_FILE)

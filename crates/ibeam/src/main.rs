@@ -1,7 +1,7 @@
 //! ibeam: a coding agent for the command line that other programs can rely on.
 //!
-//! This file holds only the order of the steps: parse, resolve, run or execute a command, report the end. The content
-//! of stdout and stderr and the exit codes are contract (docs/output-format.md).
+//! This file contains only the order of the steps: parse, resolve, run or execute a command, report the end. The
+//! contract (docs/output-format.md) defines the content of stdout and stderr and the exit codes.
 
 mod app;
 mod change_request;
@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Registers the printer of a failure on stdout that ends the process by force while nothing is known of the run.
+/// Registers the printer of a failure on stdout, for a process that is ended by force before the run is known.
 fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
     let format =
         flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(flags, dialect_writer)));
@@ -164,6 +164,10 @@ fn keep_memory_private() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
+/// Executes the command, or runs the prompt in the mode that the arguments and the terminals select.
+///
+/// # Errors
+/// The error of the command or of the run.
 fn dispatch(
     app: &AppContext,
     words: Vec<OsString>,

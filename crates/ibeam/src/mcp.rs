@@ -155,6 +155,10 @@ impl Servers {
         }
     }
 
+    /// Adds a declared server with the result of its start.
+    ///
+    /// # Errors
+    /// `McpServerFailed` or `Untrusted` for a required server.
     fn add(
         &mut self,
         declaration: ServerDeclaration,
@@ -216,6 +220,10 @@ pub(crate) async fn start_server(
     Server::start(config).await.map_err(|error: StartError| error.to_string())
 }
 
+/// Returns the configuration to start a declared server, with all placeholders filled.
+///
+/// # Errors
+/// The message why the server cannot be started.
 fn config_of(
     app: &AppContext,
     declaration: &ServerDeclaration,
@@ -253,8 +261,8 @@ fn config_of(
     })
 }
 
-/// The API keys of models. A server of a project never receives them: approving a server does not include giving it a
-/// key.
+/// The API keys of models. A server of a project never receives them: the user approved the server, but not that it
+/// receives a key.
 #[derive(Default)]
 struct ModelKeys {
     variables: Vec<String>,

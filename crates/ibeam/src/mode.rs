@@ -1,6 +1,6 @@
 //! The mode of a run: a pure function of the arguments and of whether stdin and stdout are terminals.
 //!
-//! Contract section 1, and section 9 where contract 2 differs.
+//! Implements section 1 of the contract (docs/output-format.md), and section 9 where contract 2 differs.
 
 use ibeam_output::Contract;
 use ibeam_protocol::Reason;

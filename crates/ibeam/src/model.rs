@@ -205,7 +205,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     }
 }
 
-/// Returns the failure for a name that no provider is known for.
+/// Returns the failure for a model name without a known provider.
 fn unknown_model(app: &AppContext, model: String) -> Reason {
     let mut near = near_models(&NameSources::new(app), &model).into_iter();
     let (near, also_near) = (near.next(), near.collect());
@@ -255,7 +255,7 @@ fn embedded_model(
     if !cfg!(feature = "embedded") && !app.replays() {
         return Err(Reason::NoLocalEngine);
     }
-    // `--setup` installs it before it is needed. A replay needs neither the file nor the engine.
+    // `--setup` installs the model before a run uses it. A replay needs neither the model file nor the engine.
     if !is_installed(app) && !app.base.flags.setup && !app.replays() {
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }

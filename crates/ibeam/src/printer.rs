@@ -1,8 +1,10 @@
 //! Prints events, and guarantees the last line of a run even when the disk does not answer.
 //!
-//! The pump prints a batch once the batch is recorded. Meanwhile the printer holds the batch and the inbox, so that the
-//! end of a run does not depend on the disk: the watchdog takes both and continues without recording. The printer also
-//! writes the last lines of a run that cannot end in order, because of a panic or because its time is over.
+//! The pump (`pump.rs`) is the thread that records batches of events on the disk and then prints them here. While it
+//! records a batch, the printer holds the batch and the inbox, which is the channel of further events. So the end of a
+//! run does not depend on the disk: if the disk does not answer, the watchdog takes both and continues without
+//! recording. The printer also writes the last lines of a run that cannot end in order after a panic or at the end of
+//! its time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -65,7 +67,7 @@ struct State {
     next_seq: u64,
 }
 
-/// Events to print, and the receipts to send afterwards.
+/// Events to print, and the receipts to send to those who wait for the printing.
 type TakenBatch = (Arc<Vec<Event>>, Vec<oneshot::Sender<()>>);
 
 /// A batch that is being recorded.
@@ -220,13 +222,14 @@ impl Printer {
         state.is_closed = true;
         let run = state.run.take()?;
         let (finished, events) = state.finish_run(run, failure);
-        // Printing comes first: the disk may hang. Nothing can be recorded behind a batch that is being recorded.
+        // Printing comes first, because the disk may hang. Nothing can be recorded after a batch that is still being
+        // recorded.
         if !state.is_unsynced
             && let Ok(mut session) = self.session.try_lock()
             && let Some(session) = session.as_mut()
         {
             let recorded = events.iter().try_for_each(|event| session.append(event));
-            // The next run on this session closes what cannot be recorded now.
+            // If these events cannot be recorded, the next run in this session records the end of the open calls.
             drop(recorded.and_then(|()| session.flush()));
         }
         Some(finished)
@@ -387,7 +390,7 @@ impl State {
         kinds.push(EventKind::RunFinished(Box::new(finished.clone())));
         let numbers = self.next_seq..;
         let events: Vec<_> = numbers.zip(kinds).map(|(seq, kind)| Event { seq, at_ms, kind }).collect();
-        // The process ends; an error of stdout changes nothing any more.
+        // An error of stdout is ignored, because the process ends now.
         let _ = events.iter().try_for_each(|event| self.show(event));
         if self.has_reader {
             let _ = self.writer.flush();

@@ -1,7 +1,7 @@
 //! Finds the programs that this program starts: in `PATH`, but not in directories that a repository could fill.
 //!
-//! Skips relative directories and those inside a directory that a run may write: the author of a repository, or the
-//! model in an earlier run, would choose which program runs.
+//! Skips relative directories, and directories inside a directory that a run may write. Otherwise the author of a
+//! repository, or the model in an earlier run, could choose which program runs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

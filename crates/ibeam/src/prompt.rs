@@ -1,7 +1,7 @@
 //! The prompt: words of the command line, stdin, or both.
 //!
-//! Contract section 8. Every wait has a timeout: for the first byte (short if there is a prompt already, longer
-//! otherwise) and between bytes.
+//! Implements section 8 of the contract (docs/output-format.md). Every wait has a timeout: for the first byte (short if
+//! there is a prompt already, longer otherwise) and between bytes.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! The thread that writes events of the loop to the disk, then to stdout, then to stderr.
 //!
-//! The disk comes first: no event is visible before it is written. Each batch of waiting events takes one `write` to
-//! each. A disk that fails or is full, or a closed reader, ends the run in order. The events up to its end are
-//! recorded and printed as far as possible.
+//! The disk comes first: no event is visible before it is on the disk. Each batch of waiting events takes one `write`
+//! to each of the three. If the disk fails or is full, or stdout is closed, the run ends in order. The events up to the
+//! end of the run are recorded and printed as far as possible.
 //!
 //! Only the end of a run does not wait for a disk that does not answer: see [`Printer`].
 
@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::printer::{PendingBatch, Printer, split_batch};
 use crate::resource_exhaustion;
 
-/// The number of events that may wait for the pump. The loop waits to record more.
+/// The number of events that may wait for the pump. With more events, the loop of the run waits.
 pub(crate) const MAX_WAITING_EVENTS: usize = 1024;
 
 /// The stop of the current run. A session with one pump may have many runs.
@@ -120,7 +120,8 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
         (false, true) => session.checkpoint(),
         (false, false) => session.flush(),
     };
-    // A compaction starts a new segment, so that a resumed session need not read what the model no longer sees.
+    // A compaction starts a new segment, so that a resumed session does not read events that the model no longer
+    // receives.
     let rolled = if compacted { session.rotate() } else { Ok(()) };
     appended.and(written).and(rolled)
 }

@@ -1,4 +1,4 @@
-//! Signals that end a run in order: the first requests a stop, the second leaves little time for it.
+//! Signals that end a run in order: the first one requests a stop, the second one shortens the time for the end.
 //!
 //! A hang-up stays ignored if the process was started so, as `nohup` does. A file that reaches the size limit of the
 //! process causes a write error and does not kill the program.
@@ -18,7 +18,7 @@ const FILE_SIZE_LIMIT: i32 = 25;
 /// The time for an orderly end after a second signal. Two signals in quick succession are often meant as one.
 const SECOND_SIGNAL_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Requests `target` at each of the four signals, until the returned tasks are dropped.
+/// Requests the stop `target` when one of the four signals arrives, until the returned tasks are dropped.
 ///
 /// # Errors
 /// The system's error when a handler cannot be set.

@@ -1,5 +1,5 @@
-//! stdout as a private duplicate: after `take`, fd 1 is stderr, so no library and no child process can write into the
-//! stream.
+//! Moves stdout to a private duplicate: after `take`, fd 1 is stderr, so no library and no child process can write to
+//! the stream of this program.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -32,9 +32,9 @@ pub(crate) fn take() -> io::Result<File> {
     Ok(File::from(private))
 }
 
-/// Requests `stop` when the reader of stdout goes away, also while there is nothing to write.
+/// Requests `stop` when the reader of stdout closes it, even while there is nothing to write.
 ///
-/// The thread ends with the process: a regular file has no reader that could go away.
+/// If stdout is a regular file, which has no reader, the thread waits until the process ends.
 ///
 /// # Errors
 /// The system's error when no thread can be started.

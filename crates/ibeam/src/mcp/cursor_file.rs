@@ -31,7 +31,7 @@ struct Entry {
     disabled: bool,
 }
 
-/// Returns the servers of a file. `switch` returns whether a stronger file enables or disables a server.
+/// Returns the servers of a file. `switch` returns whether a file that takes precedence enables or disables a server.
 ///
 /// # Errors
 /// `Invalid` with line and column.
@@ -44,7 +44,7 @@ pub(super) fn parse(
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: McpFile = serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json appends the position, which the error has in fields of its own.
+        // serde_json appends the position to the message, but `ConfigError` has its own fields for the position.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
         ConfigError::at(path, error.line(), error.column(), message)

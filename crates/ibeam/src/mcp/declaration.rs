@@ -1,8 +1,8 @@
 //! The declared MCP servers, and whether each may start.
 //!
-//! From the strongest file: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its
-//! `.cursor/mcp.json`, the user's `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that declares a
-//! server replaces the whole declaration, so that no project sends a user's token to its own program. An untrusted
+//! The files, in order of precedence: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its
+//! `.cursor/mcp.json`, the user's `config.toml`, the user's `~/.cursor/mcp.json`. The first of them that declares a
+//! server provides the whole declaration, so that no project sends a user's token to its own program. An untrusted
 //! project replaces nothing.
 
 use std::collections::BTreeMap;
@@ -146,6 +146,7 @@ struct ServerTable {
     enabled: Option<bool>,
 }
 
+/// The tables of all files, by the kind of file and the name of the server.
 #[derive(Default)]
 struct TablesByLayer {
     managed: BTreeMap<String, ServerTable>,
@@ -187,12 +188,13 @@ impl ServerTable {
             (["url"], Value::Text(text)) => self.url = Some(text.clone()),
             (["required"], Value::Switch(on)) => self.required = *on,
             (["enabled"], Value::Switch(on)) => self.enabled = Some(*on),
-            // The table of keys has no other keys of a server.
+            // The configuration accepts no other keys of a server.
             _ => {}
         }
     }
 }
 
+/// Returns the servers that the tables of one kind of file declare.
 fn declarations(
     tables: &BTreeMap<String, ServerTable>,
     switch: &dyn Fn(&str) -> Option<bool>,

@@ -94,7 +94,8 @@ impl ConfiguredProvider {
         };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
-        // A server at another address may implement only the common part of the API. Azure has no address of its own.
+        // A server at another address may implement only the common part of the API. The provider table has no address
+        // for Azure, so an address that the user sets is the address of Azure.
         quirks.answer_schema &= !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = match gets_own_key {
@@ -113,7 +114,7 @@ impl ConfiguredProvider {
             base_url_source,
             key,
             key_source,
-            // Another server than the provider's own may need no key, and a replay needs none.
+            // A server that is not the provider's own may need no key, and a replay needs none.
             key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
             headers: headers(app, name, gets_own_key)?,
             quirks,
@@ -191,8 +192,8 @@ impl ConfiguredProvider {
         })
     }
 
-    /// Returns the providers with a key or an own address. With `--endpoint` it returns only the provider at that
-    /// address.
+    /// Returns the providers with a key, or with an address that the user set. With `--endpoint`, returns only the
+    /// provider at that address.
     ///
     /// # Errors
     /// The errors of [`Self::find`].

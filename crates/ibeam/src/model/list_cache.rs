@@ -29,7 +29,7 @@ pub(crate) struct ListCache {
 /// The list of one provider.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CachedList {
-    /// Differs for another address, key or header.
+    /// The hash of the address, the key and the headers that were used.
     origin: u64,
     listed_at_ms: u64,
     models: Vec<CachedModel>,
@@ -94,7 +94,8 @@ impl CachedList {
     }
 }
 
-/// Returns a number that differs for another address, key or header. It has 16 bits, too few to find a key by trial.
+/// Returns a hash of the address, the key and the headers of a provider. It has only 16 bits, so that no one can find
+/// the key by trying keys.
 fn origin_hash(provider: &ConfiguredProvider) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&provider.base_url, &provider.key, &provider.headers).hash(&mut hasher);

@@ -13,7 +13,7 @@ use crate::similar_names::{closest, similar};
 /// The maximum number of similar names.
 const MAX_NAMES: usize = 3;
 
-/// The sources of names of models. Nothing is read before a search.
+/// The sources of known model names. The cache is read only during a search.
 #[derive(Clone, Debug)]
 pub(super) struct NameSources {
     aliases: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct NameSources {
 }
 
 impl NameSources {
-    /// Returns the sources of this user.
+    /// Returns the sources of the configuration and the cache of this user.
     pub(super) fn new(app: &AppContext) -> Self {
         Self {
             aliases: aliases(app).into_iter().map(|(alias, _)| alias).collect(),

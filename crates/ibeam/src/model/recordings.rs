@@ -52,7 +52,7 @@ pub(crate) fn open(app: &AppContext) -> Result<Traffic, Reason> {
     }
 }
 
-/// Returns what replaces secrets, directories, the branch, and the dates of `times_ms`.
+/// Returns the normalizer that replaces secrets, directories, the branch, and the dates of `times_ms` by placeholders.
 fn normalizer(app: &AppContext, times_ms: &[u64]) -> Normalizer {
     let path_text = |path: &Path| escape_to_one_line(&path.to_string_lossy());
     let mut replacements = vec![

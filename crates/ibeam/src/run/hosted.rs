@@ -23,7 +23,7 @@ use crate::mcp::ServerDeclaration;
 use crate::model;
 use crate::prompt::Prompt;
 
-/// The additions of the host to its session before the first message.
+/// The front end of a host: the host, and what it added to its session before the first message.
 struct HostFrontEnd<'a> {
     app: &'a AppContext,
     dialect: String,

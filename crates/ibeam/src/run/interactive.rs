@@ -24,6 +24,7 @@ use crate::exit::ExitFailure;
 use crate::prompt::Prompt;
 use crate::{model, stderr};
 
+/// The front end of interactive mode.
 struct TerminalFrontEnd {
     approver: Arc<TerminalApprover>,
 }

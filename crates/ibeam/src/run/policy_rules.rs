@@ -24,7 +24,8 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     let dirs = &app.dirs;
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
-    // The directory of the user's configuration holds keys, hooks and trust; the data directory sessions and markers.
+    // The directory of the user's configuration contains keys, hooks and the list of trusted workspaces. The data
+    // directory contains sessions and markers of rules.
     policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
     policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);

@@ -20,6 +20,7 @@ use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::{self, Prompt, StdinTimeouts};
 
+/// The front end of print mode.
 struct PrintFrontEnd;
 
 impl FrontEnd for PrintFrontEnd {

@@ -1,4 +1,4 @@
-//! The parts of a run that come from the configuration: tools, gate, limits, time.
+//! The parts of a run that come from the configuration: tools, the gate that decides about calls, limits, time.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::context::{Context, ContextInputs};
 use crate::mcp::Servers;
 use crate::model::ModelChoice;
 
-/// A run, and what its turns share.
+/// A run, and the resources that its turns share.
 pub(super) struct RunResources {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
@@ -44,7 +44,7 @@ pub(super) struct RunInputs {
     pub(super) past_contents: PastContents,
 }
 
-/// Builds the run and what its turns share.
+/// Builds the run and the resources that its turns share.
 ///
 /// # Errors
 /// `BadConfig` for an invalid value.
@@ -151,6 +151,7 @@ fn offline_tools(tools: ToolSet) -> ToolSet {
     tools.into_iter().map(|(name, tool)| (name, Arc::new(OfflineTool(tool)) as Arc<dyn Tool>)).collect()
 }
 
+/// A tool whose calls fail, for a replay.
 struct OfflineTool(Arc<dyn Tool>);
 
 impl Tool for OfflineTool {

@@ -1,5 +1,5 @@
-//! Markers of configuration files that held permission rules in the last run. A file that has lost them all is a
-//! warning.
+//! Markers of configuration files that had permission rules in the last run. If such a file is now empty or missing,
+//! the run warns about it.
 //!
 //! A program that rewrites a configuration file may leave it empty, and an empty file is a valid configuration that
 //! denies nothing. Each file has one empty marker below the data directory. A run whose files have not changed writes

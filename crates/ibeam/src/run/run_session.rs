@@ -84,7 +84,7 @@ pub(super) struct RunProcess<'a> {
     pub(super) app: &'a AppContext,
     pub(super) runtime: &'a Runtime,
     kind: RunKind,
-    /// Requested by whatever ends the process.
+    /// The stop of the process.
     stop: Stop,
     /// The stop of the current run, or of the wait for a prompt.
     current_stop: CurrentStop,
@@ -100,8 +100,8 @@ pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn Event
 impl<'a> RunProcess<'a> {
     /// Takes over stdout and the signals.
     ///
-    /// From here on such a writer also prints a failure outside of runs, and a write to stdout has a timeout once a
-    /// stop was requested.
+    /// From now on, a writer of `new_writer` also prints failures outside of runs, and a write to stdout has a timeout
+    /// after a stop was requested.
     ///
     /// # Errors
     /// `System` for a thread or descriptor that the system refuses.
@@ -133,7 +133,7 @@ impl<'a> RunProcess<'a> {
         Ok(process)
     }
 
-    /// Requests the current stop when the reader of stdout goes away.
+    /// Requests the current stop when the reader closes stdout.
     fn watch_reader(&self) -> Result<(), Failure> {
         let stdout = self.stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
         stdout::watch_reader(stdout, &self.current_stop).map_err(thread_error)
@@ -282,9 +282,9 @@ impl<'a> RunSession<'a> {
             drop(runtime.spawn(proxy));
         }
         match process.kind {
-            // Not before: a run whose reader has gone from the start keeps its session.
+            // The watch starts only now, so that a run whose stdout is closed from the start still creates its session.
             RunKind::Single => process.watch_reader()?,
-            // A terminal that goes away sends SIGHUP. A host is watched from the start.
+            // A terminal that is closed sends SIGHUP. In a hosted session, the watch started with the process.
             RunKind::Interactive | RunKind::Hosted => {}
         }
         let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
@@ -304,7 +304,7 @@ impl<'a> RunSession<'a> {
     /// The run ends when `stop` is requested; without one, a signal and the time limit end it.
     ///
     /// # Errors
-    /// The failure of the run. If it has no run, the end of the run was not recorded in order.
+    /// The failure of the run. If its field `run` is `None`, the end of the run was not recorded in order.
     pub(super) fn run_prompt(
         &mut self,
         prompt: Vec<String>,
@@ -443,12 +443,12 @@ fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> 
     }
 }
 
-/// Prints a run on stdout that a stop ended before it started.
+/// Prints on stdout a run that a stop ended before it started.
 fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitFailure {
     if stop.requested().is_none() {
         return failure.into();
     }
-    // Without a head, the dialect prints a line itself.
+    // Without a head of the run, the writer of the dialect prints the failure.
     let run = match app.dialect_writer {
         Some(_) => exit::print_expected_run(&failure),
         None => exit::print_early_failure(&failure),

@@ -14,7 +14,7 @@ use super::web::Web;
 use super::{policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
 
-/// The default limit for the size of a file that a command writes.
+/// The largest default limit for the size of a file that a command writes, in bytes.
 const MAX_FILE_SIZE: u64 = 8 << 30;
 
 /// The restrictions of the tool calls of a run: the policy, the open workspace, and the launcher of commands.
@@ -126,6 +126,7 @@ pub(crate) fn is_sandbox_enabled(app: &AppContext) -> bool {
     matches!(sandbox_choice(app, super::prepare::permission_mode(app), true), SandboxChoice::On)
 }
 
+/// Whether commands are confined; if not, the reason.
 enum SandboxChoice {
     On,
     Off(&'static str),
@@ -158,7 +159,7 @@ fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
             return Err(Reason::NoSandbox { detail: "commands are supervised only".to_owned() });
         }
     };
-    // Without a network of their own, commands could reach others where the proxy is.
+    // Without their own network namespace, commands could reach other services on the interface of the proxy.
     let network = network && mode == SandboxMode::Namespaces;
     let reason = match (mode, network) {
         (_, true) => "commands reach the granted hosts, through a proxy",
@@ -169,6 +170,7 @@ fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
     Ok(Sandbox { mode, layers, network, writable: Vec::new(), reason: reason.to_owned() })
 }
 
+/// Returns the description of a run without a sandbox.
 fn report_without_sandbox(reason: &str) -> Sandbox {
     Sandbox { reason: reason.to_owned(), ..Sandbox::default() }
 }
@@ -206,6 +208,7 @@ fn available_memory() -> u64 {
     limit.map_or(all, |limit: u64| limit.min(all))
 }
 
+/// Returns the free space on the file system of `directory`, in bytes.
 fn free_bytes(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     found.f_bavail.checked_mul(found.f_frsize)

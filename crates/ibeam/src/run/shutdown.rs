@@ -49,7 +49,7 @@ impl Shutdown {
             reason
         };
         tokio::select! {
-            // Polled first, so that the time starts with the stop.
+            // `forced` is polled first, so that the time starts when the stop is requested.
             biased;
             reason = forced => Err(reason),
             done = work => Ok(done),

@@ -1,4 +1,4 @@
-//! The thread that ends a run which cannot end itself: signals, `--timeout`, a disk that does not answer.
+//! The thread that ends a run after a signal, at `--timeout`, or when the disk does not answer.
 //!
 //! The thread shares no lock with the loop and does no I/O before the end, so a thread that hangs in the system does
 //! not block it. First it requests the stop of the run. If the pump waits for the disk, it prints instead of the pump.
@@ -51,7 +51,8 @@ pub(super) struct TimeLimit {
     pub(super) since: Instant,
 }
 
-/// Signals and `--timeout` before the configuration is read: a home directory may hang too.
+/// The watch over signals and `--timeout` before the configuration is read, because reading the home directory may
+/// hang.
 pub(crate) struct StartupWatchdog {
     /// Requested by a signal, and by `--timeout`.
     stop: Stop,
@@ -114,8 +115,8 @@ impl Watchdog {
         Ok(Self { handle })
     }
 
-    /// Ends the process by force when it has not ended within `budget` after `stop` was requested. Requests it itself
-    /// once `limit` is over.
+    /// Ends the process by force if it has not ended within `budget` after `stop` was requested. Requests `stop` when
+    /// `limit` is over.
     pub(super) fn watch(&self, stop: &Stop, limit: Option<TimeLimit>, budget: Duration) -> Watch {
         let stop = stop.clone();
         let work = async move {
@@ -164,6 +165,6 @@ fn print_without_disk(printer: &'static Arc<Printer>) {
             printer.print_unrecorded(&mut batch);
         }
     };
-    // Without a thread the run gets its last line at the forced exit.
+    // If the thread cannot be started, the forced exit prints the last line of the run.
     drop(thread::Builder::new().name("printer".to_owned()).spawn(work));
 }

@@ -96,13 +96,14 @@ impl Web {
         })
     }
 
-    /// Returns the variables that lead commands to the proxy at `port` of their loopback interface.
+    /// Returns the environment variables that make commands use the proxy at `port` of their loopback interface.
     pub(crate) fn environment(&self, port: u16) -> Vec<(OsString, OsString)> {
         ibeam_web::proxy_environment(port, &self.grants)
     }
 }
 
-/// Returns the hosts that commands may reach: those of `--allow-net`, and of pages that a rule allows without asking.
+/// Returns the hosts that commands may reach: those of `network.allow` and `--allow-net`, and the hosts of pages that a
+/// rule allows without asking.
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
     for (given, origin) in app.base.config.list(&["network", "allow"]) {

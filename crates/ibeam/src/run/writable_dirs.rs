@@ -22,11 +22,12 @@ struct ToolCache {
     parts: &'static [CachePart],
 }
 
-/// Directories below one that a variable names.
+/// Directories of a cache below a base directory, which a variable may set.
 struct CachePart {
-    /// The first variable that is set to an absolute path, and what lies below it.
+    /// Variables, each with the path of the base directory below the value. The first variable that is set to an
+    /// absolute path counts.
     variables: &'static [(&'static str, &'static str)],
-    /// The path below the home directory, where no variable is set.
+    /// The path of the base directory below the home directory, if no variable is set.
     default: &'static str,
     /// The directories; an empty name is the base directory itself.
     directories: &'static [&'static str],
@@ -150,7 +151,10 @@ impl CachePart {
     }
 }
 
-/// Returns why a resolved path is never granted.
+/// Checks that a resolved path may be granted.
+///
+/// # Errors
+/// The reason why the path is never granted.
 fn check_may_be_granted(
     path: &Path,
     app: &AppContext,
