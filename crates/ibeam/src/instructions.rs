@@ -16,7 +16,7 @@ use ibeam_policy::PathPolicy;
 use sha2::{Digest, Sha256};
 
 use ibeam_files::regular_file;
-use rule::Rule;
+use rule::CursorRule;
 
 /// The names of instruction files. Only the first one that exists in a directory is read.
 const FILE_NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -75,7 +75,7 @@ impl Instructions {
             entries.map(|entry| entry.path()).filter(is_rule).take(MAX_RULE_FILES).collect();
         paths.sort();
         for path in paths {
-            let Some(rule) = read_instructions(root, &path, path_policy).map(|text| Rule::parse(&text))
+            let Some(rule) = read_instructions(root, &path, path_policy).map(|text| CursorRule::parse(&text))
             else {
                 continue;
             };

@@ -22,7 +22,7 @@ use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
-pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
+pub(crate) use declaration::{ServerDeclaration, ServerTransport, declared_servers};
 
 use placeholder::Placeholders;
 use tool_fingerprint::tool_fingerprint;
@@ -32,7 +32,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// The servers of a run. Dropping them kills those that still run.
 #[derive(Default)]
-pub(crate) struct Servers {
+pub(crate) struct McpServers {
     running: Vec<Arc<Server>>,
     /// The status of every declared server.
     pub(crate) statuses: Vec<McpServer>,
@@ -42,7 +42,7 @@ pub(crate) struct Servers {
     pub(crate) notices: Vec<Notice>,
 }
 
-impl Servers {
+impl McpServers {
     /// Starts all servers that may start, and waits until each is ready or has failed.
     ///
     /// # Errors
@@ -229,7 +229,8 @@ fn config_of(
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
 ) -> Result<ServerConfig, String> {
-    let Transport::Command { command, args, environment: own, directory } = &declaration.transport else {
+    let ServerTransport::Command { command, args, environment: own, directory } = &declaration.transport
+    else {
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
     let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };

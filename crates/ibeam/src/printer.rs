@@ -39,14 +39,14 @@ pub(crate) fn current() -> Option<&'static Arc<Printer>> {
 
 /// Prints the events of all runs of this process.
 pub(crate) struct Printer {
-    state: Mutex<State>,
+    state: Mutex<PrinterState>,
     /// The journal on disk, locked while events are recorded; `None` for an ephemeral run, and once the pump has ended.
     session: Mutex<Option<Session>>,
     /// Requested when writing to stdout fails.
     stop: CurrentStop,
 }
 
-struct State {
+struct PrinterState {
     writer: Box<dyn EventWriter + Send>,
     notice_printer: NoticePrinter,
     /// False once stdout has failed.
@@ -99,7 +99,7 @@ impl Printer {
         notice_printer: NoticePrinter,
         stop: CurrentStop,
     ) -> Arc<Self> {
-        let state = State {
+        let state = PrinterState {
             writer,
             notice_printer,
             has_reader: true,
@@ -235,7 +235,7 @@ impl Printer {
         Some(finished)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PrinterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -250,7 +250,7 @@ pub(crate) fn split_batch(batch: &mut Vec<Envelope>) -> (Vec<Event>, Vec<oneshot
     (events.collect(), receipts)
 }
 
-impl State {
+impl PrinterState {
     /// Prints events on stdout and stderr, and sends their receipts. A failure of stdout requests the stop.
     fn deliver(&mut self, events: &[Event], receipts: Vec<oneshot::Sender<()>>, stop: &CurrentStop) {
         if self.is_closed {

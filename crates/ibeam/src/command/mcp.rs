@@ -14,7 +14,7 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::mcp::{ServerDeclaration, Transport, declared_servers};
+use crate::mcp::{ServerDeclaration, ServerTransport, declared_servers};
 use crate::{mcp, run, signals};
 
 pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
@@ -146,7 +146,7 @@ fn source(server: &ServerDeclaration) -> String {
 /// Returns the command line or the URL of the server.
 fn target(server: &ServerDeclaration) -> String {
     match &server.transport {
-        Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-        Transport::Url(url) => url.clone(),
+        ServerTransport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+        ServerTransport::Url(url) => url.clone(),
     }
 }

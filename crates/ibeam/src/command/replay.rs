@@ -7,7 +7,7 @@
 mod contract_converter;
 mod from_wire;
 mod pace;
-mod player;
+mod replay_printer;
 mod stream;
 
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use ibeam_protocol::{Event, Failure, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, SessionError};
 
 use self::pace::Pace;
-use self::player::Player;
+use self::replay_printer::ReplayPrinter;
 use crate::app::{BaseContext, resolve_workspace};
 use crate::cli::Format;
 use crate::cli_error::CliError;
@@ -149,15 +149,15 @@ fn session(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    let mut player = Player::for_events(base, options, stdout);
+    let mut replay_printer = ReplayPrinter::for_events(base, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
         next = event.seq + 1;
-        player.show(Some(&event), b"")
+        replay_printer.show(Some(&event), b"")
     };
     let read = ibeam_session::read(directory, id, &mut show);
-    let read = read.and_then(|recorded| Ok((recorded, player.finish()?)));
+    let read = read.and_then(|recorded| Ok((recorded, replay_printer.finish()?)));
     if gaps > 0 {
         warn(base, &ReplayLine::Gaps { count: gaps });
     }
@@ -184,11 +184,11 @@ fn stream(
     stdout: &File,
 ) -> Result<(), CliError> {
     // A stream already has these formats; its lines are copied with unknown keys.
-    let mut player = match options.format {
-        Format::StreamJson | Format::Json => Player::for_lines(base, options, stdout),
-        Format::Text | Format::Html => Player::for_events(base, options, stdout),
+    let mut replay_printer = match options.format {
+        Format::StreamJson | Format::Json => ReplayPrinter::for_lines(base, options, stdout),
+        Format::Text | Format::Html => ReplayPrinter::for_events(base, options, stdout),
     };
-    match stream::play(base, source, lines, options.format, &mut player) {
+    match stream::play(base, source, lines, options.format, &mut replay_printer) {
         Ok(runs) => options.check_run_exists(runs, source),
         Err(ReplayEnd::RequestedRunShown) => Ok(()),
         Err(ReplayEnd::Failed(reason)) => Err(reason),

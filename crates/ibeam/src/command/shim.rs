@@ -49,15 +49,15 @@ pub(super) fn shim(
         _ => cannot_create(&directory, &error),
     })?;
     let links =
-        NAMES.map(|name| Shim { path: directory.join(name), content: Content::Link(program.clone()) });
+        NAMES.map(|name| Shim { path: directory.join(name), content: ShimContent::Link(program.clone()) });
     let scripts = dialects.iter().map(|dialect| Shim {
         path: directory.join(name_of(*dialect)),
-        content: Content::Script(script(&program, *dialect)),
+        content: ShimContent::Script(script(&program, *dialect)),
     });
     let mut shims = Vec::new();
     for shim in links.into_iter().chain(scripts) {
         let found = shim.find_existing().map_err(|error| cannot_create(&shim.path, &error))?;
-        if found == Found::Foreign {
+        if found == ExistingFile::Foreign {
             return Err(shim.name_taken());
         }
         shims.push((shim, found));
@@ -65,13 +65,13 @@ pub(super) fn shim(
     for (shim, found) in &shims {
         let shown = shim.path.display().to_string();
         let line = match found {
-            Found::UpToDate => ShimLine::Unchanged { link: &shown },
-            Found::Missing | Found::Replaceable => {
+            ExistingFile::UpToDate => ShimLine::Unchanged { link: &shown },
+            ExistingFile::Missing | ExistingFile::Replaceable => {
                 shim.create(*found).map_err(|error| cannot_create(&shim.path, &error))?;
                 ShimLine::Created { link: &shown, program: &program.to_string_lossy() }
             }
             // Checked above, before any file was created.
-            Found::Foreign => return Err(shim.name_taken()),
+            ExistingFile::Foreign => return Err(shim.name_taken()),
         };
         print_text(stdout, &format!("{}\n", base.catalogue.line(&line)))?;
     }
@@ -104,10 +104,10 @@ fn script(program: &Path, dialect: ScriptedDialect) -> Vec<u8> {
 /// A file that starts this program under another name.
 struct Shim {
     path: PathBuf,
-    content: Content,
+    content: ShimContent,
 }
 
-enum Content {
+enum ShimContent {
     /// A link to this program.
     Link(PathBuf),
     /// A script with this text.
@@ -116,7 +116,7 @@ enum Content {
 
 /// The existing file under the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum ExistingFile {
     /// No file.
     Missing,
     /// A link to this program, or the same script.
@@ -128,49 +128,55 @@ enum Found {
 }
 
 impl Shim {
-    fn find_existing(&self) -> io::Result<Found> {
+    fn find_existing(&self) -> io::Result<ExistingFile> {
         let kind = match fs::symlink_metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExistingFile::Missing),
             Err(error) => return Err(error),
             Ok(found) => found.file_type(),
         };
         Ok(match &self.content {
-            Content::Link(program) => {
+            ShimContent::Link(program) => {
                 let is_program_name =
                     |name: &OsStr| name == PROGRAM_NAME || Some(name) == program.file_name();
                 let target = fs::read_link(&self.path).ok();
                 match target.as_deref().and_then(Path::file_name) {
-                    _ if fs::canonicalize(&self.path).is_ok_and(|real| real == *program) => Found::UpToDate,
-                    Some(name) if is_program_name(name) => Found::Replaceable,
-                    Some(_) | None => Found::Foreign,
+                    _ if fs::canonicalize(&self.path).is_ok_and(|real| real == *program) => {
+                        ExistingFile::UpToDate
+                    }
+                    Some(name) if is_program_name(name) => ExistingFile::Replaceable,
+                    Some(_) | None => ExistingFile::Foreign,
                 }
             }
-            Content::Script(script) if kind.is_file() => {
+            ShimContent::Script(script) if kind.is_file() => {
                 match regular_file::read(&self.path, MAX_SCRIPT_BYTES) {
-                    Ok(text) if text == *script => Found::UpToDate,
-                    Ok(text) if text.starts_with(SCRIPT_HEAD) => Found::Replaceable,
-                    Ok(_) | Err(_) => Found::Foreign,
+                    Ok(text) if text == *script => ExistingFile::UpToDate,
+                    Ok(text) if text.starts_with(SCRIPT_HEAD) => ExistingFile::Replaceable,
+                    Ok(_) | Err(_) => ExistingFile::Foreign,
                 }
             }
-            Content::Script(_) => Found::Foreign,
+            ShimContent::Script(_) => ExistingFile::Foreign,
         })
     }
 
     /// Creates the link or script. A script is written under another name first, so that it is never incomplete. If
     /// `found` is `Missing`, a file that another process created meanwhile is not replaced.
-    fn create(&self, found: Found) -> io::Result<()> {
+    fn create(&self, found: ExistingFile) -> io::Result<()> {
         // Unique, so that no other process has this name, and no earlier call left it.
         let new = self.path.with_added_extension(format!("{}.new", SessionId::random()));
         match &self.content {
-            Content::Link(program) if found == Found::Missing => return symlink(program, &self.path),
-            Content::Link(program) => symlink(program, &new)?,
-            Content::Script(script) => {
+            ShimContent::Link(program) if found == ExistingFile::Missing => {
+                return symlink(program, &self.path);
+            }
+            ShimContent::Link(program) => symlink(program, &new)?,
+            ShimContent::Script(script) => {
                 OpenOptions::new().write(true).create_new(true).mode(0o755).open(&new)?.write_all(script)?;
             }
         }
         let placed = match found {
-            Found::Missing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
-            Found::UpToDate | Found::Replaceable | Found::Foreign => fs::rename(&new, &self.path),
+            ExistingFile::Missing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
+            ExistingFile::UpToDate | ExistingFile::Replaceable | ExistingFile::Foreign => {
+                fs::rename(&new, &self.path)
+            }
         };
         placed.inspect_err(|_| drop(fs::remove_file(&new)))
     }

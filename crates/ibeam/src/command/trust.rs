@@ -14,7 +14,7 @@ use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use crate::environment::variable;
 use crate::hooks;
-use crate::mcp::{Transport, declared_servers};
+use crate::mcp::{ServerTransport, declared_servers};
 
 pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -120,8 +120,8 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     }
     for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
         let target = match &server.transport {
-            Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-            Transport::Url(url) => url.clone(),
+            ServerTransport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+            ServerTransport::Url(url) => url.clone(),
         };
         let (what, file) =
             (format!("MCP server {}: {target}", server.name), server.source.path.display().to_string());

@@ -66,7 +66,7 @@ impl ClaudeOptions {
 
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
-struct Draft {
+struct ClaudeDraft {
     output: Option<DialectOutput>,
     /// Whether the prompts are messages on stdin.
     reads_messages: bool,
@@ -129,7 +129,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
             "`claude {command}` has no counterpart; see `ibeam --help`"
         ))));
     }
-    let mut draft = Draft::default();
+    let mut draft = ClaudeDraft::default();
     let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
         return Err(ParseExit::Help(help_text("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
@@ -154,7 +154,7 @@ fn append<T>(place: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<
     Ok(())
 }
 
-impl Draft {
+impl ClaudeDraft {
     /// Adds a flag of ibeam.
     fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
         append(&mut self.flags, [format!("{flag}={value}")])

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
-use super::flag_table::{Action, Arity, Flag, help_text, parse_args, usage_error};
+use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, Translated, print_args, schema_instruction};
 use crate::cli::ParseExit;
-use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Nothing, Value, Values};
+use FlagAction::{Apply, Ignore, NoOp, Reject};
 pub(crate) use options::CodexOptions;
 
 /// The version of Codex that `--version` prints.
@@ -27,7 +27,7 @@ const KEY_VARIABLE: &str = "CODEX_API_KEY";
 
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
-struct Draft {
+struct CodexDraft {
     /// Whether the stream is printed instead of the final message.
     prints_json: bool,
     help: bool,
@@ -56,18 +56,22 @@ struct Draft {
     ignored_arguments: Vec<String>,
 }
 
-type ApplyFlag = fn(&mut Draft, &str) -> Result<(), Reason>;
+type ApplyFlag = fn(&mut CodexDraft, &str) -> Result<(), Reason>;
 
-const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
+const fn flag(
+    names: &'static [&'static str],
+    arity: Arity,
+    action: FlagAction<CodexDraft>,
+) -> Flag<CodexDraft> {
     Flag { names, arity, action }
 }
 
-const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<Draft> {
+const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<CodexDraft> {
     flag(names, arity, Apply(take))
 }
 
 /// All flags of Codex.
-const FLAGS: &[Flag<Draft>] = &[
+const FLAGS: &[Flag<CodexDraft>] = &[
     apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.prints_json, true)),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),
     apply(&["--version", "-V"], Nothing, |draft, _| set(&mut draft.version, true)),
@@ -115,7 +119,7 @@ const FLAGS: &[Flag<Draft>] = &[
 
 /// Translates the arguments after `--dialect codex`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
-    let mut draft = Draft::default();
+    let mut draft = CodexDraft::default();
     let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
         return Err(ParseExit::Help(help_text(
@@ -149,7 +153,7 @@ fn set<T>(place: &mut T, value: T) -> Result<(), Reason> {
     Ok(())
 }
 
-impl Draft {
+impl CodexDraft {
     fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
         self.flags.push(format!("{flag}={value}"));
         Ok(())

@@ -22,7 +22,7 @@ pub(super) enum Arity {
 }
 
 /// The effect of a flag.
-pub(super) enum Action<D> {
+pub(super) enum FlagAction<D> {
     /// The flag requests what ibeam always does.
     NoOp,
     /// The flag is left out with a notice.
@@ -37,7 +37,7 @@ pub(super) enum Action<D> {
 pub(super) struct Flag<D> {
     pub(super) names: &'static [&'static str],
     pub(super) arity: Arity,
-    pub(super) action: Action<D>,
+    pub(super) action: FlagAction<D>,
 }
 
 /// The arguments that are not part of the draft.
@@ -96,11 +96,11 @@ pub(super) fn parse_args<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D)
             return Err(usage_error(format!("`{name}` needs a value")));
         }
         match &flag.action {
-            Action::NoOp => {}
-            Action::Ignore => rest.ignored.push(name),
-            Action::Reject(why) => return Err(usage_error(format!("`{name}` is not supported: {why}"))),
-            Action::Apply(take) if values.is_empty() => take(draft, "")?,
-            Action::Apply(take) => values.iter().try_for_each(|value| take(draft, value))?,
+            FlagAction::NoOp => {}
+            FlagAction::Ignore => rest.ignored.push(name),
+            FlagAction::Reject(why) => return Err(usage_error(format!("`{name}` is not supported: {why}"))),
+            FlagAction::Apply(take) if values.is_empty() => take(draft, "")?,
+            FlagAction::Apply(take) => values.iter().try_for_each(|value| take(draft, value))?,
         }
     }
     Ok(rest)
@@ -120,9 +120,9 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
             Arity::Values => " VALUE…",
         };
         match flag.action {
-            Action::NoOp | Action::Apply(_) => taken.push_str(&format!("  {names}{value}\n")),
-            Action::Ignore => ignored.push_str(&format!("  {names}{value}\n")),
-            Action::Reject(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
+            FlagAction::NoOp | FlagAction::Apply(_) => taken.push_str(&format!("  {names}{value}\n")),
+            FlagAction::Ignore => ignored.push_str(&format!("  {names}{value}\n")),
+            FlagAction::Reject(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
         }
     }
     let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
@@ -160,12 +160,12 @@ mod tests {
     use super::*;
 
     const TABLE: &[Flag<Vec<String>>] = &[
-        Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: Action::NoOp },
-        Flag { names: &["--model", "-m"], arity: Arity::Value, action: Action::Apply(take) },
-        Flag { names: &["--resume"], arity: Arity::Maybe, action: Action::Apply(take) },
-        Flag { names: &["--dirs"], arity: Arity::Values, action: Action::Apply(take) },
-        Flag { names: &["--ide"], arity: Arity::Nothing, action: Action::Ignore },
-        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Reject("no guards") },
+        Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: FlagAction::NoOp },
+        Flag { names: &["--model", "-m"], arity: Arity::Value, action: FlagAction::Apply(take) },
+        Flag { names: &["--resume"], arity: Arity::Maybe, action: FlagAction::Apply(take) },
+        Flag { names: &["--dirs"], arity: Arity::Values, action: FlagAction::Apply(take) },
+        Flag { names: &["--ide"], arity: Arity::Nothing, action: FlagAction::Ignore },
+        Flag { names: &["--guard"], arity: Arity::Value, action: FlagAction::Reject("no guards") },
     ];
 
     fn take(draft: &mut Vec<String>, value: &str) -> Result<(), Reason> {

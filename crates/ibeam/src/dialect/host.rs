@@ -50,7 +50,7 @@ pub(crate) type SetModelReceiver = mpsc::UnboundedReceiver<SetModelRequest>;
 
 /// The state that the reader of stdin and the runs share.
 #[derive(Clone, Default)]
-struct Shared {
+struct HostState {
     run_stops: RunStops,
     waiting: Arc<Mutex<WaitingRequests>>,
     additions: Arc<Mutex<HostAdditions>>,
@@ -63,7 +63,7 @@ struct Shared {
 /// The connection to the host.
 pub(crate) struct Host {
     pub(super) writer: DialectWriter,
-    shared: Shared,
+    shared: HostState,
     /// The number of requests to the host so far.
     requests: AtomicU64,
 }
@@ -77,14 +77,14 @@ impl Host {
         writer: DialectWriter,
         models: Vec<Value>,
     ) -> io::Result<(Arc<Self>, PromptReceiver, SetModelReceiver)> {
-        let shared = Shared::default();
+        let shared = HostState::default();
         *lock(&shared.waiting) = Some(HashMap::new());
         lock(&shared.additions).servers.clone_from(&writer.options().claude.host_servers);
         let (prompt_sender, prompts) = mpsc::unbounded_channel();
         let (model_sender, model_requests) = mpsc::unbounded_channel();
         let host =
             Arc::new(Self { writer: writer.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
-        let mut reader = Reader {
+        let mut reader = StdinReader {
             writer,
             shared,
             models,
@@ -163,9 +163,9 @@ impl Host {
 }
 
 /// The reader of stdin.
-struct Reader {
+struct StdinReader {
     writer: DialectWriter,
-    shared: Shared,
+    shared: HostState,
     models: Vec<Value>,
     prompts: mpsc::UnboundedSender<Result<HostPrompt, Reason>>,
     model_requests: mpsc::UnboundedSender<SetModelRequest>,
@@ -173,7 +173,7 @@ struct Reader {
     prompt_count: u64,
 }
 
-impl Reader {
+impl StdinReader {
     /// Handles one message of the host.
     fn handle(&mut self, received: Received) {
         match received {

@@ -18,7 +18,7 @@ use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolO
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
-use answer::{Answer, Permission};
+use answer::{HookAnswer, HookPermission};
 use call_form::CallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
@@ -40,7 +40,7 @@ type Callback = (String, Duration);
 
 /// The combined answers to one event: the first refusal, the first request for an approval, the first other input.
 #[derive(Default)]
-struct Verdict {
+struct CombinedAnswer {
     refused: Option<HookBlock>,
     needs_approval: Option<HookBlock>,
     input: Option<(String, Map<String, Value>)>,
@@ -85,7 +85,7 @@ impl HostHooks {
         callbacks: Vec<Callback>,
         particular: Value,
         id: Option<&CallId>,
-    ) -> Verdict {
+    ) -> CombinedAnswer {
         let mut input = json!({
             "hook_event_name": event.name(),
             "session_id": self.head.session_id,
@@ -107,7 +107,7 @@ impl HostHooks {
             });
             async move { (callback, self.answer(event, request, time).await) }
         });
-        let mut verdict = Verdict::default();
+        let mut verdict = CombinedAnswer::default();
         for (callback, answer) in join_all(calls).await {
             verdict.add(event, format!("{callback} of the SDK"), answer);
         }
@@ -115,7 +115,12 @@ impl HostHooks {
         verdict
     }
 
-    async fn answer(&self, event: HostHookEvent, request: Value, time: Duration) -> Result<Answer, String> {
+    async fn answer(
+        &self,
+        event: HostHookEvent,
+        request: Value,
+        time: Duration,
+    ) -> Result<HookAnswer, String> {
         let response = self.host.request(self.host.request_id("hook"), request);
         match tokio::time::timeout(time, response).await {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
@@ -302,9 +307,9 @@ impl CallForm {
     }
 }
 
-impl Verdict {
+impl CombinedAnswer {
     /// Adds the answer of `hook` to `event`, or the failure in its place.
-    fn add(&mut self, event: HostHookEvent, hook: String, answer: Result<Answer, String>) {
+    fn add(&mut self, event: HostHookEvent, hook: String, answer: Result<HookAnswer, String>) {
         let answer = match answer {
             Ok(answer) => answer,
             Err(message) if event.allows_refusal() => {
@@ -314,23 +319,23 @@ impl Verdict {
             }
             Err(message) => return self.notices.push(failure(event, &hook, message)),
         };
-        let Answer { permission, reason, for_people, input, context, ends_run, unused } = answer;
+        let HookAnswer { permission, reason, for_people, input, context, ends_run, unused } = answer;
         self.ends_run |= ends_run;
         let block = |default: &str, ask| {
             let message = reason.clone().unwrap_or_else(|| default.to_owned());
             HookBlock { hook: hook.clone(), message, for_people, ask }
         };
         match permission {
-            Permission::Undecided => {}
-            Permission::Deny if event.allows_refusal() => {
+            HookPermission::Undecided => {}
+            HookPermission::Deny if event.allows_refusal() => {
                 self.refused.get_or_insert_with(|| block("a hook refused it", false));
             }
-            Permission::Ask if event.allows_refusal() => {
+            HookPermission::Ask if event.allows_refusal() => {
                 let default = "a hook requires an approval, which was not given";
                 self.needs_approval.get_or_insert_with(|| block(default, true));
             }
-            Permission::Deny if ends_run => {}
-            Permission::Deny | Permission::Ask => {
+            HookPermission::Deny if ends_run => {}
+            HookPermission::Deny | HookPermission::Ask => {
                 let default = "a refusal has no effect for this event";
                 let message = reason.unwrap_or_else(|| default.to_owned());
                 self.notices.push(failure(event, &hook, message));

@@ -1,7 +1,7 @@
 //! A rule file of Cursor: a header between two lines `---`, then text.
 
 /// A rule.
-pub(super) struct Rule {
+pub(super) struct CursorRule {
     /// Whether the rule applies to all files.
     pub(super) is_always_applied: bool,
     /// `: DESCRIPTION (GLOBS)`, without the parts that the header lacks.
@@ -10,7 +10,7 @@ pub(super) struct Rule {
     pub(super) text: String,
 }
 
-impl Rule {
+impl CursorRule {
     /// Parses the text of a file. A rule without a header always applies.
     pub(super) fn parse(file: &str) -> Self {
         let file = file.trim_start_matches('\u{feff}');
@@ -52,7 +52,7 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, always: bool, about: &str, text: &str) {
-        let rule = Rule::parse(file);
+        let rule = CursorRule::parse(file);
         assert_eq!(
             (rule.is_always_applied, rule.about.as_str(), rule.text.as_str()),
             (always, about, text),

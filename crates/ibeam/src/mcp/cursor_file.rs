@@ -8,7 +8,7 @@ use std::path::Path;
 use ibeam_config::ConfigError;
 use serde::Deserialize;
 
-use super::declaration::{ServerDeclaration, ServerSource, Transport};
+use super::declaration::{ServerDeclaration, ServerSource, ServerTransport};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,11 +61,11 @@ pub(super) fn parse(
 }
 
 impl Entry {
-    fn into_transport(self) -> Option<Transport> {
+    fn into_transport(self) -> Option<ServerTransport> {
         let Self { command, args, env, cwd, url, disabled: _ } = self;
         let environment = env.into_iter().collect();
         let process =
-            command.map(|command| Transport::Command { command, args, environment, directory: cwd });
-        process.or_else(|| url.map(Transport::Url))
+            command.map(|command| ServerTransport::Command { command, args, environment, directory: cwd });
+        process.or_else(|| url.map(ServerTransport::Url))
     }
 }

@@ -20,7 +20,7 @@ use crate::app::AppContext;
 pub(crate) struct ServerDeclaration {
     pub(crate) name: String,
     pub(crate) source: ServerSource,
-    pub(crate) transport: Transport,
+    pub(crate) transport: ServerTransport,
     /// Whether a run fails if the server cannot be started.
     pub(crate) required: bool,
     /// `Connected` for a server that may start.
@@ -37,7 +37,7 @@ pub(crate) struct ServerSource {
 
 /// The connection to a server. Placeholders are not filled yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub(crate) enum ServerTransport {
     /// A process, over stdio.
     Command {
         command: String,
@@ -51,11 +51,11 @@ pub(crate) enum Transport {
 }
 
 impl ServerDeclaration {
-    pub(super) fn new(name: String, source: ServerSource, transport: Transport, enabled: bool) -> Self {
+    pub(super) fn new(name: String, source: ServerSource, transport: ServerTransport, enabled: bool) -> Self {
         let status = match transport {
             _ if !enabled => McpStatus::Disabled,
-            Transport::Command { .. } => McpStatus::Connected,
-            Transport::Url(_) => McpStatus::Unsupported,
+            ServerTransport::Command { .. } => McpStatus::Connected,
+            ServerTransport::Url(_) => McpStatus::Unsupported,
         };
         Self { name, source, transport, required: false, status }
     }
@@ -203,13 +203,13 @@ fn declarations(
     for (name, table) in tables {
         let Some(source) = &table.source else { continue };
         let transport = match (&table.command, &table.url) {
-            (Some(command), _) => Transport::Command {
+            (Some(command), _) => ServerTransport::Command {
                 command: command.clone(),
                 args: table.args.clone(),
                 environment: table.environment.clone(),
                 directory: table.directory.clone(),
             },
-            (None, Some(url)) => Transport::Url(url.clone()),
+            (None, Some(url)) => ServerTransport::Url(url.clone()),
             // The table only enables or disables a server of another file.
             (None, None) if table.enabled.is_some() => continue,
             (None, None) => {

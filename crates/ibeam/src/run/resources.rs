@@ -16,7 +16,7 @@ use crate::app::AppContext;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
-use crate::mcp::Servers;
+use crate::mcp::McpServers;
 use crate::model::ModelChoice;
 
 /// A run, and the resources that its turns share.
@@ -51,7 +51,7 @@ pub(super) struct RunInputs {
 pub(super) fn build(
     app: &AppContext,
     inputs: RunInputs,
-    servers: &Servers,
+    servers: &McpServers,
     stop: Stop,
 ) -> Result<RunResources, Failure> {
     let RunInputs {

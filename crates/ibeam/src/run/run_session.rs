@@ -29,7 +29,7 @@ use super::{system_error, thread_error};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
-use crate::mcp::{self, ServerDeclaration, Servers};
+use crate::mcp::{self, McpServers, ServerDeclaration};
 use crate::model::{self, ModelChoice};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
@@ -205,7 +205,7 @@ pub(super) struct RunSession<'a> {
     process: RunProcess<'a>,
     run: Run,
     background: ibeam_tools::BackgroundProcesses,
-    servers: Servers,
+    servers: McpServers,
     hooks: Arc<HookRunner>,
     journal: Journal,
     printer: Arc<Printer>,
@@ -252,7 +252,7 @@ impl<'a> RunSession<'a> {
         notices.extend(first.notice.clone());
         let servers = runtime.block_on(async {
             let streams = front_end.mcp_streams(&mut declared);
-            let mut servers = Servers::start_all(app, declared, &process.stop).await?;
+            let mut servers = McpServers::start_all(app, declared, &process.stop).await?;
             if !streams.is_empty() {
                 servers.attach(app, streams, &process.stop).await?;
             }

@@ -8,7 +8,7 @@ use ibeam_wire::{MAX_LINE_BYTES, NewText};
 
 use super::contract_converter::ContractConverter;
 use super::from_wire::{time_of, to_event};
-use super::player::Player;
+use super::replay_printer::ReplayPrinter;
 use super::{ReplayEnd, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
@@ -19,15 +19,15 @@ use crate::cli_error::CliError;
 /// An incomplete last line is skipped with a warning.
 ///
 /// # Errors
-/// `StreamDamaged` with the line, `NoInput`; the errors of `player`.
+/// `StreamDamaged` with the line, `NoInput`; the errors of `replay_printer`.
 pub(super) fn play(
     base: &BaseContext,
     source: &str,
     mut lines: impl BufRead,
     format: Format,
-    player: &mut Player<'_>,
+    replay_printer: &mut ReplayPrinter<'_>,
 ) -> Result<u64, ReplayEnd> {
-    let (mut line, mut number, mut reader) = (Vec::new(), 0, LineReader::new(base, format));
+    let (mut line, mut number, mut reader) = (Vec::new(), 0, StreamReader::new(base, format));
     loop {
         line.clear();
         number += 1;
@@ -39,8 +39,8 @@ pub(super) fn play(
             .read_until(b'\n', &mut line)
             .map_err(|error| ReplayEnd::Failed(unread(error).into()))?;
         if line.is_empty() {
-            player.write_rest(&reader.rest())?;
-            return match player.finish()? {
+            replay_printer.write_rest(&reader.rest())?;
+            return match replay_printer.finish()? {
                 0 => Err(damaged(source, number, "it is empty".to_owned())),
                 runs => Ok(runs),
             };
@@ -48,21 +48,21 @@ pub(super) fn play(
         let (event, copy) = match reader.read_line(&line) {
             Ok(read) => read,
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES => {
-                player.write_rest(&reader.rest())?;
-                let runs = player.finish()?;
+                replay_printer.write_rest(&reader.rest())?;
+                let runs = replay_printer.finish()?;
                 warn(base, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(message) => {
-                player.write_rest(&reader.rest())?;
-                player.finish()?;
+                replay_printer.write_rest(&reader.rest())?;
+                replay_printer.finish()?;
                 return Err(damaged(source, number, message));
             }
         };
         if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
-            player.write_rest(&reader.rest())?;
+            replay_printer.write_rest(&reader.rest())?;
         }
-        player.show(event.as_ref(), &copy)?;
+        replay_printer.show(event.as_ref(), &copy)?;
     }
 }
 
@@ -71,7 +71,7 @@ fn damaged(source: &str, line: u64, detail: String) -> ReplayEnd {
 }
 
 /// Reads the lines of a stream. What a line means depends on the lines before it.
-struct LineReader {
+struct StreamReader {
     format: Format,
     /// Whether no event was read yet.
     is_first: bool,
@@ -82,7 +82,7 @@ struct LineReader {
     converter: Option<ContractConverter>,
 }
 
-impl LineReader {
+impl StreamReader {
     fn new(base: &BaseContext, format: Format) -> Self {
         let requested = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =

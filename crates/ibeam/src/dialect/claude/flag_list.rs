@@ -2,19 +2,23 @@
 
 use ibeam_protocol::Reason;
 
-use super::{Draft, append, permission_rules, set};
-use crate::dialect::flag_table::{Action, Arity, Flag, usage_error};
+use super::{ClaudeDraft, append, permission_rules, set};
+use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
 use crate::dialect::schema_instruction;
-use Action::{Apply, Ignore, NoOp, Reject};
 use Arity::{Maybe, Nothing, Value, Values};
+use FlagAction::{Apply, Ignore, NoOp, Reject};
 
-type ApplyFlag = fn(&mut Draft, &str) -> Result<(), Reason>;
+type ApplyFlag = fn(&mut ClaudeDraft, &str) -> Result<(), Reason>;
 
-const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
+const fn flag(
+    names: &'static [&'static str],
+    arity: Arity,
+    action: FlagAction<ClaudeDraft>,
+) -> Flag<ClaudeDraft> {
     Flag { names, arity, action }
 }
 
-const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<Draft> {
+const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<ClaudeDraft> {
     flag(names, arity, Apply(take))
 }
 
@@ -24,7 +28,7 @@ const USE_SETTINGS_FLAG: &str = "settings are given as `--settings`";
 const ONLY_THIS_DIRECTORY: &str = "a run works in this directory";
 
 /// All flags of Claude Code.
-pub(super) const FLAGS: &[Flag<Draft>] = &[
+pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     flag(&["--print", "-p"], Nothing, NoOp),
     flag(&["--verbose"], Nothing, NoOp),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),

@@ -2,10 +2,10 @@
 
 use ibeam_protocol::Reason;
 
-use super::permission_rules::{self, Effect, Translation};
-use super::{Draft, usage_error};
+use super::permission_rules::{self, RuleEffect, Translation};
+use super::{ClaudeDraft, usage_error};
 
-impl Draft {
+impl ClaudeDraft {
     /// Adds the flags of ibeam for the permission mode and the rules, and returns the name of the mode. The flags never
     /// allow more than the mode and the rules.
     pub(super) fn translate_permissions(&mut self) -> Result<&'static str, Reason> {
@@ -37,7 +37,7 @@ impl Draft {
             self.allow.push("Edit".to_owned());
         }
         for rule in &self.allow {
-            match permission_rules::tokens(rule, Effect::Allow) {
+            match permission_rules::tokens(rule, RuleEffect::Allow) {
                 Translation::Tokens(tokens) => {
                     given.extend(tokens.iter().map(|token| format!("--allow={token}")))
                 }
@@ -58,7 +58,7 @@ impl Draft {
         let ask = if mode == "bypassPermissions" { "--deny" } else { "--ask" };
         for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, ask)] {
             for rule in rules {
-                match permission_rules::tokens(rule, Effect::Forbid) {
+                match permission_rules::tokens(rule, RuleEffect::Forbid) {
                     Translation::Tokens(tokens) => {
                         given.extend(tokens.iter().map(|token| format!("{flag}={token}")))
                     }

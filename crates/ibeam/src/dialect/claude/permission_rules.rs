@@ -5,7 +5,7 @@
 
 /// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum RuleEffect {
     /// Allows: the tokens cover at most as much.
     Allow,
     /// Forbids or asks: the tokens cover at least as much.
@@ -94,7 +94,7 @@ pub(super) fn split(list: &str) -> Vec<String> {
 }
 
 /// Returns the tokens for `rule`: `Tool`, `Tool(what)`, `mcp__server` or `mcp__server__tool`.
-pub(super) fn tokens(rule: &str, to: Effect) -> Translation {
+pub(super) fn tokens(rule: &str, to: RuleEffect) -> Translation {
     if let Some(name) = rule.strip_prefix("mcp__") {
         return mcp(name);
     }
@@ -113,8 +113,8 @@ pub(super) fn tokens(rule: &str, to: Effect) -> Translation {
         ("Read", Some(what)) => path("Read", what, to),
         ("Edit" | "MultiEdit" | "Write", None) => one(match to {
             // Other directories need `--add-dir` in any case.
-            Effect::Allow => "Write(**)",
-            Effect::Forbid => "Write(/**)",
+            RuleEffect::Allow => "Write(**)",
+            RuleEffect::Forbid => "Write(/**)",
         }),
         ("Edit" | "MultiEdit" | "Write", Some(what)) => path("Write", what, to),
         ("WebFetch", None) => one("WebFetch(*)"),
@@ -143,7 +143,7 @@ fn mcp(name: &str) -> Translation {
 }
 
 /// Translates rules such as `git status`, `git log *`, `npm run test:*`.
-fn command(what: &str, to: Effect) -> Translation {
+fn command(what: &str, to: RuleEffect) -> Translation {
     // Rules of Claude Code match the text of a command, tokens match its arguments.
     if what.contains(|c: char| c.is_control() || "&|;<>$`\"'\\(){}[]?".contains(c)) {
         return Translation::Unclear;
@@ -161,17 +161,17 @@ fn command(what: &str, to: Effect) -> Translation {
     let tokens: &[String] = match (arguments.is_empty(), open, to) {
         (true, true, _) => &[format!("Shell({program}:*)")],
         (_, false, _) => &[format!("Shell({program}:{arguments})")],
-        (false, true, Effect::Allow) => {
+        (false, true, RuleEffect::Allow) => {
             &[format!("Shell({program}:{arguments})"), format!("Shell({program}:{arguments} *)")]
         }
-        (false, true, Effect::Forbid) => &[format!("Shell({program}:{arguments}*)")],
+        (false, true, RuleEffect::Forbid) => &[format!("Shell({program}:{arguments}*)")],
     };
     Translation::Tokens(tokens.to_vec())
 }
 
 /// Translates a pattern for paths in the syntax of `.gitignore`: `//absolute`, `~/in/home`, `/in/project`,
 /// `relative/path` or `name`.
-fn path(kind: &str, what: &str, to: Effect) -> Translation {
+fn path(kind: &str, what: &str, to: RuleEffect) -> Translation {
     if what.starts_with('!') || what.contains(['{', '}', '\\']) || what.split('/').any(|name| name == "..") {
         return Translation::Unclear;
     }
@@ -190,8 +190,8 @@ fn path(kind: &str, what: &str, to: Effect) -> Translation {
     let anywhere = anchored.is_none() && !here.trim_end_matches('/').contains('/');
     match (anywhere, to) {
         // A deny token without a slash matches a name in every directory.
-        (true, Effect::Forbid) | (false, _) => one(&token(here)),
-        (true, Effect::Allow) => Translation::Tokens(vec![token(&format!("**/{here}"))]),
+        (true, RuleEffect::Forbid) | (false, _) => one(&token(here)),
+        (true, RuleEffect::Allow) => Translation::Tokens(vec![token(&format!("**/{here}"))]),
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     /// `expect` holds tokens separated by ` & `, `-` for not needed, `?` for unclear; to allow and to forbid.
     #[track_caller]
     fn check(rule: &str, allow: &str, forbid: &str) {
-        for (to, expect) in [(Effect::Allow, allow), (Effect::Forbid, forbid)] {
+        for (to, expect) in [(RuleEffect::Allow, allow), (RuleEffect::Forbid, forbid)] {
             let expect = match expect {
                 "-" => Translation::NotNeeded,
                 "?" => Translation::Unclear,

@@ -5,13 +5,13 @@
 use ibeam_protocol::Reason;
 use serde_json::{Map, Value};
 
-use super::{Draft, Env, set, usage_error};
+use super::{ClaudeDraft, Env, set, usage_error};
 
 /// Keys that restrict a run. They must not be ignored.
 const RESTRICTING_KEYS: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 
-impl Draft {
+impl ClaudeDraft {
     /// Applies settings: JSON, or the path of a file.
     ///
     /// # Errors

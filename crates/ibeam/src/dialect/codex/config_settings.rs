@@ -6,7 +6,7 @@
 use ibeam_protocol::Reason;
 use toml_edit::Value;
 
-use super::{Draft, set, usage_error};
+use super::{CodexDraft, set, usage_error};
 
 /// Keys, or their first parts up to a dot, that are ignored with a notice. They do not restrict the run.
 const IGNORED_KEYS: &[&str] = &[
@@ -94,7 +94,7 @@ const ALWAYS_IN_FORCE: &[&str] = &[
     "disable_response_storage",
 ];
 
-impl Draft {
+impl CodexDraft {
     /// Applies one setting.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ fn may_restrict(key: &str) -> bool {
     lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| RESTRICTING_WORDS.contains(&part))
 }
 
-fn ignore_key(draft: &mut Draft, key: &str) -> Result<(), Reason> {
+fn ignore_key(draft: &mut CodexDraft, key: &str) -> Result<(), Reason> {
     draft.ignored_arguments.push(format!("--config {key}"));
     Ok(())
 }

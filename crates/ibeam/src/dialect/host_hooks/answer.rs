@@ -9,8 +9,8 @@ use crate::dialect::control_protocol::value_at;
 
 /// The response of one hook.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Answer {
-    pub(super) permission: Permission,
+pub(super) struct HookAnswer {
+    pub(super) permission: HookPermission,
     /// The reason, for the model.
     pub(super) reason: Option<String>,
     /// The reason, for people, where it differs.
@@ -27,7 +27,7 @@ pub(super) struct Answer {
 
 /// The decision of a hook. `allow` has no effect, because a hook cannot allow more than the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Permission {
+pub(super) enum HookPermission {
     #[default]
     Undecided,
     /// The host should be asked with `can_use_tool`.
@@ -39,7 +39,7 @@ pub(super) enum Permission {
 ///
 /// # Errors
 /// The reason why the response is invalid.
-pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, String> {
+pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<HookAnswer, String> {
     if !(answer.is_object() || answer.is_null()) {
         return Err("its answer is not an object".to_owned());
     }
@@ -49,21 +49,21 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
     }
     let ends_run = *value_at(answer, "/continue") == false;
     let mut permission = match text(answer, "/decision").as_deref() {
-        Some("block") => Permission::Deny,
-        Some("approve") | None => Permission::Undecided,
+        Some("block") => HookPermission::Deny,
+        Some("approve") | None => HookPermission::Undecided,
         Some(other) => return Err(format!("`decision` is {other:?}, not \"block\" or \"approve\"")),
     };
     let decided = text(specific, "/permissionDecision");
     match decided.as_deref() {
-        Some("deny") => permission = Permission::Deny,
-        Some("ask") if permission == Permission::Undecided => permission = Permission::Ask,
+        Some("deny") => permission = HookPermission::Deny,
+        Some("ask") if permission == HookPermission::Undecided => permission = HookPermission::Ask,
         Some("ask" | "allow") | None => {}
         Some(other) => {
             return Err(format!("`permissionDecision` is {other:?}, not \"allow\", \"ask\" or \"deny\""));
         }
     }
     if ends_run {
-        permission = Permission::Deny;
+        permission = HookPermission::Deny;
     }
     let input = match value_at(specific, "/updatedInput") {
         Value::Null => None,
@@ -79,7 +79,7 @@ pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, Strin
             unused.push(key);
         }
     }
-    Ok(Answer {
+    Ok(HookAnswer {
         permission,
         reason: reasons.into_iter().find_map(|(of, pointer)| text(of, pointer)),
         for_people: text(answer, "/systemMessage"),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: Value, permission: Permission, reason: Option<&str>) {
+    fn check(answer: Value, permission: HookPermission, reason: Option<&str>) {
         let read = read(HostHookEvent::PreToolUse, &answer).unwrap();
         assert_eq!((read.permission, read.reason.as_deref()), (permission, reason), "{answer}");
     }
@@ -118,16 +118,16 @@ mod tests {
 
     #[test]
     fn answers_restrict_or_decide_nothing() {
-        check(json!(null), Permission::Undecided, None);
-        check(json!({ "async": true }), Permission::Undecided, None);
-        check(json!({ "decision": "approve" }), Permission::Undecided, None);
-        check(json!({ "hookSpecificOutput": specific("allow") }), Permission::Undecided, Some("why"));
-        check(json!({ "hookSpecificOutput": specific("ask") }), Permission::Ask, Some("why"));
-        check(json!({ "hookSpecificOutput": specific("deny") }), Permission::Deny, Some("why"));
-        check(json!({ "decision": "block", "reason": "no" }), Permission::Deny, Some("no"));
+        check(json!(null), HookPermission::Undecided, None);
+        check(json!({ "async": true }), HookPermission::Undecided, None);
+        check(json!({ "decision": "approve" }), HookPermission::Undecided, None);
+        check(json!({ "hookSpecificOutput": specific("allow") }), HookPermission::Undecided, Some("why"));
+        check(json!({ "hookSpecificOutput": specific("ask") }), HookPermission::Ask, Some("why"));
+        check(json!({ "hookSpecificOutput": specific("deny") }), HookPermission::Deny, Some("why"));
+        check(json!({ "decision": "block", "reason": "no" }), HookPermission::Deny, Some("no"));
         let both = json!({ "decision": "block", "hookSpecificOutput": specific("allow") });
-        check(both, Permission::Deny, Some("why"));
-        check(json!({ "continue": false, "stopReason": "enough" }), Permission::Deny, Some("enough"));
+        check(both, HookPermission::Deny, Some("why"));
+        check(json!({ "continue": false, "stopReason": "enough" }), HookPermission::Deny, Some("enough"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ enum ReplayOutput<'a> {
 }
 
 /// Prints the requested runs.
-pub(super) struct Player<'a> {
+pub(super) struct ReplayPrinter<'a> {
     base: &'a BaseContext,
     options: &'a ReplayOptions,
     out: &'a File,
@@ -36,8 +36,8 @@ pub(super) struct Player<'a> {
     is_open: bool,
 }
 
-impl<'a> Player<'a> {
-    /// Returns a player that writes events to `out`.
+impl<'a> ReplayPrinter<'a> {
+    /// Returns a printer that writes events to `out`.
     pub(super) fn for_events(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
         Self {
             base,
@@ -50,7 +50,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Returns a player that copies lines to `out`, each at the time of its event.
+    /// Returns a printer that copies lines to `out`, each at the time of its event.
     pub(super) fn for_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
         Self { output: ReplayOutput::Lines(BufWriter::new(out)), ..Self::for_events(base, options, out) }
     }
