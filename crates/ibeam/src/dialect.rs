@@ -161,7 +161,10 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
         return Ok(Translated { args, options: None });
     };
     let dialect: DialectName = name.parse().map_err(|_| {
-        ParseExit::from(flag_table::usage_error(format!("unknown dialect `{name}`; use one of: {}", names())))
+        ParseExit::from(flag_table::usage_error(format!(
+            "unknown dialect `{name}`; use one of: {}",
+            dialect_names()
+        )))
     })?;
     let rest = args.get(rest..).unwrap_or_default();
     let env = Env { variable: &crate::environment::variable, read_file, is_in_repository };
@@ -187,7 +190,7 @@ fn requested_dialect(args: &[OsString]) -> Option<(String, usize)> {
     }
 }
 
-fn names() -> String {
+fn dialect_names() -> String {
     DialectName::ALL.iter().map(|dialect| format!("`{dialect}`")).collect::<Vec<_>>().join(", ")
 }
 

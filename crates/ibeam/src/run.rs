@@ -78,10 +78,12 @@ pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Res
     done
 }
 
+/// Returns the failure to start a thread.
 fn thread_error(error: io::Error) -> Failure {
     system_error("thread", &error).into()
 }
 
+/// Returns the reason for a failure of the system; `what` names the resource or the system call.
 fn system_error(what: &str, error: &io::Error) -> Reason {
     Reason::System { what: what.to_owned(), detail: error.to_string() }
 }

@@ -53,9 +53,14 @@ fn test(
     let is_command = matches!(access, Access::Command { .. });
     let explained = policy.explain(&access);
     let rules = rules(app)?;
-    let has_bounds =
+    let shows_path_rule_limits =
         is_command && policy.deny.iter().any(|rule| matches!(rule, Rule::Read(_) | Rule::Write(_)));
-    report(stdout, format, &as_text(app, &explained, &rules, has_bounds), &as_json(&explained, &rules))?;
+    report(
+        stdout,
+        format,
+        &as_text(app, &explained, &rules, shows_path_rule_limits),
+        &as_json(&explained, &rules),
+    )?;
     Ok(match explained.verdict {
         Verdict::Allow { .. } => ExitCode::SUCCESS,
         Verdict::Deny { .. } => ExitCode::from(EXIT_DENIED),
@@ -103,7 +108,12 @@ fn resolve(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     resolved.map(|resolved| resolved.real)
 }
 
-fn as_text(app: &AppContext, explained: &Explanation, rules: &[ActiveRule], has_bounds: bool) -> String {
+fn as_text(
+    app: &AppContext,
+    explained: &Explanation,
+    rules: &[ActiveRule],
+    shows_path_rule_limits: bool,
+) -> String {
     let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
@@ -146,7 +156,7 @@ fn as_text(app: &AppContext, explained: &Explanation, rules: &[ActiveRule], has_
             Verdict::Ask { rule, reason } => PolicyLine::NeedsApproval { rule, reason },
         }),
     );
-    if has_bounds {
+    if shows_path_rule_limits {
         text.push_str(&format!("{}\n", message(PolicyLine::PathRuleLimits)));
     }
     text

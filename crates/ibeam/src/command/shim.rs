@@ -23,7 +23,7 @@ use crate::cli_error::CliError;
 use crate::stderr;
 
 /// The names that clients start: the current one, since 2026, and the earlier one.
-const NAMES: [&str; 2] = ["agent", "cursor-agent"];
+const LINK_NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
 /// The usual file name of this program. A link to a file of this name was created by `shim`.
 const PROGRAM_NAME: &str = "ibeam";
@@ -48,8 +48,8 @@ pub(super) fn shim(
         io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),
         _ => cannot_create(&directory, &error),
     })?;
-    let links =
-        NAMES.map(|name| Shim { path: directory.join(name), content: ShimContent::Link(program.clone()) });
+    let links = LINK_NAMES
+        .map(|name| Shim { path: directory.join(name), content: ShimContent::Link(program.clone()) });
     let scripts = dialects.iter().map(|dialect| Shim {
         path: directory.join(name_of(*dialect)),
         content: ShimContent::Script(script(&program, *dialect)),

@@ -144,11 +144,13 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
     draft.finish(rest.words, env).map_err(ParseExit::from)
 }
 
+/// Sets a field of the draft. Returns a `Result`, as the action of a flag does.
 fn set<T>(place: &mut T, value: T) -> Result<(), Reason> {
     *place = value;
     Ok(())
 }
 
+/// Adds values to a field of the draft. Returns a `Result`, as the action of a flag does.
 fn append<T>(place: &mut Vec<T>, values: impl IntoIterator<Item = T>) -> Result<(), Reason> {
     place.extend(values);
     Ok(())
@@ -208,6 +210,7 @@ impl ClaudeDraft {
         Ok(())
     }
 
+    /// Checks the flags together and translates them; `words` are the arguments that are not flags.
     fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
         // SDKs write an empty argument after a flag that takes no value.
         words.retain(|arg| !arg.is_empty());

@@ -56,8 +56,10 @@ struct CodexDraft {
     ignored_arguments: Vec<String>,
 }
 
+/// Changes the draft for one value of a flag.
 type ApplyFlag = fn(&mut CodexDraft, &str) -> Result<(), Reason>;
 
+/// Returns a row of the table of flags.
 const fn flag(
     names: &'static [&'static str],
     arity: Arity,
@@ -66,6 +68,7 @@ const fn flag(
     Flag { names, arity, action }
 }
 
+/// Returns the row of a flag that changes the draft.
 const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<CodexDraft> {
     flag(names, arity, Apply(take))
 }
@@ -148,17 +151,20 @@ fn login_status() -> Translated {
     Translated { args: vec!["status".into()], options: Some(options) }
 }
 
+/// Sets a field of the draft. Returns a `Result`, as the action of a flag does.
 fn set<T>(place: &mut T, value: T) -> Result<(), Reason> {
     *place = value;
     Ok(())
 }
 
 impl CodexDraft {
+    /// Adds a flag of ibeam.
     fn forward(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
         self.flags.push(format!("{flag}={value}"));
         Ok(())
     }
 
+    /// Checks the flags together and translates them; `words` are the arguments that are not flags.
     fn finish(mut self, words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
         let mut words = words.into_iter();
         match words.next().as_deref() {

@@ -336,6 +336,7 @@ fn allows(answer: &Value, input: &Value) -> bool {
     *value_at(answer, "/behavior") == "allow" && same
 }
 
+/// Locks a value, also after a panic of another thread.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

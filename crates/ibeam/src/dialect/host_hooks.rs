@@ -27,6 +27,7 @@ pub(super) use registration::{HostHook, read_registration};
 pub(crate) struct HostHooks {
     host: Arc<Host>,
     hooks: Vec<HostHook>,
+    /// The description of the session for the inputs of hooks.
     head: SessionStarted,
     redactor: Redactor,
     /// The call whose input the hooks have just changed, and the block that they requested.
@@ -73,7 +74,8 @@ impl HostHooks {
         hooks.flat_map(|hook| hook.callbacks.iter().map(|id| (id.clone(), hook.timeout))).collect()
     }
 
-    fn has(&self, event: HostHookEvent) -> bool {
+    /// Whether the host registered a hook for `event`.
+    fn has_hooks_for(&self, event: HostHookEvent) -> bool {
         self.hooks.iter().any(|hook| hook.event == event)
     }
 
@@ -147,6 +149,7 @@ impl HostHooks {
         }))
     }
 
+    /// Calls the hooks before a tool call. `is_changed` is whether a hook has changed the input of the call already.
     fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, HookOutput>> {
         let event = HostHookEvent::PreToolUse;
         // The hooks are not called again for an input that a hook of the host has set.
@@ -157,7 +160,7 @@ impl HostHooks {
             let decision = objection.map_or(HookDecision::Continue, HookDecision::Block);
             return Some(Box::pin(async move { HookOutput { decision, ..HookOutput::default() } }));
         }
-        if !self.has(event) {
+        if !self.has_hooks_for(event) {
             return None;
         }
         let form = match CallForm::new(&self.head, call, None) {
@@ -177,7 +180,7 @@ impl HostHooks {
             return None;
         }
         Some(Box::pin(async move {
-            let mut verdict = self.call(event, callbacks, form.document(call), Some(&call.id)).await;
+            let mut verdict = self.call(event, callbacks, form.to_hook_input(call), Some(&call.id)).await;
             if verdict.ends_run {
                 self.host.interrupt_run();
             }
@@ -210,13 +213,13 @@ impl HostHooks {
             // The call never ran.
             ToolOutcome::Rejected { .. } => return None,
         };
-        if !self.has(event) {
+        if !self.has_hooks_for(event) {
             return None;
         }
         let form = match CallForm::new(&self.head, &ended.call, Some(&ended.outcome)) {
             Ok(form) => form,
             Err(message) => {
-                let notices = vec![failure(event, "the SDK", message)];
+                let notices = vec![failure_notice(event, "the SDK", message)];
                 return Some(Box::pin(async move { HookOutput { notices, ..HookOutput::default() } }));
             }
         };
@@ -224,7 +227,7 @@ impl HostHooks {
         if callbacks.is_empty() {
             return None;
         }
-        let mut particular = form.document(&ended.call);
+        let mut particular = form.to_hook_input(&ended.call);
         if let Some(particular) = particular.as_object_mut() {
             let milliseconds = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
             particular.insert("duration_ms".to_owned(), milliseconds.into());
@@ -276,7 +279,8 @@ impl HostHooks {
 
 impl Hooks for HostHooks {
     fn wants_tool_results(&self) -> bool {
-        self.has(HostHookEvent::PostToolUse) || self.has(HostHookEvent::PostToolUseFailure)
+        self.has_hooks_for(HostHookEvent::PostToolUse)
+            || self.has_hooks_for(HostHookEvent::PostToolUseFailure)
     }
 
     fn grace(&self) -> Duration {
@@ -302,7 +306,8 @@ impl CallForm {
         self.names.iter().map(String::as_str).collect()
     }
 
-    fn document(&self, call: &ToolCall) -> Value {
+    /// Returns the part of a hook's input that describes the call.
+    fn to_hook_input(&self, call: &ToolCall) -> Value {
         json!({ "tool_name": self.name, "tool_input": self.input, "tool_use_id": call.id })
     }
 }
@@ -317,7 +322,7 @@ impl CombinedAnswer {
                     .get_or_insert_with(|| refusal(&hook, format!("a hook of the SDK failed: {message}")));
                 return;
             }
-            Err(message) => return self.notices.push(failure(event, &hook, message)),
+            Err(message) => return self.notices.push(failure_notice(event, &hook, message)),
         };
         let HookAnswer { permission, reason, for_people, input, context, ends_run, unused } = answer;
         self.ends_run |= ends_run;
@@ -338,24 +343,24 @@ impl CombinedAnswer {
             HookPermission::Deny | HookPermission::Ask => {
                 let default = "a refusal has no effect for this event";
                 let message = reason.unwrap_or_else(|| default.to_owned());
-                self.notices.push(failure(event, &hook, message));
+                self.notices.push(failure_notice(event, &hook, message));
             }
         }
         for key in unused {
-            self.notices.push(failure(event, &hook, unusable(key)));
+            self.notices.push(failure_notice(event, &hook, unusable(key)));
         }
         match input {
             Some(input) if event == HostHookEvent::PreToolUse => {
                 self.input.get_or_insert((hook.clone(), input));
             }
-            Some(_) => self.notices.push(failure(event, &hook, unusable("updatedInput"))),
+            Some(_) => self.notices.push(failure_notice(event, &hook, unusable("updatedInput"))),
             None => {}
         }
         match context {
             Some(context) if event == HostHookEvent::UserPromptSubmit => {
                 self.context.push(format!("Context from the hook `{hook}`:\n{context}"));
             }
-            Some(_) => self.notices.push(failure(event, &hook, unusable("additionalContext"))),
+            Some(_) => self.notices.push(failure_notice(event, &hook, unusable("additionalContext"))),
             None => {}
         }
     }
@@ -371,6 +376,7 @@ fn refusal(hook: &str, message: String) -> HookBlock {
     HookBlock { hook: hook.to_owned(), message, for_people: None, ask: false }
 }
 
-fn failure(event: HostHookEvent, hook: &str, detail: String) -> Notice {
+/// Returns the notice about a hook that failed.
+fn failure_notice(event: HostHookEvent, hook: &str, detail: String) -> Notice {
     Notice::HookFailed { hook: hook.to_owned(), event: event.name().to_owned(), detail }
 }

@@ -1,4 +1,4 @@
-//! What is known about a model: context size, prices, abilities. An unknown value is printed as `unknown`, in JSON as
+//! The known facts about a model: context size, prices, abilities. An unknown value is printed as `unknown`, in JSON as
 //! null.
 
 use std::fmt;

@@ -8,8 +8,10 @@ use crate::dialect::schema_instruction;
 use Arity::{Maybe, Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 
+/// Changes the draft for one value of a flag.
 type ApplyFlag = fn(&mut ClaudeDraft, &str) -> Result<(), Reason>;
 
+/// Returns a row of the table of flags.
 const fn flag(
     names: &'static [&'static str],
     arity: Arity,
@@ -18,6 +20,7 @@ const fn flag(
     Flag { names, arity, action }
 }
 
+/// Returns the row of a flag that changes the draft.
 const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) -> Flag<ClaudeDraft> {
     flag(names, arity, Apply(take))
 }

@@ -37,7 +37,7 @@ impl ClaudeDraft {
             self.allow.push("Edit".to_owned());
         }
         for rule in &self.allow {
-            match permission_rules::tokens(rule, RuleEffect::Allow) {
+            match permission_rules::tokens_for(rule, RuleEffect::Allow) {
                 Translation::Tokens(tokens) => {
                     given.extend(tokens.iter().map(|token| format!("--allow={token}")))
                 }
@@ -53,17 +53,17 @@ impl ClaudeDraft {
             given.extend(directories.map(|directory| format!("--allow=Write({directory}/**)")));
         }
         let mut without: Vec<&str> =
-            self.deny.iter().flat_map(|rule| permission_rules::tools(rule)).copied().collect();
+            self.deny.iter().flat_map(|rule| permission_rules::ibeam_tools_for(rule)).copied().collect();
         // `--force` removes `ask` rules, but in Claude Code they take precedence over the bypass.
         let ask = if mode == "bypassPermissions" { "--deny" } else { "--ask" };
         for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, ask)] {
             for rule in rules {
-                match permission_rules::tokens(rule, RuleEffect::Forbid) {
+                match permission_rules::tokens_for(rule, RuleEffect::Forbid) {
                     Translation::Tokens(tokens) => {
                         given.extend(tokens.iter().map(|token| format!("{flag}={token}")))
                     }
                     // A tool that no token covers is not offered.
-                    Translation::NotNeeded => without.extend(permission_rules::tools(rule)),
+                    Translation::NotNeeded => without.extend(permission_rules::ibeam_tools_for(rule)),
                     Translation::Unclear => {
                         return Err(usage_error(format!("the rule `{rule}` cannot be applied exactly")));
                     }
@@ -72,8 +72,8 @@ impl ClaudeDraft {
         }
         if let Some(base) = &self.tools {
             let offered: Vec<&str> =
-                base.iter().flat_map(|name| permission_rules::tools(name)).copied().collect();
-            without.extend(permission_rules::all_tools().filter(|tool| !offered.contains(tool)));
+                base.iter().flat_map(|name| permission_rules::ibeam_tools_for(name)).copied().collect();
+            without.extend(permission_rules::all_ibeam_tools().filter(|tool| !offered.contains(tool)));
         }
         without.sort_unstable();
         without.dedup();

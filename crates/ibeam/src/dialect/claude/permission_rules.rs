@@ -59,7 +59,7 @@ const OTHER_TOOLS: &[&str] = &[
 ];
 
 /// Returns the tools of ibeam for a rule `Name` or `Name(*)`; none for a rule about a part of a tool.
-pub(super) fn tools(rule: &str) -> &'static [&'static str] {
+pub(super) fn ibeam_tools_for(rule: &str) -> &'static [&'static str] {
     let name = rule.strip_suffix("(*)").or_else(|| rule.strip_suffix("()")).unwrap_or(rule);
     TOOLS.iter().find(|(claude, _)| *claude == name).map_or(&[], |(_, own)| own)
 }
@@ -70,7 +70,7 @@ pub(in crate::dialect) fn tool_names_for(tool: &str) -> impl Iterator<Item = &'s
 }
 
 /// Returns all tools of ibeam that correspond to some tool of Claude Code.
-pub(super) fn all_tools() -> impl Iterator<Item = &'static str> {
+pub(super) fn all_ibeam_tools() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().flat_map(|(_, own)| own.iter().copied())
 }
 
@@ -94,9 +94,9 @@ pub(super) fn split(list: &str) -> Vec<String> {
 }
 
 /// Returns the tokens for `rule`: `Tool`, `Tool(what)`, `mcp__server` or `mcp__server__tool`.
-pub(super) fn tokens(rule: &str, to: RuleEffect) -> Translation {
+pub(super) fn tokens_for(rule: &str, to: RuleEffect) -> Translation {
     if let Some(name) = rule.strip_prefix("mcp__") {
-        return mcp(name);
+        return mcp_token(name);
     }
     let (tool, what) = match rule.split_once('(') {
         None => (rule, None),
@@ -107,44 +107,47 @@ pub(super) fn tokens(rule: &str, to: RuleEffect) -> Translation {
     };
     let what = what.filter(|what| !what.is_empty() && *what != "*");
     match (tool, what) {
-        ("Bash", None) => one("Shell(*:*)"),
-        ("Bash", Some(what)) => command(what, to),
-        ("Read", None) => one("Read(/**)"),
-        ("Read", Some(what)) => path("Read", what, to),
-        ("Edit" | "MultiEdit" | "Write", None) => one(match to {
+        ("Bash", None) => single_token("Shell(*:*)"),
+        ("Bash", Some(what)) => command_tokens(what, to),
+        ("Read", None) => single_token("Read(/**)"),
+        ("Read", Some(what)) => path_tokens("Read", what, to),
+        ("Edit" | "MultiEdit" | "Write", None) => single_token(match to {
             // Other directories need `--add-dir` in any case.
             RuleEffect::Allow => "Write(**)",
             RuleEffect::Forbid => "Write(/**)",
         }),
-        ("Edit" | "MultiEdit" | "Write", Some(what)) => path("Write", what, to),
-        ("WebFetch", None) => one("WebFetch(*)"),
+        ("Edit" | "MultiEdit" | "Write", Some(what)) => path_tokens("Write", what, to),
+        ("WebFetch", None) => single_token("WebFetch(*)"),
         ("WebFetch", Some(what)) => match what.strip_prefix("domain:") {
-            Some(domain) => one(&format!("WebFetch({})", domain.trim())),
+            Some(domain) => single_token(&format!("WebFetch({})", domain.trim())),
             None => Translation::Unclear,
         },
-        (tool, None) if OTHER_TOOLS.contains(&tool) || !tools(tool).is_empty() => Translation::NotNeeded,
+        (tool, None) if OTHER_TOOLS.contains(&tool) || !ibeam_tools_for(tool).is_empty() => {
+            Translation::NotNeeded
+        }
         (tool, Some(_)) if OTHER_TOOLS.contains(&tool) => Translation::NotNeeded,
         _ => Translation::Unclear,
     }
 }
 
-fn one(token: &str) -> Translation {
+fn single_token(token: &str) -> Translation {
     Translation::Tokens(vec![token.to_owned()])
 }
 
-fn mcp(name: &str) -> Translation {
+/// Translates the name of an MCP rule without its prefix: `server` or `server__tool`.
+fn mcp_token(name: &str) -> Translation {
     let (server, tool) = name.split_once("__").unwrap_or((name, "*"));
     let plain =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
     if plain(server) && (tool == "*" || plain(tool)) {
-        return one(&format!("Mcp({server}:{tool})"));
+        return single_token(&format!("Mcp({server}:{tool})"));
     }
     Translation::Unclear
 }
 
 /// Translates rules such as `git status`, `git log *`, `npm run test:*`.
-fn command(what: &str, to: RuleEffect) -> Translation {
-    // Rules of Claude Code match the text of a command, tokens match its arguments.
+fn command_tokens(what: &str, to: RuleEffect) -> Translation {
+    // Rules of Claude Code match the text of a command, but tokens match its arguments.
     if what.contains(|c: char| c.is_control() || "&|;<>$`\"'\\(){}[]?".contains(c)) {
         return Translation::Unclear;
     }
@@ -171,16 +174,16 @@ fn command(what: &str, to: RuleEffect) -> Translation {
 
 /// Translates a pattern for paths in the syntax of `.gitignore`: `//absolute`, `~/in/home`, `/in/project`,
 /// `relative/path` or `name`.
-fn path(kind: &str, what: &str, to: RuleEffect) -> Translation {
+fn path_tokens(kind: &str, what: &str, to: RuleEffect) -> Translation {
     if what.starts_with('!') || what.contains(['{', '}', '\\']) || what.split('/').any(|name| name == "..") {
         return Translation::Unclear;
     }
     let token = |pattern: &str| format!("{kind}({pattern})");
     if what.starts_with("//") {
-        return one(&token(what.get(1..).unwrap_or_default()));
+        return single_token(&token(what.get(1..).unwrap_or_default()));
     }
     if what.starts_with("~/") {
-        return one(&token(what));
+        return single_token(&token(what));
     }
     let anchored = what.strip_prefix("./").or_else(|| what.strip_prefix('/'));
     let here = anchored.unwrap_or(what);
@@ -190,7 +193,7 @@ fn path(kind: &str, what: &str, to: RuleEffect) -> Translation {
     let anywhere = anchored.is_none() && !here.trim_end_matches('/').contains('/');
     match (anywhere, to) {
         // A deny token without a slash matches a name in every directory.
-        (true, RuleEffect::Forbid) | (false, _) => one(&token(here)),
+        (true, RuleEffect::Forbid) | (false, _) => single_token(&token(here)),
         (true, RuleEffect::Allow) => Translation::Tokens(vec![token(&format!("**/{here}"))]),
     }
 }
@@ -210,7 +213,7 @@ mod tests {
                 "?" => Translation::Unclear,
                 tokens => Translation::Tokens(tokens.split(" & ").map(str::to_owned).collect()),
             };
-            let translation = tokens(rule, to);
+            let translation = tokens_for(rule, to);
             assert_eq!(translation, expect, "{rule} {to:?}");
             if let Translation::Tokens(tokens) = translation {
                 for token in tokens {
