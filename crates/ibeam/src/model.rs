@@ -89,7 +89,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let origin = setting.map(|setting| setting.origin.to_string());
     match (app.base.config.text(&["model"]), origin) {
         (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin),
-        (Some(_), _) if alias(app, "auto").is_some() => {
+        (Some(_), _) if alias_target(app, "auto").is_some() => {
             choose_by_name(app, "auto", "models.aliases".to_owned())
         }
         _ => choose_default(app),
@@ -102,7 +102,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
 /// The errors of [`choose_model`].
 pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
-        "auto" if alias(app, "auto").is_none() => choose_default(app),
+        "auto" if alias_target(app, "auto").is_none() => choose_default(app),
         name => choose_by_name(app, name, origin.to_owned()),
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> 
 pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
     let aliases = app.base.config.all().filter_map(|(path, _)| match path {
         [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
-            Some((name.clone(), alias(app, name)?))
+            Some((name.clone(), alias_target(app, name)?))
         }
         _ => None,
     });
@@ -162,7 +162,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..MAX_ALIAS_CHAIN {
-        match alias(app, &name) {
+        match alias_target(app, &name) {
             Some(target) if target != name => name = target,
             Some(_) | None => break,
         }
@@ -223,7 +223,7 @@ fn untrusted_setting(app: &AppContext, name: &str) -> Option<Reason> {
     })
 }
 
-fn alias(app: &AppContext, name: &str) -> Option<String> {
+fn alias_target(app: &AppContext, name: &str) -> Option<String> {
     app.base.config.text(&["models", "aliases", name]).map(str::to_owned)
 }
 

@@ -51,7 +51,7 @@ pub(super) fn convert(
         Some((path, Ok(file))) => Some((path, file)),
         None => None,
     };
-    let losses = stream(&mut BufReader::new(source), Converter::new(from, to), &name, stdout)?;
+    let losses = convert_all(&mut BufReader::new(source), Converter::new(from, to), &name, stdout)?;
     if let Some((path, mut file)) = report {
         let object = json!({ "from": from.as_str(), "to": to.as_str(), "losses": losses });
         file.write_all(format!("{object}\n").as_bytes())
@@ -63,7 +63,7 @@ pub(super) fn convert(
 }
 
 /// Converts the entire source. On an error, the lines that were converted before it are written.
-fn stream(
+fn convert_all(
     source: &mut BufReader<Box<dyn Read>>,
     mut converter: Converter,
     name: &str,

@@ -96,13 +96,13 @@ pub(super) fn replay(
     stdout: &File,
 ) -> Result<(), CliError> {
     match ReplaySource::resolve(base, what)? {
-        ReplaySource::Session(directory, id) => session(base, &directory, id, options, stdout),
-        ReplaySource::Stdin => stream(base, "stdin", io::stdin().lock(), options, stdout),
+        ReplaySource::Session(directory, id) => replay_session(base, &directory, id, options, stdout),
+        ReplaySource::Stdin => replay_stream(base, "stdin", io::stdin().lock(), options, stdout),
         ReplaySource::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
-            stream(base, &source, BufReader::new(file), options, stdout)
+            replay_stream(base, &source, BufReader::new(file), options, stdout)
         }
     }
 }
@@ -142,7 +142,7 @@ impl ReplaySource {
     }
 }
 
-fn session(
+fn replay_session(
     base: &BaseContext,
     directory: &Path,
     id: SessionId,
@@ -176,7 +176,7 @@ fn session(
     options.check_run_exists(runs, &id.to_string())
 }
 
-fn stream(
+fn replay_stream(
     base: &BaseContext,
     source: &str,
     lines: impl BufRead,

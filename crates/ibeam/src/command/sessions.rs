@@ -47,7 +47,7 @@ pub(super) fn ls(
         let title: String =
             session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        let updated = time_of(session.updated_ms);
+        let updated = time_text(session.updated_ms);
         text.push_str(&format!("{}  {updated}  {title}\n", session.id));
     }
     let rows: Vec<_> = sessions
@@ -65,7 +65,7 @@ pub(super) fn ls(
     report(stdout, format, &text, &json!(rows))
 }
 
-fn time_of(ms: u64) -> String {
+fn time_text(ms: u64) -> String {
     let at =
         i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
     at.strftime("%Y-%m-%d %H:%M").to_string()
@@ -100,7 +100,7 @@ fn check(
         Some(_) | None => Some(ibeam_session::check(&sessions, id).map_err(failed)?),
     };
     let session = id.to_string();
-    let lines = lines(&session, found.as_ref(), repaired.as_ref());
+    let lines = report_lines(&session, found.as_ref(), repaired.as_ref());
     let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
     report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
     match found.and_then(|found| found.damage) {
@@ -109,7 +109,7 @@ fn check(
     }
 }
 
-fn lines<'a>(
+fn report_lines<'a>(
     session: &'a str,
     found: Option<&'a CheckReport>,
     repaired: Option<&'a RepairReport>,

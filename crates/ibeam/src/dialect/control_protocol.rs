@@ -87,7 +87,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     })?;
     let text = |pointer: &str| value_at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match value_at(&message, "/type").as_str() {
-        Some("user") => prompt(value_at(&message, "/message/content")).map(Received::Prompt),
+        Some("user") => read_prompt(value_at(&message, "/message/content")).map(Received::Prompt),
         Some("control_request") if *value_at(&message, "/request/subtype") == "mcp_message" => {
             Ok(Received::Mcp {
                 id: text("/request_id"),
@@ -96,7 +96,7 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
             })
         }
         Some("control_request") => {
-            Ok(Received::Request(text("/request_id"), control(value_at(&message, "/request"))))
+            Ok(Received::Request(text("/request_id"), read_control_request(value_at(&message, "/request"))))
         }
         Some("control_response") => {
             let result = match value_at(&message, "/response/subtype").as_str() {
@@ -110,10 +110,10 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     }
 }
 
-fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
+fn read_prompt(content: &Value) -> Result<Vec<String>, Reason> {
     let texts = match content.as_str() {
         Some(text) => vec![text.to_owned()],
-        None => texts(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
+        None => read_text_blocks(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
     };
     if texts.iter().all(|text| text.trim().is_empty()) {
         return Err(usage_error("a prompt on stdin is empty"));
@@ -124,7 +124,7 @@ fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
     Ok(texts)
 }
 
-fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
+fn read_text_blocks(blocks: &[Value]) -> Result<Vec<String>, Reason> {
     let texts = blocks.iter().map(|block| {
         match (value_at(block, "/type").as_str(), value_at(block, "/text").as_str()) {
             (Some("text"), Some(text)) => Ok(text.to_owned()),
@@ -135,7 +135,7 @@ fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
 }
 
 /// Reads a request of the host.
-fn control(request: &Value) -> ControlRequest {
+fn read_control_request(request: &Value) -> ControlRequest {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Object(object) => object.is_empty(),
@@ -153,7 +153,7 @@ fn control(request: &Value) -> ControlRequest {
                     (Some(reason), _) | (None, Err(reason)) => ControlRequest::Reject(reason),
                     (None, Ok((hooks, uncalled_hooks))) => ControlRequest::Initialize(HostAdditions {
                         instructions: instructions(request),
-                        servers: names(value_at(request, "/sdkMcpServers")),
+                        servers: text_list(value_at(request, "/sdkMcpServers")),
                         hooks,
                         uncalled_hooks,
                     }),
@@ -185,7 +185,7 @@ fn tool_policy_refusal(request: &Value) -> Option<String> {
     ))
 }
 
-fn names(list: &Value) -> Vec<String> {
+fn text_list(list: &Value) -> Vec<String> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -55,7 +55,7 @@ pub(super) struct Rest {
 /// `Usage` for a flag that is unknown, refused or lacks its value; `NotText`; the error of a flag about its value.
 pub(super) fn parse_args<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
     let mut rest = Rest::default();
-    let mut args = VecDeque::from(texts(args)?);
+    let mut args = VecDeque::from(args_as_text(args)?);
     while let Some(arg) = args.pop_front() {
         if arg == "--" {
             rest.words.extend(args);
@@ -134,7 +134,7 @@ pub(super) fn usage_error(detail: impl Into<String>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
 
-fn texts(args: &[OsString]) -> Result<Vec<String>, Reason> {
+fn args_as_text(args: &[OsString]) -> Result<Vec<String>, Reason> {
     let text = |(at, arg): (usize, &OsString)| {
         let not_text = || Reason::NotText { what: format!("argument {}", at + 1) };
         arg.to_str().filter(|arg| !arg.contains('\0')).map(str::to_owned).ok_or_else(not_text)

@@ -67,7 +67,7 @@ impl ServerDeclaration {
 /// `BadConfig` for a file that cannot be read, or a server without a command.
 pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration>, Reason> {
     let trusted = app.trust.is_trusted() || app.base.flags.approve_mcps;
-    let TablesByLayer { managed, user, project } = tables(app);
+    let TablesByLayer { managed, user, project } = server_tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
         // An untrusted project may disable a server, but not enable one that the user disabled.
@@ -154,7 +154,7 @@ struct TablesByLayer {
     project: BTreeMap<String, ServerTable>,
 }
 
-fn tables(app: &AppContext) -> TablesByLayer {
+fn server_tables(app: &AppContext) -> TablesByLayer {
     let mut tables = TablesByLayer::default();
     for (path, settings) in app.base.config.all() {
         let [first, name, key @ ..] = path else { continue };

@@ -30,23 +30,23 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(session_started(*init)?)),
-        Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
+        Event::User(user) => EventKind::UserMessage { content: message_texts(user.message) },
         Event::Assistant(message) => {
             return Ok(new_text.extract(&message).map(|text| EventKind::TextDelta { text }));
         }
         Event::ToolCall(event) => {
             let model_call_id = event.model_call_id.as_deref().unwrap_or_default().into();
-            let call = call(&event.call_id, &event.tool_call);
+            let call = tool_call(&event.call_id, &event.tool_call);
             match event.phase {
                 CallPhase::Started => EventKind::ToolCallStarted { model_call_id, call },
                 CallPhase::Completed => {
-                    let outcome = outcome(&event.tool_call);
+                    let outcome = tool_outcome(&event.tool_call);
                     EventKind::ToolCallFinished { model_call_id, call, outcome }
                 }
             }
         }
-        Event::Result(end) => EventKind::RunFinished(Box::new(succeeded(*end)?)),
-        Event::Error(end) => EventKind::RunFinished(Box::new(failed(*end)?)),
+        Event::Result(end) => EventKind::RunFinished(Box::new(run_succeeded(*end)?)),
+        Event::Error(end) => EventKind::RunFinished(Box::new(run_failed(*end)?)),
         _ => return Ok(None),
     }))
 }
@@ -83,12 +83,12 @@ fn parse_session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| format!("its `session_id` is not a UUID: `{text}`"))
 }
 
-fn texts(message: Message) -> Vec<String> {
+fn message_texts(message: Message) -> Vec<String> {
     message.content.into_iter().map(|block| block.text).collect()
 }
 
 /// Returns the call with the name and arguments of the tool of ibeam.
-fn call(call_id: &str, body: &ToolCallBody) -> ToolCall {
+fn tool_call(call_id: &str, body: &ToolCallBody) -> ToolCall {
     let name = match (&body.name, Tool::with_key(&body.key)) {
         (Some(name), _) => name.clone(),
         (None, Some(tool)) if tool.key == tool::mcp::TOOL.key => "mcp_".to_owned(),
@@ -105,7 +105,7 @@ fn call(call_id: &str, body: &ToolCallBody) -> ToolCall {
     ToolCall { id: call_id.into(), name, arguments }
 }
 
-fn outcome(body: &ToolCallBody) -> ToolOutcome {
+fn tool_outcome(body: &ToolCallBody) -> ToolOutcome {
     let success = |value: &Value| ToolOutcome::Success {
         output: ToolOutput::Other(value.clone()),
         for_model: "".into(),
@@ -152,7 +152,7 @@ fn shell_output(output: tool::shell::ShellOutput) -> ShellOutput {
     }
 }
 
-fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
+fn run_succeeded(end: ResultEvent) -> Result<RunFinished, String> {
     let usage = end.usage.map(|usage| Usage {
         input: usage.input_tokens,
         output: usage.output_tokens,
@@ -165,7 +165,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
         session_id: parse_session_id(&end.session_id)?,
         outcome: RunOutcome::Completed,
         duration_ms: end.duration_ms,
-        totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
+        totals: RunTotals { usage, request_id: end.request_id, ..run_totals(end.ibeam) },
         partial: None,
         structured,
         // The line of a success does not contain it.
@@ -173,20 +173,20 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
     })
 }
 
-fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
+fn run_failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
         session_id: parse_session_id(&end.session_id.unwrap_or_default())?,
         outcome: RunOutcome::Failed(Reason::ReplayedFailure { detail: end.message }.into()),
         // The line of a failure does not contain it.
         duration_ms: 0,
-        totals: totals(end.ibeam),
+        totals: run_totals(end.ibeam),
         partial: end.result,
         structured: None,
         ephemeral: end.resumable == Some(false),
     })
 }
 
-fn totals(summary: Option<RunSummary>) -> RunTotals {
+fn run_totals(summary: Option<RunSummary>) -> RunTotals {
     let Some(summary) = summary else { return RunTotals::default() };
     let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let denials = summary.permission_denials.into_iter();

@@ -115,12 +115,12 @@ impl RunFacts {
             }
             "assistant" => {
                 self.set_model(line, "/message/model");
-                set(line, "/message/usage", tokens(self.answer_usage));
+                set(line, "/message/usage", usage_json(self.answer_usage));
             }
             "stream_event" => {
                 self.set_model(line, "/event/message/model");
                 if *value_at(line, "/event/type") == "message_delta" {
-                    set(line, "/event/usage", tokens(self.answer_usage));
+                    set(line, "/event/usage", usage_json(self.answer_usage));
                 }
             }
             "result" => self.complete_result(line),
@@ -130,7 +130,7 @@ impl RunFacts {
 
     fn complete_result(&self, line: &mut Value) {
         if let Some(RunEnd { usage, duration_ms }) = self.run_end {
-            set(line, "/usage", tokens(usage));
+            set(line, "/usage", usage_json(usage));
             set(line, "/duration_ms", duration_ms.into());
         }
         let cost = self.model_uses.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
@@ -162,7 +162,7 @@ impl ModelUse {
     }
 }
 
-fn tokens(usage: Usage) -> Value {
+fn usage_json(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -72,10 +72,10 @@ impl ClaudeDraft {
     fn apply_permissions(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
         for (key, value) in permissions {
             match key.as_str() {
-                "allow" => self.allow.extend(texts(key, value)?),
-                "deny" => self.deny.extend(texts(key, value)?),
-                "ask" => self.ask.extend(texts(key, value)?),
-                "additionalDirectories" => self.directories.extend(texts(key, value)?),
+                "allow" => self.allow.extend(read_texts(key, value)?),
+                "deny" => self.deny.extend(read_texts(key, value)?),
+                "ask" => self.ask.extend(read_texts(key, value)?),
+                "additionalDirectories" => self.directories.extend(read_texts(key, value)?),
                 "defaultMode" if self.mode.is_none() => {
                     set(&mut self.mode, value.as_str().map(str::to_owned))?
                 }
@@ -114,7 +114,7 @@ fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Val
         .map_err(|error| usage_error(format!("`{flag}` should be a JSON object: {error}")))
 }
 
-fn texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
+fn read_texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Option<Vec<String>> = list.iter().map(|entry| entry.as_str().map(str::to_owned)).collect();
     match texts {

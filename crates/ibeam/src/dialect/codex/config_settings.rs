@@ -104,7 +104,7 @@ impl CodexDraft {
             .split_once('=')
             .ok_or_else(|| usage_error(format!("`--config {given}` should be KEY=VALUE")))?;
         let (key, value) = (key.trim(), value.trim());
-        let text = text(value);
+        let text = toml_text(value);
         match key {
             "model" => set(&mut self.model, Some(text)),
             "sandbox_mode" => set(&mut self.configured_sandbox, Some(text)),
@@ -116,7 +116,7 @@ impl CodexDraft {
             "experimental_instructions_file" | "model_instructions_file" => {
                 set(&mut self.instructions_file, Some(text))
             }
-            "sandbox_workspace_write.writable_roots" => texts(value)
+            "sandbox_workspace_write.writable_roots" => toml_texts(value)
                 .ok_or_else(|| usage_error(format!("`--config {key}` should be a list of directories")))?
                 .iter()
                 .try_for_each(|directory| self.forward("--add-dir", directory)),
@@ -161,7 +161,7 @@ fn is_below(key: &str, name: &str) -> bool {
 }
 
 /// Returns the text of a TOML string; any other value unchanged.
-fn text(value: &str) -> String {
+fn toml_text(value: &str) -> String {
     match value.parse::<Value>() {
         Ok(Value::String(text)) => text.into_value(),
         Ok(_) | Err(_) => value.to_owned(),
@@ -169,7 +169,7 @@ fn text(value: &str) -> String {
 }
 
 /// Returns the texts of a list; `None` for anything else.
-fn texts(value: &str) -> Option<Vec<String>> {
+fn toml_texts(value: &str) -> Option<Vec<String>> {
     match value.parse::<Value>() {
         Ok(Value::Array(entries)) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
         Ok(_) | Err(_) => None,
