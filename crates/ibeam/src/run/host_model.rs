@@ -85,15 +85,15 @@ impl<'a> HostModel<'a> {
     ///
     /// # Errors
     /// The errors of [`model::choose_model`].
-    pub(super) fn for_first_prompt(&mut self) -> Result<ModelChoice, Reason> {
-        match self.for_next_prompt() {
+    pub(super) fn choose_for_first_prompt(&mut self) -> Result<ModelChoice, Reason> {
+        match self.take_for_next_prompt() {
             Some(choice) => Ok(choice),
             None => model::choose_model(self.app),
         }
     }
 
     /// Counts the next prompt, and returns the last model that was granted before it.
-    pub(super) fn for_next_prompt(&mut self) -> Option<ModelChoice> {
+    pub(super) fn take_for_next_prompt(&mut self) -> Option<ModelChoice> {
         let started = self.started;
         self.started += 1;
         let count = self.granted.iter().take_while(|(after, _)| *after <= started).count();

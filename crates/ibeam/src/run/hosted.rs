@@ -90,7 +90,7 @@ pub(crate) fn run_hosted(
         let Some(first) = process.wait(next_prompt(&mut prompts, &mut model))? else { return Ok(()) };
         let dialect = dialect_writer.options().dialect.to_string();
         let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
-        let first_model = model.for_first_prompt()?;
+        let first_model = model.choose_for_first_prompt()?;
         let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
         let sandbox = RunSandbox::spawn(app, true)?;
         let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
@@ -111,7 +111,7 @@ pub(crate) fn run_hosted(
             if let Err(failed) = outcome {
                 session.report(&failed);
             }
-            if let Some(choice) = model.for_next_prompt()
+            if let Some(choice) = model.take_for_next_prompt()
                 && let Err(failure) = session.set_model(choice)
             {
                 break Err(failure.into());
