@@ -72,7 +72,7 @@ pub(crate) enum Mode {
     Ask,
 }
 
-/// A switch.
+/// Whether a feature is on, as the value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     /// On
@@ -331,7 +331,8 @@ pub(crate) struct Flags {
     #[arg(long, global = true, hide = true)]
     pub(crate) without_instructions: bool,
 
-    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of that agent
+    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of
+    /// that agent
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
 
@@ -397,16 +398,17 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
             Ok(Cli { command_path, ..cli })
         }
         Err(error) if !error.use_stderr() => Err(ParseExit::Help(help::text(&args))),
-        // The message lists the values that the flag has for this command.
+        // The line is parsed again, so that the message lists the values that a flag has for this command only.
         Err(error) => {
             let command_error = help::command(&args).try_get_matches_from(&args).err();
-            Err(unparsed(&args, names_command, command_error.unwrap_or(error)))
+            Err(parse_failure(&args, names_command, command_error.unwrap_or(error)))
         }
     }
 }
 
-/// Explains why `args` cannot be parsed, with the help of the command that they name.
-fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
+/// Returns the error for `args`, which cannot be parsed. For a command without its sub-command, adds the help of the
+/// command.
+fn parse_failure(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
         return ParseExit::Error(Reason::Usage { detail: usage_error::message(error) }.into());
     }

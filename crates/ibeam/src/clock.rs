@@ -14,6 +14,7 @@ struct PinnedTime {
     waits: bool,
 }
 
+/// The time of the replay of this process; not set in any other run.
 static PINNED: OnceLock<PinnedTime> = OnceLock::new();
 
 /// Stops all clocks of the process at `unix_ms`, for a replay. Without `waits`, delays complete at once.

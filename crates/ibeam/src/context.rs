@@ -14,14 +14,18 @@ use crate::instructions::Instructions;
 
 const ROLE: &str =
     "You are ibeam, a coding agent that works in a directory of the user's machine through tools. ";
+/// The instruction for a run that no person watches.
 const WITHOUT_PERSON: &str = "Nobody answers questions while you work: decide, act, and finish the task.\n\n";
+/// The instruction for interactive mode.
 const WITH_PERSON: &str = "A person is at the terminal, reads what you write and answers: ask when the task is not \
                            clear, otherwise decide, act, and finish it.\n\n";
 const GUIDELINES: &str = include_str!("../prompts/system.md");
 const PLAN_MODE: &str = include_str!("../prompts/plan.md");
 const ASK_MODE: &str = include_str!("../prompts/ask.md");
+/// The description of a sandbox without network.
 const CONFINED_COMMANDS: &str =
     "Commands: confined; they write only here and in a /tmp of their own, without network\n";
+/// The description of a sandbox with a proxy.
 const PROXIED_COMMANDS: &str = "Commands: confined; they write only here and in a /tmp of their own, and reach only granted \
                        hosts through HTTP_PROXY\n";
 

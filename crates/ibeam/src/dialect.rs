@@ -38,6 +38,7 @@ const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
 const TRANSLATORS: &[(DialectName, Translate)] =
     &[(DialectName::Claude, claude::translate), (DialectName::Codex, codex::translate)];
 
+/// Translates the arguments after the name of the dialect.
 type Translate = fn(&[OsString], &Env<'_>) -> Result<Translated, ParseExit>;
 
 /// The options of a dialect that the flags of ibeam do not cover.

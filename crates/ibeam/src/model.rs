@@ -223,6 +223,7 @@ fn untrusted_setting(app: &AppContext, name: &str) -> Option<Reason> {
     })
 }
 
+/// Returns the model name that the configuration has for the alias `name`.
 fn alias_target(app: &AppContext, name: &str) -> Option<String> {
     app.base.config.text(&["models", "aliases", name]).map(str::to_owned)
 }

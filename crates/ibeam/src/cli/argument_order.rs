@@ -12,6 +12,7 @@ use super::{Cli, Flags};
 /// Arguments in an order that the parser accepts: flags, then `--` and the prompt, or the unchanged command.
 pub(super) struct Reordered {
     pub(super) args: Vec<OsString>,
+    /// Whether the first word is a command, not a part of a prompt.
     pub(super) names_command: bool,
 }
 
@@ -96,6 +97,7 @@ fn is_print(known: &clap::Command, text: &str) -> bool {
             && !letters.starts_with('-')
 }
 
+/// Whether the word is the name or an alias of a command.
 fn names_command(word: &str) -> bool {
     let is_named =
         |sub: &clap::Command| sub.get_name() == word || sub.get_all_aliases().any(|name| name == word);

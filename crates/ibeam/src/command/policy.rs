@@ -200,8 +200,8 @@ fn as_json(explained: &Explanation, rules: &[ActiveRule]) -> Value {
     })
 }
 
-/// Returns the findings with the origin of each rule. A token that is set twice has two origins, in the order of the
-/// layers.
+/// Returns the findings with the origin of each rule. A rule that two sources set has two origins, in the order of the
+/// sources.
 fn with_origins<'a>(
     part: &'a AccessPart,
     rules: &'a [ActiveRule],

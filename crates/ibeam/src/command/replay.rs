@@ -142,6 +142,7 @@ impl ReplaySource {
     }
 }
 
+/// Replays a stored session.
 fn replay_session(
     base: &BaseContext,
     directory: &Path,
@@ -176,6 +177,7 @@ fn replay_session(
     options.check_run_exists(runs, &id.to_string())
 }
 
+/// Replays a stream; messages name it `source`.
 fn replay_stream(
     base: &BaseContext,
     source: &str,

@@ -109,6 +109,7 @@ fn check(
     }
 }
 
+/// Returns the lines of the report: the result of the check and of the repair, then the counts.
 fn report_lines<'a>(
     session: &'a str,
     found: Option<&'a CheckReport>,

@@ -110,6 +110,10 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     }
 }
 
+/// Returns the text blocks of a prompt.
+///
+/// # Errors
+/// `Usage` for a prompt that is empty or not text.
 fn read_prompt(content: &Value) -> Result<Vec<String>, Reason> {
     let texts = match content.as_str() {
         Some(text) => vec![text.to_owned()],
@@ -185,6 +189,7 @@ fn tool_policy_refusal(request: &Value) -> Option<String> {
     ))
 }
 
+/// Returns the texts of a list; other entries are left out.
 fn text_list(list: &Value) -> Vec<String> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -134,6 +134,10 @@ pub(super) fn usage_error(detail: impl Into<String>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
 
+/// Returns the arguments as text.
+///
+/// # Errors
+/// `NotText` with the position of the argument.
 fn args_as_text(args: &[OsString]) -> Result<Vec<String>, Reason> {
     let text = |(at, arg): (usize, &OsString)| {
         let not_text = || Reason::NotText { what: format!("argument {}", at + 1) };

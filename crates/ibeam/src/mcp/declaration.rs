@@ -154,6 +154,7 @@ struct TablesByLayer {
     project: BTreeMap<String, ServerTable>,
 }
 
+/// Collects the tables `[mcp_servers.NAME]` of the configuration.
 fn server_tables(app: &AppContext) -> TablesByLayer {
     let mut tables = TablesByLayer::default();
     for (path, settings) in app.base.config.all() {

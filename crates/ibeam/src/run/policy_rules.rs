@@ -59,7 +59,7 @@ fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
     named
 }
 
-/// Returns every rule, by precedence of the list and then by layer.
+/// Returns every rule, by precedence of the list and then by the source of the rule (file or flag).
 ///
 /// # Errors
 /// `Usage` or `BadConfig` for an invalid token.

@@ -196,6 +196,7 @@ fn extra_environment(app: &AppContext) -> Vec<String> {
     app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
+/// Whether the run waits for background commands at its end.
 fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
     match app.base.config.text(&["background"]) {
         None | Some("stop") => Ok(false),

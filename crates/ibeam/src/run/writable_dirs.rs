@@ -35,6 +35,7 @@ struct CachePart {
     files: &'static [&'static str],
 }
 
+/// Returns a part without files.
 const fn cache_part(
     variables: &'static [(&'static str, &'static str)],
     default: &'static str,

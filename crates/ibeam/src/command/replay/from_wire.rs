@@ -51,6 +51,7 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
     }))
 }
 
+/// Returns the start of a run. The stream has only a part of its fields; the others have default values.
 fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
     let InitEvent { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
     Ok(SessionStarted {
@@ -152,6 +153,7 @@ fn shell_output(output: tool::shell::ShellOutput) -> ShellOutput {
     }
 }
 
+/// Returns the end of a run that succeeded.
 fn run_succeeded(end: ResultEvent) -> Result<RunFinished, String> {
     let usage = end.usage.map(|usage| Usage {
         input: usage.input_tokens,
@@ -168,16 +170,17 @@ fn run_succeeded(end: ResultEvent) -> Result<RunFinished, String> {
         totals: RunTotals { usage, request_id: end.request_id, ..run_totals(end.ibeam) },
         partial: None,
         structured,
-        // The line of a success does not contain it.
+        // The line of a success does not state whether the run was ephemeral.
         ephemeral: false,
     })
 }
 
+/// Returns the end of a run that failed.
 fn run_failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
         session_id: parse_session_id(&end.session_id.unwrap_or_default())?,
         outcome: RunOutcome::Failed(Reason::ReplayedFailure { detail: end.message }.into()),
-        // The line of a failure does not contain it.
+        // The line of a failure has no duration.
         duration_ms: 0,
         totals: run_totals(end.ibeam),
         partial: end.result,

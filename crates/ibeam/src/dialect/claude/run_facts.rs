@@ -162,6 +162,7 @@ impl ModelUse {
     }
 }
 
+/// Returns token counts in the format of Claude Code.
 fn usage_json(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,

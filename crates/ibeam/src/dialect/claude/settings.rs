@@ -107,6 +107,7 @@ fn not_supported(key: &str) -> Reason {
     usage_error(format!("`{key}` of `--settings` is not supported"))
 }
 
+/// Returns the JSON object that `given` contains, or that the file `given` contains.
 fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {
     let text = if given.trim_start().starts_with('{') { given.to_owned() } else { env.file(given)? };
     let text = text.trim_start_matches('\u{feff}');
@@ -114,6 +115,7 @@ fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Val
         .map_err(|error| usage_error(format!("`{flag}` should be a JSON object: {error}")))
 }
 
+/// Returns the texts of the list `permissions.KEY`.
 fn read_texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Option<Vec<String>> = list.iter().map(|entry| entry.as_str().map(str::to_owned)).collect();
