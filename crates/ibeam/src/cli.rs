@@ -331,8 +331,7 @@ pub(crate) struct Flags {
     #[arg(long, global = true, hide = true)]
     pub(crate) without_instructions: bool,
 
-    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of
-    /// that agent
+    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of that agent
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
 
