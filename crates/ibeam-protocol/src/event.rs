@@ -115,7 +115,7 @@ pub struct SessionStarted {
     /// The session.
     pub session_id: SessionId,
     /// Absolute working directory: the workspace.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub cwd: PathBuf,
     /// The model.
     pub model: ModelInfo,

@@ -10,7 +10,7 @@ use serde::Serializer;
 ///
 /// # Errors
 /// The errors of the serializer.
-pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
@@ -18,7 +18,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 ///
 /// # Errors
 /// The errors of the serializer.
-pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_paths<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
@@ -26,6 +26,9 @@ pub fn many<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S:
 ///
 /// # Errors
 /// The errors of the serializer.
-pub fn counted<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_counted_paths<S: Serializer>(
+    paths: &[(PathBuf, u64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|(path, count)| (path.to_string_lossy(), count)))
 }

@@ -183,7 +183,7 @@ pub struct RunTotals {
     /// Calls that failed, refusals not counted.
     pub failed_tool_calls: u32,
     /// The absolute paths that were written, edited or deleted, each once, in the order of the first change.
-    #[serde(serialize_with = "crate::path_text::many")]
+    #[serde(serialize_with = "crate::path_text::serialize_paths")]
     pub files_changed: Vec<PathBuf>,
     /// Model requests that were retried.
     pub retries: u32,

@@ -100,13 +100,13 @@ pub enum ToolFailure {
     /// The path does not exist.
     FileNotFound {
         /// The requested path.
-        #[serde(serialize_with = "crate::path_text::one")]
+        #[serde(serialize_with = "crate::path_text::serialize_path")]
         path: PathBuf,
     },
     /// The system, not the policy, denied access.
     PermissionDenied {
         /// The requested path.
-        #[serde(serialize_with = "crate::path_text::one")]
+        #[serde(serialize_with = "crate::path_text::serialize_path")]
         path: PathBuf,
         /// The message of the system.
         error: String,

@@ -75,7 +75,7 @@ pub struct ReadOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteOutput {
     /// Absolute path.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// Lines of the new content.
     pub lines_created: u64,
@@ -89,7 +89,7 @@ pub struct WriteOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditOutput {
     /// Absolute path.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// Lines that only the new text has.
     pub lines_added: u64,
@@ -107,7 +107,7 @@ pub struct ShellOutput {
     /// The command as given to bash.
     pub command: String,
     /// Absolute directory it ran in.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub working_directory: PathBuf,
     /// Exit code; 128 + number when a signal ended it.
     pub exit_code: i32,
@@ -131,7 +131,7 @@ pub struct GrepOutput {
     /// The requested pattern.
     pub pattern: String,
     /// Absolute path searched.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// The matches, in the requested mode.
     pub matches: GrepMatches,
@@ -146,16 +146,16 @@ pub enum GrepMatches {
     /// Lines, by file.
     Content(Vec<FileMatches>),
     /// Files with a match.
-    Files(#[serde(serialize_with = "crate::path_text::many")] Vec<PathBuf>),
+    Files(#[serde(serialize_with = "crate::path_text::serialize_paths")] Vec<PathBuf>),
     /// Matching lines, by file.
-    Count(#[serde(serialize_with = "crate::path_text::counted")] Vec<(PathBuf, u64)>),
+    Count(#[serde(serialize_with = "crate::path_text::serialize_counted_paths")] Vec<(PathBuf, u64)>),
 }
 
 /// The matching lines of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMatches {
     /// The file.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub file: PathBuf,
     /// (line number from 1, line without its end)
     pub lines: Vec<(u64, String)>,
@@ -167,10 +167,10 @@ pub struct GlobOutput {
     /// The requested glob.
     pub pattern: String,
     /// Absolute directory searched.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// Relative to `path`, newest first, bounded.
-    #[serde(serialize_with = "crate::path_text::many")]
+    #[serde(serialize_with = "crate::path_text::serialize_paths")]
     pub files: Vec<PathBuf>,
     /// The number of all matches, listed or not.
     pub total_files: u64,
@@ -189,7 +189,7 @@ pub struct LsOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directory {
     /// Absolute path.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// Files listed below it, at any depth.
     pub num_files: u64,
@@ -203,7 +203,7 @@ pub struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteOutput {
     /// Absolute path.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
     /// The size of the file, in bytes.
     pub file_size: u64,

@@ -38,7 +38,7 @@ pub struct Header {
     /// The session.
     pub session_id: SessionId,
     /// The workspace that the session was created for.
-    #[serde(serialize_with = "ibeam_protocol::path_text::one")]
+    #[serde(serialize_with = "ibeam_protocol::path_text::serialize_path")]
     pub cwd: PathBuf,
     /// The time of creation, in milliseconds since the Unix epoch.
     pub created_ms: u64,
