@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 /// Maximum number of bytes that are given up so that the cut falls on a line end.
-const NEAR_LINE_END: usize = 200;
+const MAX_LINE_END_DISTANCE: usize = 200;
 
 /// The parts of a text that remain when it is shortened to a limit.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,9 @@ pub fn join_with_gap(head: &str, left_out: u64, tail: &str) -> String {
 pub fn head_of_lines(text: &str, limit: usize) -> &str {
     let head = head(text, limit);
     match head.rfind('\n') {
-        Some(newline) if head.len() - newline <= NEAR_LINE_END => head.get(..=newline).unwrap_or(head),
+        Some(newline) if head.len() - newline <= MAX_LINE_END_DISTANCE => {
+            head.get(..=newline).unwrap_or(head)
+        }
         Some(_) | None => head,
     }
 }
@@ -71,7 +73,7 @@ pub fn head_of_lines(text: &str, limit: usize) -> &str {
 fn tail_of_lines(text: &str, limit: usize) -> &str {
     let tail = tail(text, limit);
     match tail.find('\n') {
-        Some(newline) if newline < NEAR_LINE_END => tail.get(newline + 1..).unwrap_or(tail),
+        Some(newline) if newline < MAX_LINE_END_DISTANCE => tail.get(newline + 1..).unwrap_or(tail),
         Some(_) | None => tail,
     }
 }

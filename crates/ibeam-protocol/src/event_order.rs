@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 /// The largest number of missing ranges; further ones are joined with the last one.
-const RANGES_LIMIT: usize = 1024;
+const MAX_MISSING_RANGES: usize = 1024;
 
 /// The position of an event relative to the events before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl EventOrder {
             if missing.is_empty() {
                 return EventPosition::Next;
             }
-            let is_full = self.missing.len() >= RANGES_LIMIT;
+            let is_full = self.missing.len() >= MAX_MISSING_RANGES;
             match self.missing.last_mut().filter(|_| is_full) {
                 Some(last) => last.end = missing.end,
                 None => self.missing.push(missing),
@@ -103,7 +103,7 @@ mod tests {
         for seq in 0..10_000 {
             assert_eq!(order.check(2 * seq + 1), AfterGap);
         }
-        assert_eq!((order.missing.len(), order.gaps()), (RANGES_LIMIT, 10_000));
+        assert_eq!((order.missing.len(), order.gaps()), (MAX_MISSING_RANGES, 10_000));
         assert_eq!((order.check(0), order.check(0)), (Late, Repeated));
         assert_eq!(order.check(u64::MAX), AfterGap);
     }
