@@ -254,7 +254,7 @@ impl PayloadBuilder {
 }
 
 /// Returns `completed`, `aborted` or `error`, and the message of the failure.
-pub(crate) fn status(outcome: &RunOutcome) -> (&'static str, Option<String>) {
+pub(crate) fn run_status(outcome: &RunOutcome) -> (&'static str, Option<String>) {
     match outcome {
         RunOutcome::Completed => ("completed", None),
         RunOutcome::Failed(failure) => match &failure.reason {

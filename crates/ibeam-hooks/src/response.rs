@@ -150,7 +150,7 @@ fn with_stderr(message: String, output: &ProcessOutput) -> String {
 pub(crate) struct CombinedResponse {
     /// Context and notices; the decision is not set.
     pub(crate) output: HookOutput,
-    pub(crate) refused: Option<HookBlock>,
+    pub(crate) refusal: Option<HookBlock>,
     question: Option<HookBlock>,
     /// The first hook that returned other arguments, and the arguments.
     pub(crate) input: Option<(String, Map<String, Value>)>,
@@ -159,7 +159,7 @@ pub(crate) struct CombinedResponse {
 impl CombinedResponse {
     /// Returns the refusal, else the question.
     pub(crate) fn into_block(self) -> Option<HookBlock> {
-        self.refused.or(self.question)
+        self.refusal.or(self.question)
     }
 
     /// Adds the response of `hook` to `event`, or the message why it failed.
@@ -172,7 +172,7 @@ impl CombinedResponse {
             Ok(response) => response,
             Err(error) if hook.fail_closed && event.can_refuse() => {
                 let message = format!("a hook that must agree (`failClosed`) failed: {error}");
-                self.refused.get_or_insert(block(message, None, false));
+                self.refusal.get_or_insert(block(message, None, false));
                 return;
             }
             Err(error) => return self.warn(event, hook, error),
@@ -187,7 +187,7 @@ impl CombinedResponse {
             }
             (Permission::Deny, true) => {
                 let message = message.unwrap_or("a hook refused it".to_owned());
-                self.refused.get_or_insert(block(message, for_people, false));
+                self.refusal.get_or_insert(block(message, for_people, false));
             }
             (Permission::Deny, false) => {
                 self.warn(event, hook, message.unwrap_or("it refused what cannot be refused".to_owned()));

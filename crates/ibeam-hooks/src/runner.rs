@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::event_name::EventName;
 use crate::hooks_file::{Hook, HookConfig};
-use crate::payload::{PayloadBuilder, ToolCallPayload, post_tool_event, status};
+use crate::payload::{PayloadBuilder, ToolCallPayload, post_tool_event, run_status};
 use crate::process::ProcessRunner;
 use crate::response::{CombinedResponse, HookResponse};
 
@@ -190,7 +190,7 @@ impl HookRunner {
         Some(Box::pin(async move {
             let mut first = self.invoke(&of_tool).await;
             let mut notices = std::mem::take(&mut first.output.notices);
-            if first.refused.is_none()
+            if first.refusal.is_none()
                 && !is_rewritten
                 && let Some((hook, input)) = first.input.take()
                 && call.input != Value::Object(input.clone())
@@ -199,14 +199,14 @@ impl HookRunner {
                 return HookOutput { decision, notices, ..HookOutput::default() };
             }
             let mut second = CombinedResponse::default();
-            if let (None, Some(mut invocation)) = (&first.refused, of_access) {
+            if let (None, Some(mut invocation)) = (&first.refusal, of_access) {
                 add_content(&mut invocation, access).await;
                 second = self.invoke(&invocation).await;
                 notices.append(&mut second.output.notices);
             }
             // A refusal of either event counts more than a question of the other.
-            let refused = first.refused.take().or(second.refused.take());
-            let block = refused.or_else(|| first.into_block()).or_else(|| second.into_block());
+            let refusal = first.refusal.take().or(second.refusal.take());
+            let block = refusal.or_else(|| first.into_block()).or_else(|| second.into_block());
             let decision = block.map_or(HookDecision::Continue, HookDecision::Block);
             HookOutput { decision, notices, ..HookOutput::default() }
         }))
@@ -222,13 +222,13 @@ impl HookRunner {
     }
 
     fn run_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
-        let (status, _) = status(outcome);
+        let (status, _) = run_status(outcome);
         let stop = self.invocation(EventName::Stop, None, json!({"status": status, "loop_count": 0}));
         self.notify_all([stop].into_iter().chain(self.is_single_run.then(|| self.session_end(outcome))))
     }
 
     fn session_end(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
-        let (status, error) = status(outcome);
+        let (status, error) = run_status(outcome);
         let fields = self.payloads.session_end(status, error.as_deref(), self.started_at.elapsed());
         self.invocation(EventName::SessionEnd, None, fields)
     }
