@@ -58,12 +58,12 @@ impl<'a> Reader<'a> {
             if !["allow", "ask", "deny"].contains(&name.as_str()) {
                 continue;
             }
-            let tokens: Vec<&RawValue> = self.typed(value, "a list of strings")?;
+            let tokens: Vec<&RawValue> = self.deserialize(value, "a list of strings")?;
             if tokens.is_empty() {
                 self.add(&["permissions", &name], Value::List(Vec::new()), value);
             }
             for token in tokens {
-                let text: String = self.typed(token, "a string")?;
+                let text: String = self.deserialize(token, "a string")?;
                 self.add(&["permissions", &name], Value::List(vec![text]), token);
             }
         }
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_approval_mode(&mut self, value: &'a RawValue) -> Result<(), ConfigError> {
-        let mode: String = self.typed(value, "a string")?;
+        let mode: String = self.deserialize(value, "a string")?;
         let known = APPROVAL_MODES.iter().find(|(word, _)| *word == mode);
         match known {
             // A project may only choose the stricter value.
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
 
     fn read_sandbox(&mut self, table: &'a RawValue) -> Result<(), ConfigError> {
         let Some(value) = self.members(table)?.remove("mode") else { return Ok(()) };
-        let mode: String = self.typed(value, "a string")?;
+        let mode: String = self.deserialize(value, "a string")?;
         if ["enabled", "disabled"].contains(&mode.as_str()) {
             self.add(&["sandbox", "mode"], Value::Text(mode), value);
         } else if !self.is_project {
@@ -110,12 +110,12 @@ impl<'a> Reader<'a> {
 
     /// Returns the members of an object without duplicate keys.
     fn members(&self, raw: &'a RawValue) -> Result<BTreeMap<String, &'a RawValue>, ConfigError> {
-        self.typed(raw, "an object").map(|Members(members)| members)
+        self.deserialize(raw, "an object").map(|Members(members)| members)
     }
 
-    fn typed<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &str) -> Result<T, ConfigError> {
+    fn deserialize<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &str) -> Result<T, ConfigError> {
         serde_json::from_str(raw.get()).map_err(|error| match error.is_data() {
-            true if error.to_string().contains(DUPLICATE) => self.error(raw, message_of(&error)),
+            true if error.to_string().contains(DUPLICATE_MESSAGE) => self.error(raw, message_of(&error)),
             true => self.error(raw, format!("{} should be {what}", preview(raw))),
             false => self.error(raw, message_of(&error)),
         })
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-const DUPLICATE: &str = "is there more than once";
+const DUPLICATE_MESSAGE: &str = "is there more than once";
 
 /// The members of an object.
 struct Members<'a>(BTreeMap<String, &'a RawValue>);
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 let mut members = BTreeMap::new();
                 while let Some(name) = map.next_key::<String>()? {
                     if members.contains_key(&name) {
-                        return Err(A::Error::custom(format!("`{name}` {DUPLICATE}")));
+                        return Err(A::Error::custom(format!("`{name}` {DUPLICATE_MESSAGE}")));
                     }
                     members.insert(name, map.next_value()?);
                 }

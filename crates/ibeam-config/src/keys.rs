@@ -48,16 +48,16 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 
 /// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
-    with_variable(key("model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_MODEL"),
-    with_variable(key("lang", Kind::Name, None, ProjectScope::Any), "IBEAM_LANG"),
+    with_variable(key("model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_MODEL"),
+    with_variable(key("lang", Kind::NonBlankText, None, ProjectScope::Any), "IBEAM_LANG"),
     key("verbose", Kind::Switch, None, ProjectScope::Any),
-    key("models.aliases.*", Kind::Name, None, ProjectScope::Trusted),
-    key("models.display.*", Kind::Name, None, ProjectScope::Trusted),
+    key("models.aliases.*", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("models.display.*", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("models.context.*", Kind::Number, None, ProjectScope::Trusted),
-    key("models.prices.*", Kind::Name, None, ProjectScope::Trusted),
-    key("providers.*.wire", Kind::Name, None, ProjectScope::Trusted),
-    key("providers.*.base_url", Kind::Name, None, ProjectScope::Trusted),
-    key("providers.*.key_variable", Kind::Name, None, ProjectScope::Trusted),
+    key("models.prices.*", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("providers.*.wire", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
@@ -82,7 +82,7 @@ pub(crate) const KEYS: &[Key] = &[
     // An API key would travel unencrypted.
     key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
     // The address of a name decides who receives keys and where pages come from.
-    key("network.resolve.*", Kind::Name, None, ProjectScope::Never),
+    key("network.resolve.*", Kind::NonBlankText, None, ProjectScope::Never),
     with_variable(
         key("limits.max_turns", Kind::Number, Some("200"), ProjectScope::MayLower),
         "IBEAM_MAX_TURNS",
@@ -95,7 +95,7 @@ pub(crate) const KEYS: &[Key] = &[
     // With too few, a hook that denies calls could not start what it needs.
     key("limits.processes", Kind::Number, Some("4096"), ProjectScope::Trusted),
     key("limits.max_output_tokens", Kind::Number, None, ProjectScope::MayLower),
-    key("background", Kind::Name, Some("stop"), ProjectScope::IfEqual("stop")),
+    key("background", Kind::NonBlankText, Some("stop"), ProjectScope::IfEqual("stop")),
     // Without a value, the default of the provider applies: a local server may have to load its model first.
     key("timeouts.connect", Kind::Time, None, ProjectScope::Trusted),
     key("timeouts.first_byte", Kind::Time, None, ProjectScope::Trusted),
@@ -124,10 +124,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.url", Kind::Text, None, ProjectScope::Delegated),
     key("mcp_servers.*.required", Kind::Switch, None, ProjectScope::Delegated),
     key("mcp_servers.*.enabled", Kind::Switch, None, ProjectScope::Delegated),
-    with_variable(key("local.model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
+    with_variable(key("local.model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
     // A project must not prevent that a run is recorded.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
-    key("session.durability", Kind::Name, Some("default"), ProjectScope::IfEqual("strict")),
+    key("session.durability", Kind::NonBlankText, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 
 impl Key {
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_star_matches_one_name() {
         let words = |path: &[&str]| path.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let key = key("providers.*.base_url", Kind::Name, None, ProjectScope::Trusted);
+        let key = key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted);
         assert!(key.matches(&words(&["providers", "a.b", "base_url"])));
         assert!(!key.matches(&words(&["providers", "base_url"])));
         assert!(!key.matches(&words(&["providers", "a", "b", "base_url"])));

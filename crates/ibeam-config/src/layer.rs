@@ -95,7 +95,7 @@ impl Layer {
             return on_error(self.error_at(offset, message));
         };
         match (item.as_array(), value) {
-            (Some(array), Value::List(texts)) if key.kind.adds_up() && !texts.is_empty() => {
+            (Some(array), Value::List(texts)) if key.kind.merges_layers() && !texts.is_empty() => {
                 for (text, item) in texts.into_iter().zip(array) {
                     let offset = item.span().map_or(offset, |span| span.start);
                     self.add(key, path.clone(), Value::List(vec![text]), offset);

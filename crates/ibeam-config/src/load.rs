@@ -216,7 +216,7 @@ impl Config {
 
     /// Refuses a flag with another value than the managed file sets: ignoring the flag would mislead.
     fn reject_contradictions(&self, managed: &Layer) -> Result<(), ConfigError> {
-        for entry in managed.entries.iter().filter(|entry| !entry.key.kind.adds_up()) {
+        for entry in managed.entries.iter().filter(|entry| !entry.key.kind.merges_layers()) {
             let Some(setting) = self.settings.get(&entry.path).and_then(|settings| settings.last()) else {
                 continue;
             };

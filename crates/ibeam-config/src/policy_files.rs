@@ -36,7 +36,7 @@ impl PolicyFiles {
     /// # Errors
     /// The error of reading it; `Invalid` for a path that is not a policy file.
     pub fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
-        match self.at(path) {
+        match self.read_result(path) {
             Some(read) => read.clone(),
             None => Err(ConfigError::in_file(path, "it is not a policy file of the workspace")),
         }
@@ -44,10 +44,10 @@ impl PolicyFiles {
 
     /// Whether there is a file at `path`, readable or not.
     pub fn exists(&self, path: &Path) -> bool {
-        self.at(path).is_some_and(|read| !matches!(read, Ok(None)))
+        self.read_result(path).is_some_and(|read| !matches!(read, Ok(None)))
     }
 
-    fn at(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, ConfigError>> {
+    fn read_result(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, ConfigError>> {
         self.files.get(path.strip_prefix(&self.workspace).ok()?.to_str()?)
     }
 

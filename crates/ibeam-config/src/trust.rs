@@ -59,7 +59,7 @@ impl Trust {
             Ok(Some(trusted)) => match files.changed_since(&trusted.files) {
                 changed if changed.is_empty() => TrustState::Trusted,
                 changed => {
-                    notices.push(Notice::TrustChanged { path: joined(&changed) });
+                    notices.push(Notice::TrustChanged { path: join_paths(&changed) });
                     TrustState::Changed
                 }
             },
@@ -121,7 +121,7 @@ impl Trust {
     }
 }
 
-fn joined(paths: &[PathBuf]) -> String {
+fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 

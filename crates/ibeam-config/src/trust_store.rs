@@ -126,7 +126,7 @@ impl TrustFile {
         }
         let ages = self.workspaces.iter().map(|(path, trusted)| (trusted.at_ms, path.clone()));
         let workspace = ages.min();
-        let server = self.servers.iter().map(|(key, pinned)| (pinned.at_ms, key.clone())).min();
+        let server = self.servers.iter().map(|(key, approved)| (approved.at_ms, key.clone())).min();
         match (workspace, server) {
             (Some(workspace), Some(server)) if server.0 < workspace.0 => drop(self.servers.remove(&server.1)),
             (Some((_, path)), _) => drop(self.workspaces.remove(&path)),

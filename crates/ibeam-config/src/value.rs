@@ -11,7 +11,7 @@ use toml_edit::Item;
 pub(crate) enum Kind {
     Text,
     /// A text that is not blank.
-    Name,
+    NonBlankText,
     /// A whole number above 0.
     Number,
     Switch,
@@ -38,7 +38,7 @@ impl Kind {
     pub(crate) fn describe(self) -> Cow<'static, str> {
         let fixed = match self {
             Self::Text => "a string",
-            Self::Name => "a string that is not empty",
+            Self::NonBlankText => "a string that is not empty",
             Self::Number => "a whole number above 0",
             Self::Switch => "true or false",
             Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
@@ -63,7 +63,7 @@ impl Kind {
     }
 
     /// Whether the lists of all layers add up.
-    pub(crate) fn adds_up(self) -> bool {
+    pub(crate) fn merges_layers(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)
     }
 }
@@ -90,7 +90,9 @@ impl Value {
     pub(crate) fn parse(kind: Kind, text: &str) -> Option<Self> {
         match kind {
             Kind::Text => Some(Self::Text(text.to_owned())),
-            Kind::Name => Some(text).filter(|text| !is_blank(text)).map(|text| Self::Text(text.to_owned())),
+            Kind::NonBlankText => {
+                Some(text).filter(|text| !is_blank(text)).map(|text| Self::Text(text.to_owned()))
+            }
             Kind::Number => text.trim().parse().ok().filter(|number| *number > 0).map(Self::Number),
             Kind::Switch => text.trim().parse().ok().map(Self::Switch),
             Kind::Time => parse_time(text).filter(is_limit).map(Self::Time),
@@ -108,7 +110,7 @@ impl Value {
     pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
         match kind {
             Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
-            Kind::Name => item.as_str().and_then(|text| Self::parse(kind, text)),
+            Kind::NonBlankText => item.as_str().and_then(|text| Self::parse(kind, text)),
             Kind::Number => item.as_integer().and_then(|number| Self::parse(kind, &number.to_string())),
             Kind::Switch => item.as_bool().map(Self::Switch),
             Kind::Time | Kind::Pause => match (item.as_str(), item.as_float(), item.as_integer()) {
@@ -283,9 +285,9 @@ mod tests {
             (Kind::Money, "0", None),
             (Kind::Money, "0.0000001", None),
             (Kind::Money, "0.000001", Some(Value::Money(1))),
-            (Kind::Name, "", None),
-            (Kind::Name, " \t", None),
-            (Kind::Name, "a", Some(Value::Text("a".to_owned()))),
+            (Kind::NonBlankText, "", None),
+            (Kind::NonBlankText, " \t", None),
+            (Kind::NonBlankText, "a", Some(Value::Text("a".to_owned()))),
             (Kind::Text, "", Some(Value::Text(String::new()))),
         ] {
             assert_eq!(Value::parse(kind, text), expect, "{text:?}");
