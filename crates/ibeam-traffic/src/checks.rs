@@ -3,7 +3,7 @@
 use ibeam_providers::WireProtocol;
 
 use crate::comparison::{class_difference, differences};
-use crate::player::{Decoded, Outcome, classify_error_body, play};
+use crate::player::{DecodedAnswer, Outcome, classify_error_body, play};
 use crate::record::Record;
 use crate::wires::Wire;
 
@@ -11,7 +11,7 @@ use crate::wires::Wire;
 const MAX_CUTS: usize = 256;
 
 /// Divides a body into chunks.
-type Divide = fn(&[u8]) -> Vec<&[u8]>;
+type Divider = fn(&[u8]) -> Vec<&[u8]>;
 
 /// The division of a body into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, cut: bool) 
     if !found.is_empty() {
         return found;
     }
-    let chunkings: &[Divide] = match chunking {
+    let chunkings: &[Divider] = match chunking {
         Chunking::Whole => &[],
         Chunking::Random => &[random_chunks],
         Chunking::All => &[random_chunks, |body| body.chunks(1).collect()],
@@ -85,7 +85,7 @@ fn cut_differences(
     protocol: &'static dyn WireProtocol,
     record: &Record,
     body: &[u8],
-    answer: &Decoded,
+    answer: &DecodedAnswer,
 ) -> Vec<String> {
     let ends = event_ends(protocol, body);
     let step = ends.len().div_ceil(MAX_CUTS).max(1);

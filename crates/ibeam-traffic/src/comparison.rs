@@ -3,7 +3,7 @@
 use ibeam_protocol::{StopReason, Usage};
 use ibeam_providers::response_error::FailureClass;
 
-use crate::player::{Decoded, Outcome};
+use crate::player::{DecodedAnswer, Outcome};
 use crate::record::{ExpectedUsage, Record};
 use crate::wires::Wire;
 
@@ -48,7 +48,7 @@ pub(crate) fn class_difference(found: FailureClass, expected: &str) -> Vec<Strin
     if is_same { Vec::new() } else { vec![format!("expected error class `{expected}`, found {found:?}")] }
 }
 
-fn answer_differences(wire: Wire, record: &Record, decoded: &Decoded) -> Vec<String> {
+fn answer_differences(wire: Wire, record: &Record, decoded: &DecodedAnswer) -> Vec<String> {
     let expect = &record.expect;
     let mut differences = Vec::new();
     let mut compare = |name: &str, expected: &str, found: &str| {
@@ -65,7 +65,7 @@ fn answer_differences(wire: Wire, record: &Record, decoded: &Decoded) -> Vec<Str
     }
     compare("streamed text", &text, &decoded.streamed_text);
     compare("thinking", &expect.thinking, &decoded.thinking());
-    let stop = stop_word(&decoded.answer.stop);
+    let stop = stop_name(&decoded.answer.stop);
     if !is_same_stop(&expect.stop, &stop) {
         compare("stop", &expect.stop, &stop);
     }
@@ -76,7 +76,7 @@ fn answer_differences(wire: Wire, record: &Record, decoded: &Decoded) -> Vec<Str
     differences
 }
 
-fn stop_word(stop: &StopReason) -> String {
+fn stop_name(stop: &StopReason) -> String {
     match stop {
         StopReason::EndTurn => "end".to_owned(),
         StopReason::ToolUse => "tool_calls".to_owned(),
@@ -92,7 +92,7 @@ fn is_same_stop(expected: &str, found: &str) -> bool {
     expected == found || matches!((expected, found), ("stop_sequence" | "none", "end"))
 }
 
-fn call_differences(record: &Record, decoded: &Decoded) -> Vec<String> {
+fn call_differences(record: &Record, decoded: &DecodedAnswer) -> Vec<String> {
     // Calls of a refused answer and calls that the token limit cut are not executed, so they are left out.
     let is_refused = decoded.answer.stop == StopReason::Refusal;
     let expected: Vec<_> = record.expect.calls.iter().filter(|call| !call.truncated && !is_refused).collect();
@@ -115,9 +115,9 @@ fn usage_difference(wire: Wire, expected: &ExpectedUsage, found: Option<Usage>) 
     let (Some(input), Some(output)) = (expected.input, expected.output) else { return None };
     let cache_read = expected.cache_read.unwrap_or(0);
     let cache_write = expected.cache_write.unwrap_or(0);
-    let cached = if wire.cache_in_input { cache_read.saturating_add(cache_write) } else { 0 };
+    let cached = if wire.input_includes_cache { cache_read.saturating_add(cache_write) } else { 0 };
     let thoughts = expected.thoughts.unwrap_or(0);
-    let apart = if wire.reasoning_apart { thoughts } else { 0 };
+    let apart = if wire.output_excludes_reasoning { thoughts } else { 0 };
     let expected = Usage {
         input: input.saturating_sub(cached),
         output: output.saturating_add(apart),

@@ -38,7 +38,7 @@ struct Options {
 
 /// The kind of a recorded answer; the columns of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum RecordKind {
     Stream,
     Whole,
     Error,
@@ -145,23 +145,23 @@ fn check_record(record: &Record, options: &Options) -> Verdict {
     }
 }
 
-fn kind(record: &Record) -> Kind {
+fn record_kind(record: &Record) -> RecordKind {
     if record.response.status >= 400 {
-        Kind::Error
+        RecordKind::Error
     } else if record.stream {
-        Kind::Stream
+        RecordKind::Stream
     } else {
-        Kind::Whole
+        RecordKind::Whole
     }
 }
 
 /// Prints every failure and one table. A thread that panicked leaves verdicts out; that is a failure too.
 fn report(records: &[Record], verdicts: &[Verdict]) -> ExitCode {
     // passed, failed, skipped
-    let mut counts: BTreeMap<(&str, Kind), [usize; 3]> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, RecordKind), [usize; 3]> = BTreeMap::new();
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (record, verdict) in records.iter().zip(verdicts) {
-        let [passed, failed, skipped] = counts.entry((&record.wire, kind(record))).or_default();
+        let [passed, failed, skipped] = counts.entry((&record.wire, record_kind(record))).or_default();
         match verdict {
             Verdict::Passed => *passed += 1,
             Verdict::Skipped(reason) => {

@@ -13,7 +13,7 @@ use crate::record::Record;
 /// The result of decoding.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    Answer(Decoded),
+    Answer(DecodedAnswer),
     /// The service reports an error.
     Failure(FailureClass),
     /// The body is incomplete, too large or not of its protocol.
@@ -22,13 +22,13 @@ pub(crate) enum Outcome {
 
 /// A decoded answer.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedAnswer {
     pub(crate) answer: Answer,
     /// All deltas of the text.
     pub(crate) streamed_text: String,
 }
 
-impl Decoded {
+impl DecodedAnswer {
     /// Returns the text of all text blocks.
     pub(crate) fn text(&self) -> String {
         let text = |block: &Block| match block {
@@ -76,7 +76,7 @@ pub(crate) fn play<'a>(
         .collect();
     match (finished.map(|at| events.swap_remove(at)), result) {
         (Some(ModelEvent::Finished(answer)), _) => {
-            Outcome::Answer(Decoded { answer: *answer, streamed_text })
+            Outcome::Answer(DecodedAnswer { answer: *answer, streamed_text })
         }
         (_, Err(ResponseError::Reported(error))) => {
             Outcome::Failure(protocol.classify_error(error.status, &error, model(record)))

@@ -10,42 +10,72 @@ pub(crate) struct Wire {
     /// The name of the model API in this program.
     protocol: &'static str,
     /// Whether the input count of the services includes cached tokens.
-    pub(crate) cache_in_input: bool,
+    pub(crate) input_includes_cache: bool,
     /// Whether the output count of the services excludes reasoning.
-    pub(crate) reasoning_apart: bool,
+    pub(crate) output_excludes_reasoning: bool,
 }
 
 const WIRES: &[Wire] = &[
     Wire {
         name: "openai-responses",
         protocol: "openai-responses",
-        cache_in_input: true,
-        reasoning_apart: false,
+        input_includes_cache: true,
+        output_excludes_reasoning: false,
     },
-    Wire { name: "openai-chat", protocol: "openai", cache_in_input: true, reasoning_apart: false },
-    Wire { name: "anthropic-messages", protocol: "anthropic", cache_in_input: false, reasoning_apart: false },
-    Wire { name: "gemini", protocol: "gemini", cache_in_input: true, reasoning_apart: true },
+    Wire {
+        name: "openai-chat",
+        protocol: "openai",
+        input_includes_cache: true,
+        output_excludes_reasoning: false,
+    },
+    Wire {
+        name: "anthropic-messages",
+        protocol: "anthropic",
+        input_includes_cache: false,
+        output_excludes_reasoning: false,
+    },
+    Wire { name: "gemini", protocol: "gemini", input_includes_cache: true, output_excludes_reasoning: true },
     Wire {
         name: "gemini-interactions",
         protocol: "gemini-interactions",
-        cache_in_input: true,
-        reasoning_apart: true,
+        input_includes_cache: true,
+        output_excludes_reasoning: true,
     },
-    Wire { name: "vertex-gemini", protocol: "vertex-gemini", cache_in_input: true, reasoning_apart: true },
-    Wire { name: "bedrock-converse", protocol: "bedrock", cache_in_input: false, reasoning_apart: false },
+    Wire {
+        name: "vertex-gemini",
+        protocol: "vertex-gemini",
+        input_includes_cache: true,
+        output_excludes_reasoning: true,
+    },
+    Wire {
+        name: "bedrock-converse",
+        protocol: "bedrock",
+        input_includes_cache: false,
+        output_excludes_reasoning: false,
+    },
     Wire {
         name: "bedrock-invoke",
         protocol: "bedrock-anthropic",
-        cache_in_input: false,
-        reasoning_apart: false,
+        input_includes_cache: false,
+        output_excludes_reasoning: false,
     },
-    Wire { name: "ollama-chat", protocol: "ollama", cache_in_input: false, reasoning_apart: false },
-    Wire { name: "cohere-v2", protocol: "cohere", cache_in_input: true, reasoning_apart: false },
+    Wire {
+        name: "ollama-chat",
+        protocol: "ollama",
+        input_includes_cache: false,
+        output_excludes_reasoning: false,
+    },
+    Wire {
+        name: "cohere-v2",
+        protocol: "cohere",
+        input_includes_cache: true,
+        output_excludes_reasoning: false,
+    },
     Wire {
         name: "vertex-anthropic",
         protocol: "vertex-anthropic",
-        cache_in_input: false,
-        reasoning_apart: false,
+        input_includes_cache: false,
+        output_excludes_reasoning: false,
     },
 ];
 
