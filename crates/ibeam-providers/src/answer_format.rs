@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::wire_protocol::Quirks;
 
 /// The name of the schema, which the API requires.
-const NAME: &str = "answer";
+const SCHEMA_NAME: &str = "answer";
 
 /// The keywords that strict mode supports. Source: the guide "Structured model outputs", "Supported schemas".
 const STRICT_KEYWORDS: [&str; 13] = [
@@ -44,13 +44,13 @@ impl<'a> AnswerFormat<'a> {
         let schema = request.answer_schema.as_ref().filter(|_| quirks.answer_schema)?.document();
         // The API rejects other types at the top level.
         let is_object = schema.get("type").is_some_and(|name| name == "object");
-        let strict = has_only(schema, &STRICT_KEYWORDS) && has_closed_objects(schema);
-        is_object.then_some(Self { name: NAME, strict, schema })
+        let strict = has_only_keywords(schema, &STRICT_KEYWORDS) && has_closed_objects(schema);
+        is_object.then_some(Self { name: SCHEMA_NAME, strict, schema })
     }
 }
 
 /// Whether a schema and the schemas in it have only these keywords.
-pub(crate) fn has_only(schema: &Value, keywords: &[&str]) -> bool {
+pub(crate) fn has_only_keywords(schema: &Value, keywords: &[&str]) -> bool {
     every_schema(schema, &|fields| fields.keys().all(|key| keywords.contains(&key.as_str())))
 }
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, strict: bool) {
-        let found = has_only(&schema, &STRICT_KEYWORDS) && has_closed_objects(&schema);
+        let found = has_only_keywords(&schema, &STRICT_KEYWORDS) && has_closed_objects(&schema);
         assert_eq!(found, strict, "{schema}");
     }
 

@@ -18,7 +18,8 @@ use crate::wire_protocol::{
 pub(super) use decoder::Decoder;
 pub(super) use request::{Envelope, write_messages, write_request};
 
-const ENVELOPE: Envelope = Envelope { anthropic_version: None, stream: true, caches: true };
+const ENVELOPE: Envelope =
+    Envelope { anthropic_version: None, accepts_stream: true, accepts_breakpoints: true };
 
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]

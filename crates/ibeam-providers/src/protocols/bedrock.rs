@@ -50,7 +50,7 @@ impl WireProtocol for BedrockConverse {
     }
 
     fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
-        bearer(key)
+        bearer_header(key)
     }
 
     fn accept(&self) -> &'static str {
@@ -96,7 +96,7 @@ impl WireProtocol for BedrockConverse {
 }
 
 /// Returns the header for a Bedrock API key.
-pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
+pub(super) fn bearer_header(key: &str) -> Vec<(&'static str, String)> {
     vec![("authorization", format!("Bearer {key}"))]
 }
 

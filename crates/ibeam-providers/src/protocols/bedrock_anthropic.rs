@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{
-    ModelFamily, bearer, classify_error, models_url, parse_error, parse_models, path_segment,
+    ModelFamily, bearer_header, classify_error, models_url, parse_error, parse_models, path_segment,
 };
 use crate::framing::FrameParser;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
@@ -28,8 +28,8 @@ pub struct BedrockAnthropic;
 
 /// The service rejects the key `stream`: another URL asks for a stream.
 fn envelope(model: &str) -> Envelope {
-    let caches = ModelFamily::from_id(model).caches_messages();
-    Envelope { anthropic_version: Some("bedrock-2023-05-31"), stream: false, caches }
+    let accepts_breakpoints = ModelFamily::from_id(model).caches_messages();
+    Envelope { anthropic_version: Some("bedrock-2023-05-31"), accepts_stream: false, accepts_breakpoints }
 }
 
 impl WireProtocol for BedrockAnthropic {
@@ -54,7 +54,7 @@ impl WireProtocol for BedrockAnthropic {
     }
 
     fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
-        bearer(key)
+        bearer_header(key)
     }
 
     fn accept(&self) -> &'static str {

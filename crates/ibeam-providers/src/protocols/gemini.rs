@@ -16,7 +16,7 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 use serde_json::Value;
 
-pub(super) use request::thinks;
+pub(super) use request::summarises_thinking;
 
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{

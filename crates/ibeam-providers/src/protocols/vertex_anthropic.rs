@@ -15,8 +15,11 @@ use crate::wire_protocol::{
     count_calls,
 };
 
-const ENVELOPE: Envelope =
-    Envelope { anthropic_version: Some("vertex-2023-10-16"), stream: true, caches: true };
+const ENVELOPE: Envelope = Envelope {
+    anthropic_version: Some("vertex-2023-10-16"),
+    accepts_stream: true,
+    accepts_breakpoints: true,
+};
 
 /// Claude on Vertex AI. A base URL ends in `/projects/PROJECT/locations/LOCATION`.
 #[derive(Clone, Copy, Debug)]

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use crate::lenient_json::{self, parse_arguments};
 
 /// The types of blocks that the service requires in later requests, in addition to results of tools.
-const REQUIRED: &[&str] = &["server_tool_use", "mcp_tool_use", "compaction", "container_upload", "fallback"];
+const REQUIRED_TYPES: &[&str] =
+    &["server_tool_use", "mcp_tool_use", "compaction", "container_upload", "fallback"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum BlockName {
+pub(super) enum BlockType {
     Text,
     Thinking,
     RedactedThinking,
@@ -26,7 +27,7 @@ pub(super) enum BlockName {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ContentBlock {
-    pub(super) r#type: BlockName,
+    pub(super) r#type: BlockType,
     pub(super) text: Option<String>,
     pub(super) citations: Option<Vec<Value>>,
     pub(super) thinking: Option<String>,
@@ -55,7 +56,7 @@ impl ServerBlock {
     pub(super) fn parse(raw: &str) -> Option<Self> {
         let (raw, _) = lenient_json::parse::<Map<String, Value>>(raw, &mut String::new()).ok()?;
         let kind = raw.get("type")?.as_str()?;
-        let is_required = REQUIRED.contains(&kind) || kind.ends_with("_tool_result");
+        let is_required = REQUIRED_TYPES.contains(&kind) || kind.ends_with("_tool_result");
         is_required.then_some(Self { raw, input: String::new(), content: String::new() })
     }
 

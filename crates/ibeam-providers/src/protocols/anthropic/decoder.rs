@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::content_block::{BlockName, ContentBlock, ServerBlock};
+use super::content_block::{BlockType, ContentBlock, ServerBlock};
 use super::request::NAME;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
@@ -270,18 +270,18 @@ impl Decoder {
             .map_err(|error| parse_failure(raw, &error))?;
         let repaired = repaired || block_repaired;
         let content = match block.r#type {
-            BlockName::Text => {
+            BlockType::Text => {
                 let text = block.text.unwrap_or_default();
                 push_event(text.clone(), ModelEvent::TextDelta, out);
                 BlockContent::Text { text, citations: block.citations.unwrap_or_default() }
             }
-            BlockName::Thinking => {
+            BlockType::Thinking => {
                 let text = block.thinking.unwrap_or_default();
                 push_event(text.clone(), ModelEvent::ThinkingDelta, out);
                 BlockContent::Thinking { text, signature: block.signature.unwrap_or_default() }
             }
-            BlockName::RedactedThinking => BlockContent::Redacted(block.data.unwrap_or_default()),
-            BlockName::ToolUse => {
+            BlockType::RedactedThinking => BlockContent::Redacted(block.data.unwrap_or_default()),
+            BlockType::ToolUse => {
                 out.push(ModelEvent::ToolCallStarted);
                 let caller =
                     block.caller.filter(|caller| caller.get("type").is_some_and(|kind| kind != "direct"));
@@ -293,7 +293,7 @@ impl Decoder {
                 };
                 BlockContent::Call { draft, caller }
             }
-            BlockName::Unknown => ServerBlock::parse(raw).map_or(BlockContent::Unknown, BlockContent::Server),
+            BlockType::Unknown => ServerBlock::parse(raw).map_or(BlockContent::Unknown, BlockContent::Server),
         };
         self.blocks.push(BlockState { index, stopped: false, content });
         Ok(())

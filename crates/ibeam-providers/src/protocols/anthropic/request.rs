@@ -27,10 +27,10 @@ const FALLBACK_MAX_TOKENS: u32 = 8192;
 pub(in crate::protocols) struct Envelope {
     /// The version of the API, for services that expect it in the body and the model in the URL.
     pub(in crate::protocols) anthropic_version: Option<&'static str>,
-    /// The key `stream` is accepted.
-    pub(in crate::protocols) stream: bool,
-    /// Cache breakpoints are accepted.
-    pub(in crate::protocols) caches: bool,
+    /// Whether the service accepts the key `stream`.
+    pub(in crate::protocols) accepts_stream: bool,
+    /// Whether the service accepts cache breakpoints.
+    pub(in crate::protocols) accepts_breakpoints: bool,
 }
 
 #[derive(Serialize)]
@@ -89,13 +89,13 @@ struct Content<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ContentKind<'a> {
-    Known(Known<'a>),
+    Known(KnownContent<'a>),
     Verbatim(&'a Value),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Known<'a> {
+enum KnownContent<'a> {
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub(in crate::protocols) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let mut system: Vec<_> = text_block(&request.system, None).into_iter().collect();
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
-    if envelope.caches {
+    if envelope.accepts_breakpoints {
         set_breakpoint(system.last_mut().map(|content| &mut content.cache_control));
         set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
     }
@@ -135,7 +135,7 @@ pub(in crate::protocols) fn write_request(
         anthropic_version: envelope.anthropic_version,
         model: envelope.anthropic_version.is_none().then_some(settings.model),
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS),
-        stream: envelope.stream,
+        stream: envelope.accepts_stream,
         system,
         tools,
         messages: Vec::new(),
@@ -154,7 +154,7 @@ pub(in crate::protocols) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     let mut messages = wire_messages(conversation);
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    if envelope.caches {
+    if envelope.accepts_breakpoints {
         let last =
             last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
         set_breakpoint(last.map(|content| &mut content.cache_control));
@@ -195,12 +195,12 @@ fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
             }
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {
-                let results = results.iter().map(|result| Known::ToolResult {
+                let results = results.iter().map(|result| KnownContent::ToolResult {
                     tool_use_id: accepted_id(result.call_id.as_str()),
                     content: &result.text,
                     is_error: result.is_error,
                 });
-                (Role::User, results.map(known).collect::<Vec<_>>())
+                (Role::User, results.map(known_content).collect::<Vec<_>>())
             }
         };
         match messages.last_mut() {
@@ -212,13 +212,13 @@ fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
     messages
 }
 
-fn known(kind: Known<'_>) -> Content<'_> {
+fn known_content(kind: KnownContent<'_>) -> Content<'_> {
     Content { kind: ContentKind::Known(kind), cache_control: None }
 }
 
 /// Returns a text block; `None` for a blank text, which the service rejects.
 fn text_block<'a>(text: &'a str, citations: Option<&'a Value>) -> Option<Content<'a>> {
-    (!text.trim().is_empty()).then(|| known(Known::Text { text, citations }))
+    (!text.trim().is_empty()).then(|| known_content(KnownContent::Text { text, citations }))
 }
 
 fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {
@@ -227,7 +227,9 @@ fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {
     for block in blocks {
         let fields_before = fields.take();
         match block {
-            Block::Opaque(provenance) if provenance.wire == NAME && is_field_set(&provenance.raw) => {
+            Block::Opaque(provenance)
+                if provenance.wire == NAME && belongs_to_next_block(&provenance.raw) =>
+            {
                 fields = Some(&provenance.raw);
             }
             block => content.extend(block_content(block, fields_before)),
@@ -237,7 +239,7 @@ fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {
 }
 
 /// Whether `raw` is not a block, but holds fields of the block that follows.
-fn is_field_set(raw: &Value) -> bool {
+fn belongs_to_next_block(raw: &Value) -> bool {
     raw.get("type").is_some_and(|kind| kind == "text" || kind == "tool_use")
 }
 
@@ -252,7 +254,7 @@ fn block_content<'a>(block: &'a Block, fields: Option<&'a Value>) -> Option<Cont
         }
         // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } | Block::Opaque(_) => None,
-        Block::ToolCall(call) => Some(known(Known::ToolUse {
+        Block::ToolCall(call) => Some(known_content(KnownContent::ToolUse {
             id: accepted_id(call.id.as_str()),
             name: &call.name,
             input: lenient_json::arguments_to_echo(&call.arguments),

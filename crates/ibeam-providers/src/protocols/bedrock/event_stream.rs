@@ -68,7 +68,7 @@ fn message_length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
     let mut reader = Reader(prelude);
     let total = reader.length()?;
     let headers = reader.length()?;
-    check(prelude)?;
+    verify_checksum(prelude)?;
     if total > FRAME_LIMIT_BYTES {
         return Err(FramingError::TooLong);
     }
@@ -79,7 +79,7 @@ fn message_length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
 }
 
 /// Checks the checksum in the last bytes of `bytes`.
-fn check(bytes: &[u8]) -> Result<(), FramingError> {
+fn verify_checksum(bytes: &[u8]) -> Result<(), FramingError> {
     let (content, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(FramingError::Malformed)?;
     if crc32fast::hash(content) == u32::from_be_bytes(*checksum) {
         Ok(())
@@ -90,7 +90,7 @@ fn check(bytes: &[u8]) -> Result<(), FramingError> {
 
 /// Parses a complete message. An unknown kind of message has no frame.
 fn parse_message(message: &[u8]) -> Result<Option<Frame>, FramingError> {
-    check(message)?;
+    verify_checksum(message)?;
     let mut reader = Reader(message);
     reader.length()?;
     let header_bytes = reader.length()?;

@@ -29,7 +29,7 @@ impl FrameParser for ChunkParser {
     fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), FramingError> {
         let parsed = self.inner.feed(bytes, &mut self.messages);
         for message in self.messages.drain(..) {
-            frames.push(event(message)?);
+            frames.push(unwrap_chunk(message)?);
         }
         parsed
     }
@@ -43,7 +43,7 @@ impl FrameParser for ChunkParser {
     }
 }
 
-fn event(message: Frame) -> Result<Frame, FramingError> {
+fn unwrap_chunk(message: Frame) -> Result<Frame, FramingError> {
     if message.event != "chunk" {
         return Ok(message);
     }

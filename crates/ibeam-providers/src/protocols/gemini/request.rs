@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer_draft::is_generated_id;
-use crate::answer_format::has_only;
+use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -159,7 +159,8 @@ pub(super) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let thinking_config = thinks(settings.model).then_some(ThinkingConfig { include_thoughts: true });
+    let thinking_config =
+        summarises_thinking(settings.model).then_some(ThinkingConfig { include_thoughts: true });
     let response_json_schema = answer_schema(request, settings.model);
     let response_mime_type = response_json_schema.map(|_| "application/json");
     let config =
@@ -280,7 +281,7 @@ fn id_of_service(id: &str) -> Option<&str> {
 }
 
 /// Whether the model can summarise its thinking. A model that cannot rejects the setting.
-pub(in crate::protocols) fn thinks(model: &str) -> bool {
+pub(in crate::protocols) fn summarises_thinking(model: &str) -> bool {
     let name = bare_name(model);
     let is_multimedia = ["image", "tts", "audio", "live"].iter().any(|kind| name.contains(kind));
     // This one does not think unless it is asked to.
@@ -295,7 +296,8 @@ fn answer_schema<'a>(request: &'a ModelRequest, model: &str) -> Option<&'a Value
     let name = bare_name(model);
     let allows_tools = name.ends_with("-latest") || version(name).is_some_and(|version| version >= (3, 0));
     let schema = request.answer_schema.as_ref()?.document();
-    let is_supported = (allows_tools || request.tools.is_empty()) && has_only(schema, &SCHEMA_KEYWORDS);
+    let is_supported =
+        (allows_tools || request.tools.is_empty()) && has_only_keywords(schema, &SCHEMA_KEYWORDS);
     is_supported.then_some(schema)
 }
 
@@ -336,7 +338,7 @@ mod tests {
             ("gemma-3-27b-it", false),
             ("tunedModels/mine", false),
         ] {
-            assert_eq!(thinks(model), expect, "{model}");
+            assert_eq!(summarises_thinking(model), expect, "{model}");
         }
         assert!(requires_signatures("gemini-3-flash-preview") && !requires_signatures("gemini-2.5-pro"));
     }

@@ -11,7 +11,7 @@ use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::gemini::thinks;
+use super::super::gemini::summarises_thinking;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -62,13 +62,13 @@ struct Text<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Step<'a> {
-    Known(Known<'a>),
+    Known(KnownStep<'a>),
     Verbatim(&'a Value),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Known<'a> {
+enum KnownStep<'a> {
     UserInput {
         content: Vec<Text<'a>>,
     },
@@ -100,7 +100,7 @@ pub(super) fn write_request(
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let thinking_summaries = thinks(settings.model).then_some("auto");
+    let thinking_summaries = summarises_thinking(settings.model).then_some("auto");
     let has_config = max_output_tokens.is_some() || thinking_summaries.is_some();
     serde_json::to_vec(&Body {
         model: settings.model,
@@ -127,7 +127,7 @@ pub(super) fn write_messages(
                 let content: Vec<_> = texts.iter().filter_map(|text| text_content(text)).collect();
                 match content.is_empty() {
                     true => Vec::new(),
-                    false => vec![Step::Known(Known::UserInput { content })],
+                    false => vec![Step::Known(KnownStep::UserInput { content })],
                 }
             }
             Message::Assistant(blocks) => answer_steps(blocks),
@@ -168,10 +168,10 @@ fn answer_steps(blocks: &[Block]) -> Vec<Step<'_>> {
             }
             Block::Thinking { .. } | Block::Opaque(_) => continue,
             Block::Text(text) => match text_content(text) {
-                Some(text) => Step::Known(Known::ModelOutput { content: [text] }),
+                Some(text) => Step::Known(KnownStep::ModelOutput { content: [text] }),
                 None => continue,
             },
-            Block::ToolCall(call) => Step::Known(Known::FunctionCall {
+            Block::ToolCall(call) => Step::Known(KnownStep::FunctionCall {
                 id: call.id.as_str(),
                 name: &call.name,
                 arguments: lenient_json::arguments_to_echo(&call.arguments),
@@ -190,7 +190,7 @@ fn signature_of_next(raw: &Value) -> Option<&str> {
 }
 
 fn result_step(result: &ToolResult) -> Step<'_> {
-    Step::Known(Known::FunctionResult {
+    Step::Known(KnownStep::FunctionResult {
         call_id: result.call_id.as_str(),
         name: &result.name,
         is_error: result.is_error,

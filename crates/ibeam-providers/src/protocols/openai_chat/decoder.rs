@@ -25,7 +25,8 @@ use crate::wire_protocol::AnswerDecoder;
 
 /// The finish reasons of an answer that the service could not complete: of OpenRouter and Mistral, of DeepSeek, of GLM, and of
 /// local servers.
-const FAILED: [&str; 5] = ["error", "insufficient_system_resource", "network_error", "abort", "aborted"];
+const FAILED_REASONS: [&str; 5] =
+    ["error", "insufficient_system_resource", "network_error", "abort", "aborted"];
 
 /// The state of one answer.
 #[derive(Debug)]
@@ -154,7 +155,7 @@ impl Decoder {
             self.add_delta(delta, repaired, out)?;
         }
         let reason = string_or_empty(choice.finish_reason);
-        if FAILED.contains(&reason.as_str()) {
+        if FAILED_REASONS.contains(&reason.as_str()) {
             return Err(ResponseError::Reported(ReportedError {
                 message: format!("the answer ended with finish_reason `{reason}`"),
                 ..ReportedError::default()

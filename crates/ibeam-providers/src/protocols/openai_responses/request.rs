@@ -200,11 +200,11 @@ fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::
             Block::Text(text) if text.is_empty() => {}
             Block::Text(text) => {
                 let (role, content) = (Role::Assistant, Content::Text(text));
-                let attributes = std::mem::take(&mut attributes).of("message");
+                let attributes = std::mem::take(&mut attributes).for_type("message");
                 push_element(&Item::Message { role, content, attributes }, body)?;
             }
             Block::ToolCall(call) => {
-                let attributes = std::mem::take(&mut attributes).of("function_call");
+                let attributes = std::mem::take(&mut attributes).for_type("function_call");
                 push_element(&function_call(call, attributes), body)?;
             }
             Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
@@ -224,7 +224,7 @@ fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::
 
 impl Attributes<'_> {
     /// Returns the attributes if they belong to an item of this type, else none.
-    fn of(self, r#type: &str) -> Self {
+    fn for_type(self, r#type: &str) -> Self {
         Self(self.0.filter(|fields| fields.get("type").and_then(Value::as_str) == Some(r#type)))
     }
 }
