@@ -19,7 +19,7 @@ pub(crate) enum Part {
 }
 
 /// The start of the ids of calls without an id. A number follows.
-const GENERATED_ID: &str = "call";
+const GENERATED_ID_PREFIX: &str = "call";
 
 /// A call whose arguments may still be arriving.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct CallDraft {
 
 /// Whether this program generated the id of a call, because the service gave none.
 pub(crate) fn is_generated_id(id: &str) -> bool {
-    let number = id.strip_prefix(GENERATED_ID).and_then(|rest| rest.strip_prefix('_'));
+    let number = id.strip_prefix(GENERATED_ID_PREFIX).and_then(|rest| rest.strip_prefix('_'));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -114,7 +114,7 @@ impl CallIds {
 
     /// Returns an unused id: `base` and the first free number from `from` on.
     fn generate(&mut self, base: &str, from: usize) -> String {
-        let separator = if base == GENERATED_ID { '_' } else { '-' };
+        let separator = if base == GENERATED_ID_PREFIX { '_' } else { '-' };
         let mut number = from;
         loop {
             let id = format!("{base}{separator}{number}");
@@ -135,7 +135,8 @@ impl CallDraft {
         if self.name.is_empty() {
             return Err(ResponseError::Protocol("a call has no name".into()));
         }
-        let id = if self.id.is_empty() { ids.generate(GENERATED_ID, calls_before + 1) } else { self.id };
+        let id =
+            if self.id.is_empty() { ids.generate(GENERATED_ID_PREFIX, calls_before + 1) } else { self.id };
         let arguments = if self.repaired {
             Value::String(self.arguments)
         } else {
@@ -147,7 +148,7 @@ impl CallDraft {
 
 /// The maximum plausible count: no model accepts or generates more tokens at once. A larger count is a defect of the
 /// service, and would make the agent loop compact the conversation.
-const TOKEN_LIMIT: u64 = 10_000_000;
+const MAX_TOKEN_COUNT: u64 = 10_000_000;
 
 /// A count that may be missing, negative, fractional or absurd.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -165,7 +166,7 @@ impl TokenCount {
         match &self.0 {
             Value::Null => Ok(None),
             value => match value.as_u64() {
-                Some(count) if count <= TOKEN_LIMIT => Ok(Some(count)),
+                Some(count) if count <= MAX_TOKEN_COUNT => Ok(Some(count)),
                 Some(_) | None => Err(()),
             },
         }

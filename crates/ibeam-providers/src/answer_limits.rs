@@ -18,13 +18,13 @@ const IDLE_LIMIT_BYTES: usize = 1024 * 1024;
 /// The bytes that a response body may still have.
 #[derive(Debug)]
 pub(crate) struct BodyLimits {
-    bytes: usize,
-    idle_bytes: usize,
+    remaining_bytes: usize,
+    remaining_idle_bytes: usize,
 }
 
 impl Default for BodyLimits {
     fn default() -> Self {
-        Self { bytes: BODY_LIMIT_BYTES, idle_bytes: IDLE_LIMIT_BYTES }
+        Self { remaining_bytes: BODY_LIMIT_BYTES, remaining_idle_bytes: IDLE_LIMIT_BYTES }
     }
 }
 
@@ -41,11 +41,11 @@ impl BodyLimits {
                 "its answer has more than {IDLE_LIMIT_BYTES} bytes without an event"
             ))
         };
-        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(body_too_large)?;
+        self.remaining_bytes = self.remaining_bytes.checked_sub(bytes).ok_or_else(body_too_large)?;
         if has_content {
-            self.idle_bytes = IDLE_LIMIT_BYTES;
+            self.remaining_idle_bytes = IDLE_LIMIT_BYTES;
         } else {
-            self.idle_bytes = self.idle_bytes.checked_sub(bytes).ok_or_else(too_idle)?;
+            self.remaining_idle_bytes = self.remaining_idle_bytes.checked_sub(bytes).ok_or_else(too_idle)?;
         }
         Ok(())
     }
@@ -54,23 +54,23 @@ impl BodyLimits {
 /// The content that an answer may still have.
 #[derive(Debug)]
 pub(crate) struct AnswerLimits {
-    bytes: usize,
-    parts: usize,
+    remaining_bytes: usize,
+    remaining_parts: usize,
 }
 
 impl Default for AnswerLimits {
     fn default() -> Self {
-        Self { bytes: ANSWER_LIMIT_BYTES, parts: ANSWER_LIMIT_PARTS }
+        Self { remaining_bytes: ANSWER_LIMIT_BYTES, remaining_parts: ANSWER_LIMIT_PARTS }
     }
 }
 
 impl AnswerLimits {
     /// Counts content before it is stored.
     pub(crate) fn count(&mut self, content: &str) -> Result<(), ResponseError> {
-        let left = self.bytes.checked_sub(content.len());
+        let left = self.remaining_bytes.checked_sub(content.len());
         let too_large =
             || ResponseError::TooLarge(format!("its answer is longer than {ANSWER_LIMIT_BYTES} bytes"));
-        self.bytes = left.ok_or_else(too_large)?;
+        self.remaining_bytes = left.ok_or_else(too_large)?;
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl AnswerLimits {
     pub(crate) fn count_part(&mut self) -> Result<(), ResponseError> {
         let too_large =
             || ResponseError::TooLarge(format!("its answer has more than {ANSWER_LIMIT_PARTS} parts"));
-        self.parts = self.parts.checked_sub(1).ok_or_else(too_large)?;
+        self.remaining_parts = self.remaining_parts.checked_sub(1).ok_or_else(too_large)?;
         Ok(())
     }
 }

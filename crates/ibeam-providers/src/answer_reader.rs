@@ -94,7 +94,7 @@ impl AnswerReader {
                 // The decoder decides whether the answer is complete, however the connection ended.
                 Ok(Ok(None)) => self.body.finish(out).map_err(|error| self.invalid_response(error)),
                 Ok(Err(BodyError::Lost)) => {
-                    self.transport.forget_connection();
+                    self.transport.drop_connection();
                     self.body.finish(out).map_err(|error| self.invalid_response(error))
                 }
                 Ok(Err(BodyError::IdleTimeout(waited))) => {
@@ -131,7 +131,7 @@ impl AnswerReader {
         next_timeout: NextTimeout,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ProviderError> {
-        self.transport.forget_connection();
+        self.transport.drop_connection();
         self.response.set_timeout(match next_timeout {
             NextTimeout::Idle(waited) => BodyError::IdleTimeout(waited),
             NextTimeout::Total(waited) => BodyError::TotalTimeout(waited),

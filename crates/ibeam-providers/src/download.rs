@@ -27,20 +27,20 @@ impl Download {
     /// # Errors
     /// `Unreachable` if the connection fails or the server reports an error.
     pub async fn start(url: &str, from: u64) -> Result<Self, Failure> {
-        let tls = tls::tls_config().map_err(|error| unreachable(url, &error))?;
+        let tls = tls::tls_config().map_err(|error| unreachable_error(url, &error))?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| unreachable(url, &error))?;
+            .map_err(|error| unreachable_error(url, &error))?;
         let mut request = client.get(url);
         if from > 0 {
             request = request.header(RANGE, format!("bytes={from}-"));
         }
-        let response = request.send().await.map_err(|error| unreachable(url, &error))?;
-        let response = response.error_for_status().map_err(|error| unreachable(url, &error))?;
+        let response = request.send().await.map_err(|error| unreachable_error(url, &error))?;
+        let response = response.error_for_status().map_err(|error| unreachable_error(url, &error))?;
         Ok(Self { url: url.to_owned(), response })
     }
 
@@ -54,12 +54,12 @@ impl Download {
     /// # Errors
     /// `Unreachable` if the connection breaks or is silent for a minute. Bytes returned before are valid.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        let chunk = self.response.chunk().await.map_err(|error| unreachable(&self.url, &error))?;
+        let chunk = self.response.chunk().await.map_err(|error| unreachable_error(&self.url, &error))?;
         Ok(chunk.map(|bytes| bytes.to_vec()))
     }
 }
 
-fn unreachable(url: &str, error: &dyn std::error::Error) -> Failure {
+fn unreachable_error(url: &str, error: &dyn std::error::Error) -> Failure {
     let mut detail = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

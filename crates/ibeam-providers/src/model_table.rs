@@ -86,7 +86,7 @@ fn line_id(line: &str) -> Option<&str> {
 }
 
 /// The default model of each provider: its best one for coding at a moderate price.
-const DEFAULTS: &[(&str, &str)] = &[
+const DEFAULT_MODELS: &[(&str, &str)] = &[
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-5"),
     // The alias of the newest stable model of its kind.
@@ -104,7 +104,7 @@ const DEFAULTS: &[(&str, &str)] = &[
 
 /// Returns the id of the default model of a provider; `None` if the models depend on the user's installation.
 pub fn default_model(provider: &str) -> Option<&'static str> {
-    DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, model)| *model)
+    DEFAULT_MODELS.iter().find(|(name, _)| *name == provider).map(|(_, model)| *model)
 }
 
 /// Returns the id of the newest model of a provider whose id contains `family`, such as `opus`.
@@ -141,7 +141,8 @@ pub fn model_label(id: &str) -> &str {
 pub(crate) fn is_exclusive_to_responses(id: &str) -> bool {
     let name = bare_name(id);
     let is_codex = name.contains("codex") && (name.starts_with("gpt-") || name.starts_with("codex-"));
-    is_codex || (name.ends_with("-pro") && ["gpt-5", "o1", "o3"].iter().any(|maker| name.starts_with(maker)))
+    is_codex
+        || (name.ends_with("-pro") && ["gpt-5", "o1", "o3"].iter().any(|family| name.starts_with(family)))
 }
 
 /// Whether a model is one of OpenAI's that reason, by its name.

@@ -12,7 +12,7 @@ use ibeam_protocol::{Message, ToolSpec};
 use crate::wire_protocol::{RequestSettings, StablePrefix, WireProtocol};
 
 /// The end of a body, after the messages.
-const END: &[u8] = b"]}";
+const BODY_END: &[u8] = b"]}";
 
 /// Returns the JSON body of `request`.
 ///
@@ -63,7 +63,7 @@ impl RequestBodyBuilder {
         body.truncate(last.stable.bytes);
         let messages = request.messages.get(last.stable.messages..).unwrap_or_default();
         let StablePrefix { messages, bytes } = protocol.write_messages(messages, settings, &mut body)?;
-        body.extend_from_slice(END);
+        body.extend_from_slice(BODY_END);
         last.stable = StablePrefix { messages: last.stable.messages + messages, bytes };
         last.messages.extend(request.messages.iter().skip(last.messages.len()).cloned());
         last.body = body.into();
@@ -74,7 +74,7 @@ impl RequestBodyBuilder {
 impl CachedBody {
     /// Starts with a body whose last key is the list of messages, without any message of the conversation.
     fn from_scratch(request: &ModelRequest, mut body: Vec<u8>) -> Self {
-        body.truncate(body.len().saturating_sub(END.len()));
+        body.truncate(body.len().saturating_sub(BODY_END.len()));
         Self {
             system: Arc::clone(&request.system),
             tools: Arc::clone(&request.tools),

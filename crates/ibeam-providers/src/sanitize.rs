@@ -3,7 +3,7 @@
 use ibeam_protocol::invisible::is_invisible;
 
 /// The maximum length of a remote message.
-const LIMIT_CHARS: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Returns `text` as one line of at most 300 characters, without control characters and other invisible ones. White space is
 /// collapsed, and an HTML page is reduced to its title.
@@ -18,8 +18,8 @@ pub(crate) fn sanitize_message(text: &str) -> String {
         }
         line.extend(word.chars().filter(|c| !is_invisible(*c) || is_emoji_selector(*c)));
     }
-    if line.chars().count() > LIMIT_CHARS {
-        line = line.chars().take(LIMIT_CHARS - 1).collect();
+    if line.chars().count() > MAX_MESSAGE_CHARS {
+        line = line.chars().take(MAX_MESSAGE_CHARS - 1).collect();
         line.push('…');
     }
     line

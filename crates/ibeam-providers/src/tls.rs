@@ -19,7 +19,7 @@ use rustls_platform_verifier::Verifier;
 /// Errors of rustls, if the cryptography does not support the protocol versions.
 pub fn tls_config() -> Result<ClientConfig, Error> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
-    let store = Arc::new(CertificateStore { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
+    let store = Arc::new(CertificateStore { crypto: Arc::clone(&crypto), verifier: OnceLock::new() });
     let verifier = Arc::new(LazyVerifier { store, load_started: Once::new() });
     let mut config = ClientConfig::builder_with_provider(crypto)
         .with_safe_default_protocol_versions()?
@@ -34,12 +34,12 @@ pub fn tls_config() -> Result<ClientConfig, Error> {
 #[derive(Debug)]
 struct CertificateStore {
     crypto: Arc<CryptoProvider>,
-    platform: OnceLock<Result<Verifier, Error>>,
+    verifier: OnceLock<Result<Verifier, Error>>,
 }
 
 impl CertificateStore {
-    fn platform(&self) -> Result<&Verifier, Error> {
-        let loaded = self.platform.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
+    fn platform_verifier(&self) -> Result<&Verifier, Error> {
+        let loaded = self.verifier.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -55,7 +55,7 @@ impl LazyVerifier {
     fn start_loading(&self) {
         self.load_started.call_once(|| {
             let store = Arc::clone(&self.store);
-            let load = move || drop(store.platform());
+            let load = move || drop(store.platform_verifier());
             drop(thread::Builder::new().name("trust".to_owned()).spawn(load));
         });
     }
@@ -70,7 +70,13 @@ impl ServerCertVerifier for LazyVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.store.platform()?.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        self.store.platform_verifier()?.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        )
     }
 
     fn verify_tls12_signature(
@@ -79,7 +85,7 @@ impl ServerCertVerifier for LazyVerifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.store.platform()?.verify_tls12_signature(message, cert, signature)
+        self.store.platform_verifier()?.verify_tls12_signature(message, cert, signature)
     }
 
     fn verify_tls13_signature(
@@ -88,7 +94,7 @@ impl ServerCertVerifier for LazyVerifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.store.platform()?.verify_tls13_signature(message, cert, signature)
+        self.store.platform_verifier()?.verify_tls13_signature(message, cert, signature)
     }
 
     /// rustls calls this for the first message of the handshake, one round trip before it needs the store.

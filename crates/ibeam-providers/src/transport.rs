@@ -32,7 +32,7 @@ use crate::wire_protocol::OutgoingRequest;
 const DOCUMENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The minimum upload rate. A large conversation extends the timeout of the first byte by its upload time at this rate.
-const UPLOAD_BYTES_PER_SECOND: u64 = 1024 * 1024;
+const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 1024 * 1024;
 
 /// The HTTP client of one endpoint.
 #[derive(Debug)]
@@ -177,26 +177,26 @@ impl Transport {
             match tokio::time::timeout(limit, request.send()).await {
                 Ok(Ok(response)) => break response,
                 // Servers close idle connections, so this is not a failure of the server.
-                Ok(Err(error)) if was_used && is_connection_lost(&error) => self.forget_connection(),
+                Ok(Err(error)) if was_used && is_connection_lost(&error) => self.drop_connection(),
                 Ok(Err(error)) => {
-                    self.forget_connection();
+                    self.drop_connection();
                     return Err(self.errors.not_connected(&error));
                 }
                 Err(_) => {
-                    self.forget_connection();
+                    self.drop_connection();
                     return Err(self.errors.stalled(limit, Retry::Fast, ResponseHead::default()));
                 }
             }
         };
-        if let Some(connection) = self.state().as_mut() {
+        if let Some(connection) = self.lock_connection().as_mut() {
             connection.was_used = true;
         }
         Ok(response)
     }
 
     /// Drops the connection, so that the next request opens a new one.
-    pub(crate) fn forget_connection(&self) {
-        *self.state() = None;
+    pub(crate) fn drop_connection(&self) {
+        *self.lock_connection() = None;
     }
 
     /// Reads a body as text, up to the limits of size and time. An incomplete error message is better than none.
@@ -216,12 +216,12 @@ impl Transport {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<Connection>> {
+    fn lock_connection(&self) -> MutexGuard<'_, Option<Connection>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connection(&self) -> Result<Connection, String> {
-        let mut state = self.state();
+        let mut state = self.lock_connection();
         if let Some(connection) = state.as_ref() {
             return Ok(connection.clone());
         }
@@ -286,7 +286,7 @@ impl Transport {
 /// Returns the time that sending `body` may take.
 fn upload_time(body: &Bytes) -> Duration {
     let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
-    Duration::from_millis(bytes.saturating_mul(1000) / UPLOAD_BYTES_PER_SECOND)
+    Duration::from_millis(bytes.saturating_mul(1000) / MIN_UPLOAD_BYTES_PER_SECOND)
 }
 
 /// Whether an open connection broke before any response.

@@ -7,10 +7,10 @@ use ibeam_core::Redactor;
 use serde_json::{Map, Value};
 
 /// The replacement of a UUID. Session ids are UUIDs.
-const UUID: &str = "${UUID}";
+const UUID_PLACEHOLDER: &str = "${UUID}";
 const UUID_BYTES: usize = 36;
 /// The length of the texts in a difference.
-const SHOWN_CHARS: usize = 60;
+const EXCERPT_CHARS: usize = 60;
 
 /// Replaces what differs between two runs of one command.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ fn replace_uuids(text: &str) -> String {
     let mut rest = text;
     while let Some(start) = find_uuid(rest) {
         replaced.push_str(rest.get(..start).unwrap_or_default());
-        replaced.push_str(UUID);
+        replaced.push_str(UUID_PLACEHOLDER);
         rest = rest.get(start + UUID_BYTES..).unwrap_or_default();
     }
     replaced.push_str(rest);
@@ -117,7 +117,7 @@ pub(crate) fn difference(recorded: &Value, sent: &Value) -> String {
     let mut path = String::new();
     let (recorded, sent) = first_difference(Some(recorded), Some(sent), &mut path);
     let path = if path.is_empty() { "request" } else { path.trim_start_matches('.') };
-    let (recorded, sent) = (shown(recorded), shown(sent));
+    let (recorded, sent) = (to_text(recorded), to_text(sent));
     let start = common_start(&recorded, &sent);
     format!("{path}: recorded {}, now {}", excerpt(&recorded, start), excerpt(&sent, start))
 }
@@ -153,7 +153,7 @@ fn first_difference<'a>(
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn to_text(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
@@ -163,9 +163,9 @@ fn common_start(a: &str, b: &str) -> usize {
 
 /// Returns the part of `text` around the character at `start`, the first that differs.
 fn excerpt(text: &str, start: usize) -> String {
-    let first = start.saturating_sub(SHOWN_CHARS / 3);
-    let part: String = text.chars().skip(first).take(SHOWN_CHARS).collect();
-    let (before, after) = (first > 0, text.chars().count() > first + SHOWN_CHARS);
+    let first = start.saturating_sub(EXCERPT_CHARS / 3);
+    let part: String = text.chars().skip(first).take(EXCERPT_CHARS).collect();
+    let (before, after) = (first > 0, text.chars().count() > first + EXCERPT_CHARS);
     format!("`{}{part}{}`", if before { "…" } else { "" }, if after { "…" } else { "" })
 }
 
