@@ -1,10 +1,11 @@
 //! Elides the middle of a text that is too long, and states how many bytes are missing.
 //!
-//! For complete texts. Code that reads a stream keeps only the two ends and joins them with [`join_with_gap`].
+//! This module shortens complete texts. Code that reads a stream keeps only the two ends and joins them with
+//! [`join_with_gap`].
 
 use std::borrow::Cow;
 
-/// Maximum number of bytes that are given up so that the cut falls on a line end.
+/// The maximum distance in bytes between a limit and a line end at which the text is cut instead.
 const MAX_LINE_END_DISTANCE: usize = 200;
 
 /// The parts of a text that remain when it is shortened to a limit.
@@ -53,13 +54,13 @@ impl Elision {
     }
 }
 
-/// Joins head, note and tail. The note begins on a new line.
+/// Joins the head and the tail of a text with a note about the bytes between them. The note begins on a new line.
 pub fn join_with_gap(head: &str, left_out: u64, tail: &str) -> String {
     let before = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     format!("{head}{before}… {left_out} bytes left out …\n{tail}")
 }
 
-/// Returns the first `limit` bytes or slightly fewer, up to a line end where one is near.
+/// Returns the first `limit` bytes, or the lines that are complete in them if the last one ends near the limit.
 pub fn head_of_lines(text: &str, limit: usize) -> &str {
     let head = head(text, limit);
     match head.rfind('\n') {

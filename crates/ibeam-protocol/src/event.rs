@@ -1,8 +1,8 @@
-//! The one `Event`: everything that happens in a run, as facts in the past tense.
+//! The events of a run: everything that happens in it, as facts in the past tense.
 //!
 //! Invariants: an end event repeats the content of its begin event. The first event is `SessionStarted`, the last is
-//! `RunFinished`, once each, on failure and cancellation too. The enum is closed and matched without `_`. Programs parse
-//! the types of the contract, not these.
+//! `RunFinished`, once each, on failure and cancellation too. The enum is closed and matched without `_`. Other
+//! programs do not parse these types: they parse the output format of the contract (crate `ibeam-wire`).
 
 use std::path::PathBuf;
 
@@ -61,13 +61,13 @@ pub enum EventKind {
         model_call_id: ModelCallId,
         /// The complete answer.
         answer: Box<Answer>,
-        /// From the request to the end of the answer, in milliseconds.
+        /// The time from the request to the end of the answer, in milliseconds.
         api_ms: u64,
         /// The cost in millionths of a US dollar, if the price is known.
         #[serde(default)]
         cost_micros: Option<u64>,
     },
-    /// The gate decided on a call.
+    /// The permission check decided on a call.
     PermissionDecided(PermissionDecided),
     /// A call started.
     ToolCallStarted {
@@ -109,7 +109,7 @@ pub enum EventKind {
     RunFinished(Box<RunFinished>),
 }
 
-/// The head of a run.
+/// The settings with which a run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionStarted {
     /// The session.
@@ -150,7 +150,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A decision of the gate on a call.
+/// A decision of the permission check on a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionDecided {
     /// The call.
@@ -173,9 +173,9 @@ pub struct Compacted {
     pub replaced: usize,
     /// The text that replaced them.
     pub summary: String,
-    /// The estimated tokens of the next request before.
+    /// The estimated tokens of the next request before the conversation was shortened.
     pub before_tokens: u64,
-    /// The estimated tokens of the next request after.
+    /// The estimated tokens of the next request after the conversation was shortened.
     pub after_tokens: u64,
     /// The tokens used for the summary.
     pub usage: Option<Usage>,
@@ -183,7 +183,7 @@ pub struct Compacted {
     pub api_ms: u64,
     /// The cost of the summary in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
-    /// The tool results that were shortened after that, in this order.
+    /// The tool results that were shortened after the summary, in this order.
     #[serde(default)]
     pub shortened_results: Vec<ShortenedResults>,
 }
@@ -204,9 +204,9 @@ pub struct RunFinished {
     pub session_id: SessionId,
     /// Success or failure.
     pub outcome: RunOutcome,
-    /// From `SessionStarted` to here, in milliseconds.
+    /// The time from `SessionStarted` to this event, in milliseconds.
     pub duration_ms: u64,
-    /// The sums.
+    /// The totals of the run.
     pub totals: RunTotals,
     /// The visible text of a failed run until the failure; `None` if the run succeeded or produced no text.
     #[serde(default)]

@@ -25,7 +25,7 @@ pub enum EventPosition {
 pub struct EventOrder {
     /// One more than the largest number so far.
     next: u64,
-    /// The number after that of the last event.
+    /// One more than the number of the last event.
     expected: u64,
     missing: Vec<Range<u64>>,
     gaps: u64,

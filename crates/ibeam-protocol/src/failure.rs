@@ -125,7 +125,7 @@ pub enum Reason {
         detail: String,
     },
     // ---- provider, network
-    /// Too many requests, after the retries.
+    /// The provider still refused the request after all retries, because there were too many requests.
     RateLimited {
         provider: String,
         #[serde(rename = "said")]
@@ -146,7 +146,7 @@ pub enum Reason {
         /// The first difference from that recording.
         difference: String,
     },
-    /// No connection, or it broke.
+    /// The connection could not be opened, or it broke.
     Unreachable {
         address: String,
         #[serde(rename = "said")]
@@ -229,7 +229,7 @@ pub enum Reason {
     SessionElsewhere { session: String, cwd: String },
     /// Another process holds the session.
     SessionBusy { session: String, holder: String },
-    /// A lease file of a process that cannot be checked from here holds the session.
+    /// A process that cannot be checked from this machine holds the session with a lease file.
     SessionLeased { session: String, holder: String, path: String },
     /// The session was removed while the run worked in it.
     SessionRemoved { path: String },
@@ -577,7 +577,7 @@ impl Class {
         Self { is_retryable: true, ..self }
     }
 
-    /// The session could not be written.
+    /// Returns the class for failures after which the session cannot be resumed, because it was not written.
     const fn without_session(self) -> Self {
         Self { is_resumable: false, ..self }
     }

@@ -13,7 +13,7 @@ use crate::run::LimitKind;
 pub enum Notice {
     /// The run uses the small embedded model.
     EmbeddedModel {
-        /// Its display name.
+        /// The display name of the model.
         model: String,
         /// A key that is set and that no provider uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub enum Notice {
     SessionUnsynced,
     /// Events of the resumed session are missing, repeated or in the wrong order.
     SessionGaps {
-        /// The number of such places.
+        /// The number of places where an event does not follow the event before it.
         count: u64,
     },
     /// The file system of the session does not support locks, so a file is the lease.
@@ -45,7 +45,7 @@ pub enum Notice {
     },
     /// Calls were refused by policy.
     CallsDenied {
-        /// The number.
+        /// The number of calls.
         count: u32,
         /// The first few reasons, in English, without duplicates.
         #[serde(default)]
@@ -110,7 +110,7 @@ pub enum Notice {
         /// The key, dotted.
         key: String,
     },
-    /// Files of a project have changed since its workspace was trusted, so it is not trusted any more.
+    /// Files of a project have changed since its workspace was trusted, so it is no longer trusted.
     TrustChanged {
         /// The files.
         path: String,
@@ -132,12 +132,12 @@ pub enum Notice {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A configuration file is empty that held permission rules in the last run.
+    /// A configuration file that held permission rules in the last run is now empty.
     RulesLost {
         /// The file.
         path: String,
     },
-    /// The objects of git are hidden from commands, since they hold a tracked file that a rule denies to read.
+    /// The objects of git are hidden from commands, since they contain a tracked file that a rule forbids to read.
     GitObjectsHidden {
         /// The tracked file.
         path: String,
@@ -153,7 +153,7 @@ pub enum Notice {
     },
     /// The answer is complete, and the run waits for commands in the background.
     BackgroundAwaited {
-        /// The number.
+        /// The number of commands.
         count: u32,
     },
     /// An MCP server did not start; the run continues without its tools.
@@ -202,7 +202,7 @@ pub enum Notice {
     NetworkDenied,
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
-        /// The number.
+        /// The number of commands.
         count: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! The settings of a run, its sums at the end, and its tokens.
+//! The settings of a run, its totals at the end, and its token counts.
 
 use std::path::PathBuf;
 
@@ -36,13 +36,13 @@ pub enum KeySource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
-    /// Files of the workspace; commands that a rule covers.
+    /// The run may read and write files of the workspace, and run commands that a rule allows.
     Default,
-    /// Everything that is not denied.
+    /// The run may do everything that no rule denies.
     Force,
-    /// Reading only; the answer is a plan.
+    /// The run may only read; its answer is a plan.
     Plan,
-    /// Reading only; the answer answers a question.
+    /// The run may only read; its answer is for a question.
     Ask,
 }
 
@@ -108,7 +108,7 @@ pub enum SandboxMode {
     Landlock,
 }
 
-/// The limits of a run; `None` is unlimited.
+/// The maxima of a run; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Model requests.
@@ -127,7 +127,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No limits.
+    /// The value without any limit.
     pub const NONE: Self = Self {
         max_turns: u32::MAX,
         max_tokens: None,
@@ -163,7 +163,7 @@ pub enum RunOutcome {
     Failed(Failure),
 }
 
-/// The sums of a run.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Model requests that were answered.
@@ -235,7 +235,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
-    /// Returns all tokens, of every class; saturating.
+    /// Returns the sum of all counts; saturating.
     pub fn total(self) -> u64 {
         self.prompt().saturating_add(self.output)
     }

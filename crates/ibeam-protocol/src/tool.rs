@@ -93,7 +93,7 @@ impl ToolOutcome {
     }
 }
 
-/// The reason why an allowed call failed. Each variant is another arm of `result` in the contract.
+/// The reason why an allowed call failed. Each variant has its own key in the `result` object of the contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolFailure {

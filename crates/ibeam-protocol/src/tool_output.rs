@@ -65,9 +65,9 @@ pub struct ReadOutput {
     pub is_empty: bool,
     /// Whether the content was cut because it is longer than one call returns.
     pub exceeded_limit: bool,
-    /// Lines of the whole file.
+    /// The number of lines of the whole file.
     pub total_lines: u64,
-    /// Characters of the whole file.
+    /// The number of characters of the whole file.
     pub total_chars: u64,
 }
 
@@ -77,9 +77,9 @@ pub struct WriteOutput {
     /// Absolute path.
     #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
-    /// Lines of the new content.
+    /// The number of lines of the new content.
     pub lines_created: u64,
-    /// Bytes of the new file.
+    /// The size of the new file, in bytes.
     pub file_size: u64,
     /// Whether the file did not exist before.
     pub created: bool,
@@ -91,9 +91,9 @@ pub struct EditOutput {
     /// Absolute path.
     #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
-    /// Lines that only the new text has.
+    /// The number of lines that only the new text has.
     pub lines_added: u64,
-    /// Lines that only the old text had.
+    /// The number of lines that only the old text had.
     pub lines_removed: u64,
     /// Unified diff, three lines of context.
     pub diff: String,
@@ -117,7 +117,7 @@ pub struct ShellOutput {
     pub stdout: String,
     /// Standard error, bounded, lossy UTF-8.
     pub stderr: String,
-    /// Both in the order of arrival, bounded.
+    /// Standard output and standard error in the order of arrival, bounded.
     pub interleaved: String,
     /// From start to end, in milliseconds.
     pub execution_ms: u64,
@@ -157,7 +157,7 @@ pub struct FileMatches {
     /// The file.
     #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub file: PathBuf,
-    /// (line number from 1, line without its end)
+    /// The number of each line, from 1, and the line without its line end.
     pub lines: Vec<(u64, String)>,
 }
 
@@ -191,7 +191,7 @@ pub struct Directory {
     /// Absolute path.
     #[serde(serialize_with = "crate::path_text::serialize_path")]
     pub path: PathBuf,
-    /// Files listed below it, at any depth.
+    /// The number of files that are listed below the directory, at any depth.
     pub num_files: u64,
     /// Names of the files directly in it, sorted.
     pub files: Vec<String>,
@@ -228,7 +228,7 @@ pub struct McpOutput {
 /// One line of the to-do list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
-    /// The model's id for it.
+    /// The id that the model gave to the task.
     pub id: String,
     /// The task.
     pub content: String,
