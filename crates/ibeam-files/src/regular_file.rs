@@ -29,7 +29,7 @@ const AGREEING_READS: u32 = 40;
 /// Opens a regular file for reading, without blocking.
 ///
 /// # Errors
-/// The error of the system, or that it is not a regular file.
+/// The error of the system, or an error if the file is not a regular file.
 pub fn open(path: &Path, follow_links: bool) -> io::Result<File> {
     let kind = if follow_links { path.metadata()? } else { path.symlink_metadata()? }.file_type();
     if !kind.is_file() && !kind.is_symlink() {
@@ -52,7 +52,7 @@ fn not_regular() -> io::Error {
 /// Returns all bytes of a regular file of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// The errors of `open`, or that the file is larger.
+/// The errors of `open`, or an error if the file is larger.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     read_all(&open(path, true)?, max_bytes)
 }
@@ -60,7 +60,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// Returns all bytes of an open file.
 ///
 /// # Errors
-/// The error of the system, or that the file is larger.
+/// The error of the system, or an error if the file is larger.
 pub fn read_all(file: &File, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -77,7 +77,7 @@ pub fn read_all(file: &File, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// beginning. `check` receives the metadata of the open file and may refuse it.
 ///
 /// # Errors
-/// The errors of `open`, `read_all` and `check`, or that the file keeps changing.
+/// The errors of `open`, `read_all` and `check`, or an error if the file keeps changing.
 pub fn read_stable(
     path: &Path,
     follow_links: bool,

@@ -1,7 +1,7 @@
 //! Two sets of hooks for one run, one after the other.
 //!
-//! A refusal of the first set is final. Other arguments of the first set go to both sets again. After a question of
-//! the first set, the second set may still refuse.
+//! A refusal of the first set is final. If the first set changes the arguments of a call, both sets run again with the
+//! new arguments. If the first set requires an approval, the second set may still refuse.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,9 +47,9 @@ async fn run_both(first: BoxFuture<'_, HookOutput>, second: BoxFuture<'_, HookOu
     output.notices.extend(notices);
     output.decision = match (output.decision, decision) {
         (HookDecision::Continue, decision) => decision,
-        // The first question counts; the second set cannot withdraw it.
+        // The first required approval counts; the second set cannot withdraw it.
         (question, HookDecision::Continue | HookDecision::Block(HookBlock { ask: true, .. })) => question,
-        // With other arguments, the first set is run again and asks again.
+        // The first set runs again with the new arguments and requires its approval again.
         (_, decision @ (HookDecision::Block(_) | HookDecision::UpdateInput { .. })) => decision,
     };
     output

@@ -1,7 +1,7 @@
 //! Hook files: `{"version": 1, "hooks": {"EVENT": [{"command", "matcher", "timeout", "failClosed"}]}}`.
 //!
-//! A file that cannot be parsed is an error with its place, because the user may rely on its hooks. Refuses another
-//! version, a hook without a command, an invalid matcher and an invalid time.
+//! A file that cannot be parsed is an error with line and column, because the user may rely on its hooks. Refuses
+//! another version, a hook without a command, an invalid matcher and an invalid time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,7 @@ impl HookConfig {
     /// Adds the hooks of the file at `path`, which run in `directory`. Files are added strongest first.
     ///
     /// # Errors
-    /// The place and the message.
+    /// The line, the column and the message of a file that is not a valid hook file.
     pub fn add_file(&mut self, bytes: &[u8], path: &Path, directory: &Path) -> Result<(), HooksFileError> {
         let hooks = HooksFile::parse(bytes)?;
         let mut unsupported = Vec::new();

@@ -1,6 +1,6 @@
 //! The payload that a hook receives on stdin: the common fields, and those of each event.
 //!
-//! Names and shapes are those of the Cursor CLI, whose hooks these are. Payloads are redacted like the journal.
+//! Names and shapes are those of the hooks of the Cursor CLI. Payloads are redacted like the journal.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn replacements(input: &Value) -> Value {
     one.chain(several).map(pair).collect()
 }
 
-/// Builds the payloads of a run: what all payloads have in common.
+/// Builds the payloads of a run. Stores the fields that all payloads have in common.
 pub(crate) struct PayloadBuilder {
     session: String,
     /// An identifier of the run.

@@ -1,7 +1,7 @@
 //! Runs a hook as a process with a payload on stdin, bounded output and bounded time.
 //!
 //! The process is the leader of a new session, so it has no terminal. A supervisor ends everything that it started
-//! when the hook ends, when its time is up, when the future is dropped and when this process dies.
+//! when the hook ends, when it reaches its time limit, when the future is dropped and when this process dies.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ pub(crate) struct ProcessRunner {
 /// The end of a hook.
 #[derive(Debug)]
 pub(crate) enum ProcessEnd {
-    /// By itself, or by a signal.
+    /// The hook ended by itself or by a signal.
     Exited(ExitStatus),
-    /// Its time was up.
+    /// The hook reached its time limit.
     TimedOut,
 }
 
@@ -65,7 +65,7 @@ impl ProcessRunner {
     /// and everything that it started.
     ///
     /// # Errors
-    /// The message why it could not be started.
+    /// The reason why the hook could not be started.
     pub(crate) async fn run(
         &self,
         command: &str,

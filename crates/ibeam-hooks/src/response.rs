@@ -1,7 +1,7 @@
 //! The response of a hook, and the combined response of all hooks of an event.
 //!
-//! The exit code counts first, then the JSON object on stdout. Exit 2 refuses, whatever is on stdout. Exit 0 with
-//! anything but one object or nothing is a failure, and so is every other end.
+//! The exit code counts first, then the JSON object on stdout. Exit code 2 refuses, whatever is on stdout. With exit
+//! code 0, stdout must be empty or one JSON object. Everything else is a failure of the hook.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const MAX_STDERR_CHARS: usize = 400;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HookResponse {
     pub(crate) permission: Permission,
-    /// The message that goes with the permission.
+    /// The reason for the permission, for the model.
     pub(crate) message: Option<String>,
     /// The message for people, if it differs.
     pub(crate) for_people: Option<String>,
@@ -61,7 +61,7 @@ impl HookResponse {
     /// Returns the response of a hook with this `output`, which had `timeout` to run.
     ///
     /// # Errors
-    /// The message why the hook failed.
+    /// The reason why the hook failed.
     pub(crate) fn from_output(output: &ProcessOutput, timeout: Duration) -> Result<Self, String> {
         let status = match &output.end {
             ProcessEnd::TimedOut => {
@@ -109,8 +109,8 @@ impl RawResponse {
             .map_err(|error| format!("its stdout is not one JSON object: {error}"))
     }
 
-    /// Returns the message for the model, and the message for people if it differs. A missing one is replaced by the
-    /// other.
+    /// Returns the message for the model, and the message for people if it differs. If one of them is missing, the
+    /// other replaces it.
     fn messages(self) -> (Option<String>, Option<String>) {
         let given = |message: Option<String>| message.filter(|message| !message.trim().is_empty());
         match (given(self.agent_message), given(self.user_message)) {
@@ -145,7 +145,7 @@ fn with_stderr(message: String, output: &ProcessOutput) -> String {
     }
 }
 
-/// The combined response of several hooks: the first refusal, the first question and the first input.
+/// The combined response of several hooks: the first refusal, the first required approval and the first arguments.
 #[derive(Default)]
 pub(crate) struct CombinedResponse {
     /// Context and notices; the decision is not set.
@@ -157,12 +157,12 @@ pub(crate) struct CombinedResponse {
 }
 
 impl CombinedResponse {
-    /// Returns the refusal, else the question.
+    /// Returns the refusal; without one, the required approval.
     pub(crate) fn into_block(self) -> Option<HookBlock> {
         self.refusal.or(self.question)
     }
 
-    /// Adds the response of `hook` to `event`, or the message why it failed.
+    /// Adds the response of `hook` to `event`, or the reason why the hook failed.
     pub(crate) fn add(&mut self, event: EventName, hook: &Hook, response: Result<HookResponse, String>) {
         let block = |message, for_people, ask| {
             let hook = hook.name.clone();

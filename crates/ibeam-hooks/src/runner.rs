@@ -47,7 +47,7 @@ pub struct RunnerOptions {
     pub grace: Duration,
     /// Whether the session has one run only, so that the end of the run is the end of the session.
     pub is_single_run: bool,
-    /// When the session started.
+    /// The time at which the session started.
     pub started_at: Instant,
 }
 
@@ -204,7 +204,7 @@ impl HookRunner {
                 second = self.invoke(&invocation).await;
                 notices.append(&mut second.output.notices);
             }
-            // A refusal of either event counts more than a question of the other.
+            // A refusal of either event counts more than a required approval of the other.
             let refusal = first.refusal.take().or(second.refusal.take());
             let block = refusal.or_else(|| first.into_block()).or_else(|| second.into_block());
             let decision = block.map_or(HookDecision::Continue, HookDecision::Block);

@@ -8,7 +8,8 @@ pub struct BoundedBuffer {
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
-    /// At most twice the limit: shortening it only then moves each byte once on average.
+    /// The last bytes, at most twice `tail_limit`: shortening the vector only at that length moves each byte once on
+    /// average.
     tail: Vec<u8>,
     total: u64,
 }

@@ -21,13 +21,14 @@ impl ProcessTree {
     /// Returns the tree. Must be called within an async runtime.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// The system has no file descriptor left.
     pub fn new(tree: ibeam_sandbox::SupervisedTree) -> io::Result<Self> {
         let events = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
         Ok(Self { events: UnixStream::from_std(events)?, tree })
     }
 
-    /// Returns the process id of the first process, also its group's, as other processes of the launcher see it.
+    /// Returns the process id of the first process, as other processes of the launcher see it. The process group has
+    /// the same id.
     pub fn pid(&self) -> i32 {
         self.tree.pid()
     }
