@@ -51,7 +51,7 @@ impl Credentials {
         Ok(Self { path: path.to_owned(), keys })
     }
 
-    /// Returns no keys, for a file at `path` that cannot be read.
+    /// Returns credentials without keys, for a file at `path` that cannot be read.
     pub fn empty(path: &Path) -> Self {
         Self { path: path.to_owned(), keys: BTreeMap::new() }
     }

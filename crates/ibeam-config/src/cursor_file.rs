@@ -1,8 +1,8 @@
 //! Reads the configuration files of the Cursor CLI: `cli-config.json` of the user and `.cursor/cli.json` of a project.
 //!
-//! From the user's file it takes the permissions, `approvalMode` and `sandbox.mode`; from a project's file the same keys
-//! if they allow less. It ignores every other key. It refuses what has two readings: text that is not JSON, a
-//! duplicate key, a value of the wrong type. It never writes these files.
+//! Reads the permissions, `approvalMode` and `sandbox.mode` from the user's file, and the same keys from a project's
+//! file if they allow less. Ignores every other key. Rejects ambiguous files: text that is not JSON, a duplicate key, a
+//! value of the wrong type. Never writes these files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,6 +113,7 @@ impl<'a> Reader<'a> {
         self.deserialize(raw, "an object").map(|Members(members)| members)
     }
 
+    /// Deserializes a value. `what` describes the expected type in the error.
     fn deserialize<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &str) -> Result<T, ConfigError> {
         serde_json::from_str(raw.get()).map_err(|error| match error.is_data() {
             true if error.to_string().contains(DUPLICATE_MESSAGE) => self.error(raw, message_of(&error)),
@@ -131,6 +132,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The end of the message about a duplicate key.
 const DUPLICATE_MESSAGE: &str = "is there more than once";
 
 /// The members of an object.
@@ -175,7 +177,7 @@ fn preview(raw: &RawValue) -> String {
     }
 }
 
-/// Returns the message without the position, which is given apart.
+/// Returns the message without the position, which is a separate field of the error.
 fn message_of(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned()

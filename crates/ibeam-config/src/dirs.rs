@@ -1,6 +1,6 @@
 //! The paths of configuration, keys, sessions, models and caches.
 //!
-//! Uses the XDG directories on every system. Only names paths: `own_directories` creates and checks directories.
+//! Uses the XDG directories on every system. Only computes paths: `own_directories` creates and checks directories.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -105,7 +105,7 @@ impl Dirs {
 /// Returns the paths at which the Cursor CLI looks for the user's file: if `CURSOR_CONFIG_DIR` is set, only there.
 ///
 /// # Errors
-/// `Invalid` for a relative `CURSOR_CONFIG_DIR`: the workspace would decide which file it is.
+/// `Invalid` for a relative `CURSOR_CONFIG_DIR`: the file would depend on the working directory.
 fn user_cursor(home: Option<&Path>) -> Result<Vec<PathBuf>, ConfigError> {
     let given =
         |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);

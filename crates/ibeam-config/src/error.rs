@@ -1,4 +1,4 @@
-//! Why a file, a variable, a flag or a directory cannot be used, and the failure of a run that each error becomes.
+//! The reasons why a file, a variable, a flag or a directory cannot be used, and the failure of a run for each.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use ibeam_files::exhausted_resource;
 use ibeam_protocol::{Failure, Reason};
 
-/// Why a file, a variable, a flag or a directory cannot be used.
+/// The reason why a file, a variable, a flag or a directory cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A file or a variable (`$NAME`) has a wrong value or wrong syntax. Line and column count from 1.
@@ -34,7 +34,7 @@ pub enum ConfigError {
     CannotCreate {
         /// The file or directory, or the variable that should name it.
         path: String,
-        /// Why, and what to do about it.
+        /// The reason and a remedy.
         message: String,
     },
     /// The system has too few descriptors, too little memory or too few threads.

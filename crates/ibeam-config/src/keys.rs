@@ -63,7 +63,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
     key("permissions.ask", Kind::Tokens, None, ProjectScope::Any),
     key("permissions.deny", Kind::Tokens, None, ProjectScope::Any),
-    // From the widest to the strictest.
+    // The words are ordered from the least strict to the strictest.
     key(
         "approval",
         Kind::Choice(&["sandboxed", "allowlist", "strict"]),
@@ -72,14 +72,14 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("sandbox.mode", Kind::Choice(&["enabled", "disabled"]), None, ProjectScope::OnlyEqual("enabled")),
     key("sandbox.environment", Kind::Set, None, ProjectScope::Trusted),
-    // A build outside of the sandbox may later run what is there.
+    // A build outside of the sandbox may later run the files in these directories.
     key("sandbox.writable", Kind::Set, None, ProjectScope::Never),
     key("sandbox.caches", Kind::Set, None, ProjectScope::Never),
     key("sandbox.scratch_size", Kind::Size, None, ProjectScope::MayLower),
-    // The process that listens there has the user's rights, or more.
+    // The process that listens on a socket has the user's rights, or more.
     key("sandbox.sockets", Kind::Set, None, ProjectScope::Never),
     key("network.allow", Kind::Set, None, ProjectScope::Trusted),
-    // An API key would travel unencrypted.
+    // An API key would be sent unencrypted.
     key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
     // The address of a name decides who receives keys and where pages come from.
     key("network.resolve.*", Kind::NonBlankText, None, ProjectScope::Never),
@@ -92,7 +92,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.max_cost", Kind::Money, None, ProjectScope::MayLower),
     key("limits.max_tool_calls", Kind::Number, None, ProjectScope::MayLower),
     key("limits.file_size", Kind::Size, None, ProjectScope::MayLower),
-    // With too few, a hook that denies calls could not start what it needs.
+    // With too few processes, a hook that denies calls could not start the programs that it needs.
     key("limits.processes", Kind::Number, Some("4096"), ProjectScope::Trusted),
     key("limits.max_output_tokens", Kind::Number, None, ProjectScope::MayLower),
     key("background", Kind::NonBlankText, Some("stop"), ProjectScope::IfEqual("stop")),
@@ -125,7 +125,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.required", Kind::Switch, None, ProjectScope::Delegated),
     key("mcp_servers.*.enabled", Kind::Switch, None, ProjectScope::Delegated),
     with_variable(key("local.model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
-    // A project must not prevent that a run is recorded.
+    // A project must not be able to prevent the recording of a run.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
     key("session.durability", Kind::NonBlankText, Some("default"), ProjectScope::IfEqual("strict")),
 ];

@@ -31,7 +31,7 @@ pub(crate) struct Layer {
     pub(crate) unknown: Vec<String>,
 }
 
-/// A value of the file. Each element of a list that adds up is an entry.
+/// A value of the file. Each element of a list that is merged with the lists of other layers is a separate entry.
 pub(crate) struct Entry {
     pub(crate) key: &'static Key,
     pub(crate) path: Vec<String>,

@@ -43,8 +43,8 @@ pub enum FlagInput {
 }
 
 impl Config {
-    /// Reads the files in `dirs`, the environment and the flags. A project's file counts in full where `trust` is
-    /// given.
+    /// Reads the files in `dirs`, the environment and the flags. `trust` decides which keys the project's files may
+    /// set.
     ///
     /// # Errors
     /// `Invalid` with file, line and column, and the other variants. An unknown key is a notice only.
@@ -151,7 +151,7 @@ impl Config {
                 break;
             };
             if own.as_ref().is_some_and(|own| own.has("permissions.allow")) {
-                // Lists that deny add up. The list that allows comes from one file.
+                // The lists that deny are merged. The list that allows comes from one file.
                 layer.entries.retain(|entry| entry.key.path != "permissions.allow");
             }
             self.add_layer(layer, owner).or_else(&mut *on_error)?;

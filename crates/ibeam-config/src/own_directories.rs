@@ -14,12 +14,12 @@ use rustix::process::geteuid;
 
 use crate::{ConfigError, Dirs};
 
-/// Everybody may write to the directory.
+/// The mode bit that lets every user write to a directory.
 const WRITABLE_BY_ALL: u32 = 0o002;
 /// The directories of the administrator's files.
 const MANAGED_DIRS: [&str; 2] = ["/etc/ibeam", "/etc/cursor"];
 
-/// A directory that this program writes, and the environment variable that moves it.
+/// A directory that this program writes, and the environment variable that sets another path for it.
 struct OwnDirectory {
     path: PathBuf,
     variable: &'static str,
@@ -163,7 +163,8 @@ impl OwnDirectory {
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).map_err(cannot_write)
     }
 
-    /// Creates the directory if commands could create it. A command cannot create what cannot be created here.
+    /// Creates the directory if commands could create it. An error is ignored, because a command cannot create it
+    /// either.
     fn create_before_commands(&self, home: &Path, is_writable: &dyn Fn(&Path) -> bool) {
         let nearest = self.path.ancestors().skip(1).find(|path| path.exists());
         if nearest

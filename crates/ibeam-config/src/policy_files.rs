@@ -47,6 +47,7 @@ impl PolicyFiles {
         self.read_result(path).is_some_and(|read| !matches!(read, Ok(None)))
     }
 
+    /// Returns the result of reading the file at `path`; `None` if the path is not a policy file.
     fn read_result(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, ConfigError>> {
         self.files.get(path.strip_prefix(&self.workspace).ok()?.to_str()?)
     }

@@ -11,10 +11,10 @@ use ibeam_files::regular_file;
 
 use crate::ConfigError;
 
-/// The size limit of a configuration file in bytes; no file written by hand comes near it.
+/// The size limit of a configuration file in bytes, far above the size of a file that is written by hand.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Group and others may write.
+/// The mode bits that let the group and other users write to a file.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Returns the bytes of the file; `None` if there is no file.
@@ -34,7 +34,7 @@ pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
         let check = |file: &Metadata| {
             check_managed(file, "it")?;
             match path.parent() {
-                // Who may rename in the directory may replace the file.
+                // A user who may rename files in the directory can replace this file.
                 Some(directory) => check_managed(&fs::metadata(directory)?, "its directory"),
                 None => Ok(()),
             }

@@ -1,4 +1,4 @@
-//! Whether the workspace is trusted. Only a trusted workspace may allow more, or start programs, by its files.
+//! The trust in a workspace. Only the files of a trusted workspace may allow more or start programs.
 //!
 //! `--trust` is stored with the real path of the workspace and the content of its policy files. When a file changes, the
 //! workspace is no longer trusted and a notice names the file. `--force` trusts for one run. The bytes that are
@@ -18,7 +18,7 @@ pub enum TrustRequest {
     Stored,
     /// Trust the workspace in this run only.
     ThisRun,
-    /// Trust the workspace and store that.
+    /// Trust the workspace and store the trust.
     Remember,
 }
 

@@ -178,7 +178,7 @@ impl TrustStore {
     /// # Errors
     /// The message why it cannot be stored.
     pub fn trust(&self, workspace: &Path, trusted: TrustedWorkspace) -> Result<(), String> {
-        // A lossy conversion could make two paths one.
+        // A lossy conversion could make two different paths equal.
         let path = workspace.to_str().ok_or("the path of the workspace is not UTF-8")?.to_owned();
         self.change(|document| drop(document.workspaces.insert(path, trusted)))
     }

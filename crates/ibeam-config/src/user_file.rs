@@ -43,7 +43,7 @@ fn set_enabled(document: &mut DocumentMut, name: &str, enabled: bool) -> Option<
     Some(())
 }
 
-/// Replaces the file with a complete new one and keeps its permissions; a link stays a link.
+/// Replaces the file with a complete new one and keeps its permissions. For a symbolic link, replaces the target.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let directory = target.parent().unwrap_or_else(|| Path::new("."));

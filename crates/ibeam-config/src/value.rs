@@ -25,11 +25,11 @@ pub(crate) enum Kind {
     Size,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A list; the strongest layer replaces those of the others.
+    /// A list; the list of the strongest layer replaces the lists of the others.
     List,
-    /// A list of texts that are not blank; the lists of all layers add up.
+    /// A list of texts that are not blank; the lists of all layers are merged.
     Set,
-    /// A list of permission tokens; the lists of all layers add up.
+    /// A list of permission tokens; the lists of all layers are merged.
     Tokens,
 }
 
@@ -62,7 +62,7 @@ impl Kind {
         at(one) >= at(other)
     }
 
-    /// Whether the lists of all layers add up.
+    /// Whether the lists of all layers are merged into one.
     pub(crate) fn merges_layers(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)
     }
@@ -200,7 +200,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Longer times are refused, and with them those that a clock cannot represent.
+/// The maximum time. It also excludes times that a clock cannot represent.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Whether a time can be a limit: a limit of 0 would fail before anything began.
