@@ -1,4 +1,4 @@
-//! The checks of one record: in which chunks its body is played, and where it is cut.
+//! The checks of one record: its body is decoded in different chunks, and after a cut at each event.
 
 use ibeam_providers::WireProtocol;
 

@@ -36,7 +36,7 @@ struct Options {
     cut: bool,
 }
 
-/// The kind of a recorded answer; the columns of the table.
+/// The kind of a recorded answer. The table has one row for each wire and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RecordKind {
     Stream,

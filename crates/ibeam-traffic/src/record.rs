@@ -57,7 +57,7 @@ impl RecordedResponse {
     /// Returns the bytes of the body.
     ///
     /// # Errors
-    /// The body is marked as base64 and is not.
+    /// The body is marked as base64 but is not valid base64.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, base64::DecodeError> {
         match &self.body {
             RecordedBody::Text(text) => Ok(text.clone().into_bytes()),

@@ -1,8 +1,9 @@
-//! The wires of the corpus: the model API that decodes each, and how its services count tokens.
+//! The wires of the corpus. A wire is the name of a model API in the corpus. For each wire: the protocol that decodes
+//! it, and how its services count tokens.
 
 use ibeam_providers::{WireProtocol, find_protocol};
 
-/// A wire of the corpus.
+/// A model API as the corpus names it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     /// The name in the corpus.
