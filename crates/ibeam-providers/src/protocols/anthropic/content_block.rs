@@ -1,13 +1,13 @@
-//! The content blocks of an answer, as they start.
+//! The content blocks of an answer, in the form in which they start.
 //!
-//! Pure. Blocks of tools that the service runs are kept verbatim.
+//! Does no I/O. Blocks of tools that the service runs are kept verbatim.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::lenient_json::{self, parse_arguments};
 
-/// The types of blocks that the service requires in later requests, in addition to results of tools.
+/// The types of blocks that the service requires in later requests, in addition to the results of its own tools.
 const REQUIRED_TYPES: &[&str] =
     &["server_tool_use", "mcp_tool_use", "compaction", "container_upload", "fallback"];
 
@@ -40,8 +40,8 @@ pub(super) struct ContentBlock {
     pub(super) caller: Option<Value>,
 }
 
-/// A block that the service requires in later requests: a tool that it ran, the result of one, a compaction, or the change to
-/// another model.
+/// A block that the service requires in later requests: a call of a tool that the service ran, its result, a
+/// compaction, or the change to another model.
 #[derive(Debug)]
 pub(super) struct ServerBlock {
     raw: Map<String, Value>,

@@ -171,7 +171,7 @@ impl AnswerDecoder for Decoder {
                 let content = match (tool_use, tool_result) {
                     (Some(call), _) => document::call(call, repaired),
                     (None, Some(result)) => document::server_result(result),
-                    // The first delta tells what the block is.
+                    // The first delta decides the kind of the block.
                     (None, None) => return Ok(()),
                 };
                 self.start_block(event.content_block_index, content, out)

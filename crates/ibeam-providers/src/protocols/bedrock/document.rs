@@ -68,7 +68,8 @@ struct CitedText {
 }
 
 impl Document {
-    /// Takes the blocks; `None` if the document has no message. `repaired`: the JSON of the document had to be repaired.
+    /// Takes the blocks; `None` if the document has no message. `repaired` is whether the JSON of the document had to
+    /// be repaired.
     pub(super) fn take_blocks(&mut self, repaired: bool) -> Option<Vec<BlockContent>> {
         let message = self.output.message.take()?;
         Some(message.content.into_iter().map(|block| block.into_content(repaired)).collect())

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
-/// Total length, length of the headers, and the checksum of both.
+/// The size of the prelude: the total length, the length of the headers, and the checksum of both.
 const PRELUDE_BYTES: usize = 12;
 
-/// The checksum of the message.
+/// The size of a checksum.
 const CHECKSUM_BYTES: usize = 4;
 
 /// Collects bytes until a message is complete.
@@ -119,7 +119,7 @@ fn exception_message(payload: &str) -> String {
     message.unwrap_or(payload).to_owned()
 }
 
-/// The headers that matter; empty if the message lacks them.
+/// The headers that this parser needs; a header that the message lacks is empty.
 #[derive(Debug, Default)]
 struct Headers<'a> {
     message_type: &'a str,
@@ -151,7 +151,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// The bytes that are not read yet.
+/// Reads values from the front of a byte slice. Contains the bytes that were not read yet.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

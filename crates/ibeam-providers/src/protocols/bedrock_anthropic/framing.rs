@@ -43,6 +43,7 @@ impl FrameParser for ChunkParser {
     }
 }
 
+/// Returns the event in a chunk; any other message unchanged.
 fn unwrap_chunk(message: Frame) -> Result<Frame, FramingError> {
     if message.event != "chunk" {
         return Ok(message);

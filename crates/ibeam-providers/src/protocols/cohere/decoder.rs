@@ -45,7 +45,7 @@ pub(super) struct Decoder {
 
 impl AnswerDecoder for Decoder {
     fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        // The stream has a last line as Chat Completions has it, after its terminal event.
+        // As in Chat Completions, a last line follows the terminal event.
         if self.finished || frame.data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -247,7 +247,7 @@ fn parse_part<'a, T: Deserialize<'a>>(part: &'a RawValue) -> Result<T, ResponseE
     serde_json::from_str(part.get()).map_err(|error| parse_failure(part.get(), &error))
 }
 
-/// Returns the error in a text that has no type and a message: the service writes errors so. Any other text is fine.
+/// Returns the error in a text that has a message but no type, the form in which the service sends errors.
 fn error_without_type(text: &str, kind: &str) -> Result<(), ResponseError> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let has_message = value.get("message").is_some_and(Value::is_string);

@@ -2,7 +2,7 @@
 
 use crate::response_error::{FailureClass, ReportedError};
 
-/// Classifies an error. The service has no words for classes besides the status.
+/// Classifies an error. Apart from the status, the service sends no error code.
 pub(super) fn classify(status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
     let status = status.unwrap_or(500);
     let message = error.message.to_lowercase();

@@ -162,7 +162,7 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
             Block::ToolCall(call) => tool_calls.push(wire_call(call)),
         }
     }
-    // A plan without calls is left over from an answer whose calls were cut.
+    // A plan without calls belongs to an answer whose calls were cut.
     if !has_calls {
         tool_plan.clear();
     }
@@ -174,7 +174,7 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
     WireCall { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
 }
 
-/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with a word for it.
+/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
 fn result_message(result: &ToolResult) -> WireMessage<'_> {
     let ToolResult { call_id, text, is_error, .. } = result;
     let content = if *is_error { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_ref()) };

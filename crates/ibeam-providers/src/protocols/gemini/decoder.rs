@@ -43,11 +43,11 @@ pub(super) struct Decoder {
     finished: bool,
     id: Option<String>,
     parts: Vec<Part>,
-    /// The last part is a text with a signature. A text without one does not continue it.
+    /// Whether the last part is a text with a signature. A text without a signature does not continue it.
     last_is_signed: bool,
     /// The call whose arguments are streamed: its position, and the arguments.
     open_call: Option<(usize, PartialArguments)>,
-    /// The last part asks the service for an execution whose result has not arrived.
+    /// Whether the last part requests an execution by the service whose result has not arrived.
     awaits_service: bool,
     stop: Option<StopReason>,
     usage: UsageMetadata,
@@ -173,7 +173,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part. Returns whether another finish reason must follow it. A signature alone ends no answer anew.
+    /// Adds a part. Returns whether another finish reason must follow it. After a part that is only a signature, the
+    /// earlier finish reason remains valid.
     fn add_part(
         &mut self,
         part: ContentPart<'_>,
@@ -262,7 +263,7 @@ impl Decoder {
         let pieces = call.partial_args.unwrap_or_default();
         let will_continue = call.will_continue.unwrap_or(false);
         let is_start = self.open_call.is_none();
-        // The end of a call that is complete already.
+        // This piece is the end of a call that is already complete.
         if is_start && name.is_empty() && given.is_empty() && pieces.is_empty() {
             return Ok(());
         }
@@ -373,7 +374,7 @@ fn raw_part(
     Value::Object(fields)
 }
 
-/// Returns the stop reason for a finish reason, which is a name or a number; `None` if it says nothing.
+/// Returns the stop reason for a finish reason, which is a name or a number; `None` for an unspecified reason.
 fn stop_reason(reason: &RawValue) -> Option<StopReason> {
     let value: Value = serde_json::from_str(reason.get()).ok()?;
     let name = match &value {

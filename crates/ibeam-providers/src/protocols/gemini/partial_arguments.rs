@@ -28,7 +28,7 @@ impl PartialArguments {
         Self { root: Value::Object(Map::new()), is_valid: true }
     }
 
-    /// Whether every piece had a place.
+    /// Whether every piece had a valid place.
     pub(super) fn is_valid(&self) -> bool {
         self.is_valid
     }

@@ -280,11 +280,11 @@ fn id_of_service(id: &str) -> Option<&str> {
     (!is_generated_id(id)).then_some(id)
 }
 
-/// Whether the model can summarise its thinking. A model that cannot rejects the setting.
+/// Whether the model returns summaries of its thinking on request. Other models reject the setting.
 pub(in crate::protocols) fn summarises_thinking(model: &str) -> bool {
     let name = bare_name(model);
     let is_multimedia = ["image", "tts", "audio", "live"].iter().any(|kind| name.contains(kind));
-    // This one does not think unless it is asked to.
+    // By default, this model does not think.
     let is_small = name.starts_with("gemini-2.5-flash-lite");
     let is_newest = name.starts_with("gemini-") && name.ends_with("-latest");
     !is_multimedia && !is_small && (is_newest || version(name).is_some_and(|version| version >= (2, 5)))

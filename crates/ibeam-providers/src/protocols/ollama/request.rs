@@ -161,7 +161,7 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
     WireCall { id: id_of_service(call.id.as_str()), function: Function { name: &call.name, arguments } }
 }
 
-/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with a word for it.
+/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
 fn result_message(result: &ToolResult) -> WireMessage<'_> {
     let ToolResult { call_id, name, text, is_error } = result;
     let content = if *is_error { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_ref()) };

@@ -27,7 +27,7 @@ impl CallAssembly {
         std::mem::take(&mut self.calls).into_iter().map(|(_, call)| call).collect()
     }
 
-    /// Adds a delta. `repaired`: the JSON around it had to be repaired.
+    /// Adds a delta. `repaired` is whether the JSON around the delta had to be repaired.
     ///
     /// # Errors
     /// `TooLarge`.

@@ -4,8 +4,8 @@
 //! `response.completed` or `response.incomplete`. The items of that event are not authoritative: some services leave them
 //! out. They only supply what the stream lacks.
 //!
-//! Events name their item by `output_index`, because some services change the ids of items within a stream. Services that
-//! send no index are understood by the id, or by the kind of the event.
+//! Events name their item by `output_index`, because some services change the ids of items within a stream. If an
+//! event has no index, its item is found by its id, or by the kind of the event.
 
 use ibeam_core::ModelEvent;
 use ibeam_protocol::{Provenance, StopReason};
@@ -27,12 +27,12 @@ struct ItemState {
     index: Option<u64>,
     id: String,
     kind: ItemKind,
-    /// The complete item has arrived.
+    /// Whether the complete item has arrived.
     is_done: bool,
     /// The text of a message or of reasoning.
     text: String,
     call: CallDraft,
-    /// The output limit cut the call.
+    /// Whether the output limit cut the call.
     is_cut: bool,
     /// The attributes of a message or a call; any other item itself.
     provenance: Option<Provenance>,
@@ -124,7 +124,7 @@ impl AnswerDecoder for Decoder {
     }
 
     fn has_stopped(&self) -> bool {
-        // Nothing before the terminal event says so.
+        // No event before the terminal event reports the stop.
         false
     }
 
@@ -183,7 +183,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns the item to which an event belongs, which has started unless the service leaves that event out. Deltas
+    /// Returns the item to which an event belongs. Starts the item if the service left its start event out. Deltas
     /// belong to the newest item, so the search starts at the end.
     fn open_item(
         &mut self,

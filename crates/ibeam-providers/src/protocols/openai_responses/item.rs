@@ -46,7 +46,7 @@ pub(super) enum ItemKind {
 #[derive(Debug)]
 pub(super) struct WireItem {
     pub(super) kind: ItemKind,
-    /// The JSON had to be repaired.
+    /// Whether the JSON had to be repaired.
     pub(super) repaired: bool,
     fields: Map<String, Value>,
 }

@@ -117,7 +117,7 @@ impl Serialize for Attributes<'_> {
     }
 }
 
-/// The result of a call. The API has no field for a failure, so the text of a failure begins with a word for it.
+/// The result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
 struct Output<'a> {
     text: &'a str,
     is_error: bool,
