@@ -18,18 +18,18 @@ pub(crate) enum Part {
     Opaque(Provenance),
 }
 
-/// The start of the ids of calls without an id. A number follows.
+/// The prefix of the ids that this program generates for calls without an id. A number follows.
 const GENERATED_ID_PREFIX: &str = "call";
 
 /// A call whose arguments may still be arriving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallDraft {
-    /// Empty until the service sends one.
+    /// The id; empty until the service sends one.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// JSON text.
+    /// The arguments as JSON text.
     pub(crate) arguments: String,
-    /// The arguments had to be repaired. They differ from what the model wrote and must not be executed.
+    /// Whether the arguments had to be repaired. They differ from what the model wrote and must not be executed.
     pub(crate) repaired: bool,
 }
 

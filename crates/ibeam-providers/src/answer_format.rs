@@ -1,7 +1,7 @@
 //! The JSON Schema of an answer in the form of OpenAI's APIs, and the parts of JSON Schema that services support.
 //!
-//! A service that enforces the schema saves corrections. The answer is validated in any case, so a schema that a service
-//! may reject is not sent.
+//! If the service enforces the schema, the model needs fewer corrections. This program validates the answer in any
+//! case, so it does not send a schema that a service may reject.
 
 use ibeam_core::ModelRequest;
 use serde::Serialize;

@@ -12,10 +12,10 @@ pub const ANSWER_LIMIT_PARTS: usize = 4096;
 /// The maximum size of a decompressed body. A compressed body of a few kilobytes can expand without end.
 const BODY_LIMIT_BYTES: usize = 4 * ANSWER_LIMIT_BYTES;
 
-/// The maximum number of bytes without an event: blanks and comments. Services send a comment now and then while they wait.
+/// The maximum number of bytes without an event: blanks and comments. Services send comments while they wait.
 const IDLE_LIMIT_BYTES: usize = 1024 * 1024;
 
-/// The bytes that a response body may still have.
+/// Counts the bytes of a response body down from its limits.
 #[derive(Debug)]
 pub(crate) struct BodyLimits {
     remaining_bytes: usize,
@@ -29,7 +29,7 @@ impl Default for BodyLimits {
 }
 
 impl BodyLimits {
-    /// Counts bytes that were read. `has_content`: an event is complete, or within its data.
+    /// Counts bytes that were read. `has_content` is whether they complete an event or are within its data.
     ///
     /// # Errors
     /// `TooLarge`.
@@ -51,7 +51,7 @@ impl BodyLimits {
     }
 }
 
-/// The content that an answer may still have.
+/// Counts the content of an answer down from its limits.
 #[derive(Debug)]
 pub(crate) struct AnswerLimits {
     remaining_bytes: usize,

@@ -56,7 +56,7 @@ impl AnswerReader {
     /// Reads until it can append at least one event to `out`. `Finished` is the last event.
     ///
     /// # Errors
-    /// The answer is lost. Events that were appended before remain valid.
+    /// The answer cannot be completed. Events that were appended before remain valid.
     pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         let pause = self.idle_since.elapsed();
         self.started += pause;
@@ -111,7 +111,7 @@ impl AnswerReader {
             }
         }
         if let Some(ModelEvent::Finished(answer)) = out.last_mut() {
-            // The support of a service asks for the id in the head, not for the one in the body.
+            // Service support needs the id in the head of the response, not the id in its body.
             if let Some(id) = self.head.request_id.take() {
                 answer.request_id = Some(id);
             }

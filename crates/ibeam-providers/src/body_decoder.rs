@@ -1,6 +1,6 @@
 //! Decoding of a response body, in whatever form and in whatever chunks it arrives.
 //!
-//! Pure: no socket and no clock. [`AnswerReader`](crate::answer_reader::AnswerReader) adds both.
+//! Uses no socket and no clock: [`AnswerReader`](crate::answer_reader::AnswerReader) has both.
 
 use ibeam_core::ModelEvent;
 
@@ -22,7 +22,7 @@ pub struct BodyDecoder {
 /// The body so far. Its first byte decides its kind, because servers send wrong content types.
 #[derive(Debug)]
 enum Body {
-    /// No byte other than white space.
+    /// No byte other than white space has arrived.
     Empty,
     Stream(Box<dyn FrameParser>),
     /// One JSON document: an answer from a server that does not stream, or an error with a status of success.
@@ -30,7 +30,7 @@ enum Body {
 }
 
 impl BodyDecoder {
-    /// `decoder` is a decoder of `protocol` for one answer.
+    /// Creates a decoder for one response body. `decoder` is a decoder of `protocol` for one answer.
     pub fn new(protocol: &'static dyn WireProtocol, decoder: Box<dyn AnswerDecoder>) -> Self {
         Self { protocol, decoder, body: Body::Empty, frames: Vec::new(), limits: BodyLimits::default() }
     }

@@ -31,7 +31,7 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
     /// The maximum number of tokens to generate, if a request does not limit them itself.
     pub max_output_tokens: Option<u32>,
-    /// Finds similar models after the service has rejected the name of the model; `None` if nothing is to be suggested.
+    /// Finds similar models after the service has rejected the name of the model; `None` for no suggestions.
     pub near_models: Option<NearModels>,
 }
 
@@ -62,15 +62,16 @@ impl fmt::Debug for NearModels {
 /// The limits of every wait of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For connecting: name resolution, TCP, proxy and TLS together, because the HTTP library does not separate them.
+    /// The maximum time for connecting: name resolution, TCP, proxy and TLS together, because the HTTP library does not
+    /// separate them.
     pub connect: Duration,
-    /// Until the head of the response.
+    /// The maximum time until the head of the response arrives.
     pub first_byte: Duration,
-    /// Between two chunks of the answer.
+    /// The maximum time between two chunks of the answer.
     pub idle: Duration,
-    /// Between two chunks with content. Comments and pings keep a stream alive only this long.
+    /// The maximum time between two chunks with content. Comments and pings keep a stream alive only this long.
     pub content_idle: Duration,
-    /// For the complete answer.
+    /// The maximum time for the complete answer.
     pub total: Duration,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Keys {
 #[derive(Debug)]
 struct State {
     current: Option<Secret>,
-    /// All secrets that were ever sent.
+    /// All secrets that this endpoint has sent.
     sent: Vec<String>,
     redactor: Redactor,
 }

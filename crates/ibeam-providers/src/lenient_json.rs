@@ -1,6 +1,6 @@
-//! JSON as models and services really write it.
+//! A parser for the invalid JSON that some models and services write.
 //!
-//! Repairs lone surrogates in strings, which needs no guess. Every other defect stays an error.
+//! Repairs lone surrogates in strings, which needs no guess. Every other defect is an error.
 
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ pub(crate) fn arguments_to_echo(arguments: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Replaces each surrogate escape without its partner by `\ufffd`.
+/// Replaces each escape of a surrogate that is not part of a pair by `\ufffd`.
 fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut repaired = String::new();
     let mut rest = json;

@@ -16,7 +16,7 @@ const DATA: &str = include_str!("../data/models.jsonl");
 pub struct KnownModel {
     /// The id, without a date.
     pub id: &'static str,
-    /// The provider that makes the model. Other providers may offer it too.
+    /// The provider that developed the model. Other providers may offer it too.
     pub provider: &'static str,
     /// The display name.
     pub label: &'static str,

@@ -6,7 +6,7 @@ use ibeam_core::Prices;
 
 use crate::model_table::known_model;
 
-/// Makers whose models clouds and gateways offer at the list price.
+/// The providers whose models cost the list price at every other service, such as clouds and gateways.
 const SAME_PRICE_EVERYWHERE: [&str; 2] = ["anthropic", "openai"];
 
 /// Returns the list prices of a model of the model table at `provider`; `None` if they are unknown. The price of a model

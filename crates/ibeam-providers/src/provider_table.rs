@@ -39,7 +39,7 @@ pub struct KnownProvider {
 /// The models that a provider serves over Responses although it serves others over another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponsesModels {
-    /// The empty set.
+    /// No model.
     None,
     /// Models that no other protocol offers.
     Exclusive,

@@ -1,6 +1,6 @@
 //! Recordings of the traffic with models, and their replay.
 //!
-//! A recording is one exchange: a request in its canonical form, and what came back with the times of its chunks.
+//! A recording is one exchange: a request in its canonical form, and the response with the times of its chunks.
 //! [`Recorder`] makes recordings of live traffic. [`Player`] answers requests from recordings and opens no connection.
 //! The caller stores and loads the files; their format is in `docs/replay.md`.
 //!

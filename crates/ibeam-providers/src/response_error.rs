@@ -80,7 +80,8 @@ pub(crate) fn ignore_incomplete_frame(result: Result<(), ResponseError>) -> Resu
     }
 }
 
-/// Returns the error for an event or a document that does not parse: the error object that it is, else a protocol error.
+/// Returns the error for an event or a document that does not parse: a reported error if it is an error object, else a
+/// protocol error.
 pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseError {
     match serde_json::from_str::<Value>(text).ok().as_ref().and_then(ReportedError::recognise) {
         Some(reported) => ResponseError::Reported(reported),
@@ -144,7 +145,7 @@ fn is_about_context(words: &str) -> bool {
     PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
-/// Whether an error in lower case is about the name of the model. Services phrase that in many ways.
+/// Whether an error in lower case is about the name of the model. Services use many different phrases for it.
 fn is_about_model(status: u16, words: &str, model: &str) -> bool {
     const PHRASES: &[&str] =
         &["not found", "not exist", "not a valid model", "invalid model", "unknown model"];

@@ -16,7 +16,7 @@ pub struct SseParser {
     data: Vec<u8>,
     has_data: bool,
     first_line_seen: bool,
-    /// The last byte was CR. An LF right after it belongs to the same line end.
+    /// Whether the last byte was CR. An LF right after a CR belongs to the same line end.
     after_cr: bool,
 }
 

@@ -51,7 +51,7 @@ struct LazyVerifier {
 }
 
 impl LazyVerifier {
-    /// Loads the store on a separate thread. If that cannot start, the first verification loads the store.
+    /// Loads the store on a separate thread. If the thread cannot start, the first verification loads the store.
     fn start_loading(&self) {
         self.load_started.call_once(|| {
             let store = Arc::clone(&self.store);

@@ -49,7 +49,7 @@ pub(crate) struct Transport {
 #[derive(Clone, Debug)]
 struct Connection {
     client: Client,
-    /// The connection has served a request, so the server may have closed it since.
+    /// Whether the connection has served a request, after which the server may have closed it.
     was_used: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The contract between an API's wire protocol and the rest of this crate.
+//! The interface between an API's wire protocol and the rest of this crate.
 //!
 //! Every API implements [`WireProtocol`] in a separate module below `protocols/`. The traits are pure: no sockets, no
 //! clock, no environment.
@@ -117,7 +117,7 @@ pub trait AnswerDecoder: fmt::Debug + Send {
     /// Decodes the next frame and appends its events to `out`. Frames after `Finished` are ignored.
     ///
     /// # Errors
-    /// See [`ResponseError`]. The answer is lost; events that were appended before remain valid.
+    /// See [`ResponseError`]. The answer cannot be completed; events that were appended before remain valid.
     fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
 
     /// Whether the model has stopped, so that only token counts and the terminal event may follow.
@@ -180,22 +180,23 @@ pub struct ListedModel {
 /// The deviations of a service from its wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirks {
-    /// The name of the output limit.
+    /// The name of the field with the output limit.
     pub max_tokens_field: MaxTokensField,
-    /// The service accepts `stream_options.include_usage`. Other services report usage without it, or reject the key.
+    /// Whether the service accepts `stream_options.include_usage`. Other services report usage without it, or reject
+    /// the key.
     pub stream_usage: bool,
-    /// The service requires its `reasoning_content` in later requests.
+    /// Whether the service requires its `reasoning_content` in later requests.
     pub echo_reasoning: bool,
-    /// The models of the service may write tool calls as text.
+    /// Whether the models of the service may write tool calls as text.
     pub text_tool_calls: bool,
-    /// The service accepts a JSON Schema for the answer, also together with tools.
+    /// Whether the service accepts a JSON Schema for the answer, also together with tools.
     pub answer_schema: bool,
     /// The name of the header that carries the key alone, instead of the headers of the protocol.
     pub key_header: Option<&'static str>,
 }
 
 impl Quirks {
-    /// The quirks that an unknown service most likely has.
+    /// The most likely values for an unknown service.
     pub const DEFAULT: Self = Self {
         max_tokens_field: MaxTokensField::MaxTokens,
         stream_usage: true,

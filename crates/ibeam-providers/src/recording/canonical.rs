@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// The replacement of a UUID. Session ids are UUIDs.
 const UUID_PLACEHOLDER: &str = "${UUID}";
 const UUID_BYTES: usize = 36;
-/// The length of the texts in a difference.
+/// The number of characters of a text in the description of a difference.
 const EXCERPT_CHARS: usize = 60;
 
 /// Replaces what differs between two runs of one command.
@@ -21,7 +21,7 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// `replacements` are texts with their placeholders. A text is replaced only where it does not continue as a longer
+    /// `replacements` are texts with their placeholders. A text is not replaced where it is the beginning of a longer
     /// name.
     pub fn new(redactor: Redactor, replacements: impl IntoIterator<Item = (String, &'static str)>) -> Self {
         let mut replacements: Vec<_> = replacements.into_iter().filter(|(text, _)| text.len() > 1).collect();
@@ -61,7 +61,8 @@ impl Normalizer {
     }
 }
 
-/// Replaces `wanted` where no longer name continues it: `/home/ann` in `/home/ann/x` and not in `/home/anna`.
+/// Replaces `wanted` unless it is the beginning of a longer name: `/home/ann` in `/home/ann/x`, but not in
+/// `/home/anna`.
 fn replace_name(text: &str, wanted: &str, placeholder: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;

@@ -144,7 +144,7 @@ impl ChunkContent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BodyEnd {
-    /// With its last byte.
+    /// The body was read to its last byte.
     Complete,
     /// The server kept the connection open after the answer.
     Open,

@@ -8,7 +8,7 @@ use super::exchange::{
 use super::recorder::ExchangeContext;
 use crate::provider_errors::ResponseHead;
 
-/// An exchange over HTTP that is being recorded. An exchange that nobody ends is stored as cancelled.
+/// An exchange over HTTP that is being recorded. If it is dropped before its end, it is stored as cancelled.
 #[derive(Debug)]
 pub(crate) struct HttpRecording {
     context: ExchangeContext,
@@ -70,7 +70,7 @@ impl HttpRecording {
         let has_secret = self.context.has_secret(&body);
         let is_text = std::str::from_utf8(&bytes).is_ok();
         let clean = self.context.redact(&body);
-        // In a body whose text is clean, the answer has its secret in pieces.
+        // If only the decoded answer contains a secret, the body contains the secret in pieces.
         let is_in_pieces = !has_secret && answer.is_some_and(|answer| self.context.has_secret(answer));
         if is_in_pieces || has_secret && !is_text {
             self.response.chunks.clear();
@@ -88,7 +88,7 @@ impl HttpRecording {
 
 impl Drop for HttpRecording {
     fn drop(&mut self) {
-        // The run has ended already, so there is nobody to report an error to.
+        // The run has already ended, so an error cannot be reported.
         let _unreported = self.store(None);
     }
 }

@@ -19,7 +19,7 @@ pub enum ReplaySpeed {
     /// Without any delay.
     #[default]
     Full,
-    /// Chunks arrive at their recorded times, and delays of retries pass.
+    /// Chunks arrive at their recorded times, and retries wait for their delays.
     Recorded,
 }
 

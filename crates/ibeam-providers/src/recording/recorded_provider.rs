@@ -68,7 +68,8 @@ fn request_value(model: &str, request: &ModelRequest) -> Value {
     })
 }
 
-/// The events of an answer that is being recorded. An answer that nobody reads to its end is stored as it is.
+/// The events of an answer that is being recorded. An answer that is not read to its end is stored up to the last event
+/// that was read.
 struct EventRecording {
     context: ExchangeContext,
     events: Vec<TimedEvent>,
@@ -103,7 +104,7 @@ fn delta(event: &TimedEvent) -> Option<&str> {
 
 impl Drop for EventRecording {
     fn drop(&mut self) {
-        // The run has ended already, so there is nobody to report an error to.
+        // The run has already ended, so an error cannot be reported.
         let _unreported = self.store();
     }
 }

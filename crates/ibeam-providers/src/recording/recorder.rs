@@ -28,7 +28,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// `normalizer` defines the canonical form of requests and knows the secrets.
+    /// `normalizer` defines the canonical form of requests and contains the secrets.
     pub fn new(normalizer: Normalizer, store: Box<dyn RecordingStore>) -> Self {
         Self { normalizer, store }
     }

@@ -16,17 +16,17 @@ use super::player::ReplaySpeed;
 pub(crate) enum BodyError {
     /// The connection broke.
     Lost,
-    /// A timeout of the recorded run between two chunks.
+    /// The recorded run reached its timeout between two chunks.
     IdleTimeout(Duration),
-    /// A timeout of the recorded run for the complete answer.
+    /// The recorded run reached its timeout for the complete answer.
     TotalTimeout(Duration),
 }
 
 /// The body of a response.
 pub(crate) enum ResponseBody {
-    /// From the network.
+    /// The body comes from the network.
     Live { response: Response, recording: Option<Box<HttpRecording>> },
-    /// From a recording.
+    /// The body comes from a recording.
     Replayed(ReplayedBody),
 }
 
