@@ -8,7 +8,7 @@ use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError}
 use crate::answer_reader::AnswerReader;
 use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
-use crate::recording::Traffic;
+use crate::recording::TrafficMode;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
 use crate::wire_protocol::{ListedModel, RequestSettings};
@@ -23,11 +23,11 @@ pub struct HttpProvider {
 impl HttpProvider {
     /// Creates a provider. Its requests share one connection.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self::with_traffic(endpoint, Traffic::Live)
+        Self::with_traffic(endpoint, TrafficMode::Live)
     }
 
     /// Creates a provider whose traffic is recorded, or comes from recordings.
-    pub fn with_traffic(endpoint: Endpoint, traffic: Traffic) -> Self {
+    pub fn with_traffic(endpoint: Endpoint, traffic: TrafficMode) -> Self {
         Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Arc::default() }
     }
 

@@ -53,7 +53,7 @@ pub use model_table::{
 pub use prices::{known_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
-pub use recording::Traffic;
+pub use recording::TrafficMode;
 pub use request_body::build_request_body;
 pub use tls::tls_config;
 pub use wire_protocol::{AnswerDecoder, ListedModel, MaxTokensField, Quirks, WireProtocol};

@@ -22,13 +22,13 @@ pub(crate) use exchange::ExchangeOutcome;
 pub use exchange::{Exchange, RecordingError};
 pub(crate) use http_recording::HttpRecording;
 pub use player::{Player, ReplaySpeed};
-pub use recorded_provider::{RecordedProvider, RecordedSource};
+pub use recorded_provider::{AnswerSource, RecordedProvider};
 pub use recorder::{Recorder, RecordingStore};
 pub(crate) use response_body::{BodyError, ReplayedBody, ResponseBody};
 
-/// The handling of the traffic with models.
+/// The mode of the traffic with models: live, recorded or replayed.
 #[derive(Clone, Debug, Default)]
-pub enum Traffic {
+pub enum TrafficMode {
     /// Requests are sent.
     #[default]
     Live,
@@ -38,7 +38,7 @@ pub enum Traffic {
     Replay(Arc<Player>),
 }
 
-impl Traffic {
+impl TrafficMode {
     /// Returns the player of a replay.
     pub fn player(&self) -> Option<&Arc<Player>> {
         match self {

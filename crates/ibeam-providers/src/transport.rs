@@ -22,7 +22,7 @@ use crate::base_url::is_loopback;
 use crate::endpoint::Endpoint;
 use crate::keys::{Keys, Secret};
 use crate::provider_errors::{ErrorBuilder, ResponseHead};
-use crate::recording::{ExchangeOutcome, HttpRecording, ReplayedBody, ResponseBody, Traffic};
+use crate::recording::{ExchangeOutcome, HttpRecording, ReplayedBody, ResponseBody, TrafficMode};
 use crate::response_error::ResponseError;
 use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
 use crate::tls;
@@ -42,7 +42,7 @@ pub(crate) struct Transport {
     keys: Arc<Keys>,
     tls: OnceLock<ClientConfig>,
     connection: Mutex<Option<Connection>>,
-    traffic: Traffic,
+    traffic: TrafficMode,
 }
 
 /// The client, which keeps its connection open between requests.
@@ -54,7 +54,7 @@ struct Connection {
 }
 
 impl Transport {
-    pub(crate) fn new(endpoint: Endpoint, traffic: Traffic) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, traffic: TrafficMode) -> Self {
         let Endpoint { key, key_reader, headers, .. } = &endpoint;
         let keys = Arc::new(Keys::new(key.clone(), key_reader.clone(), headers));
         Self {
@@ -99,11 +99,11 @@ impl Transport {
     ) -> Result<(ResponseHead, ResponseBody), ProviderError> {
         let request = || self.recorded_request(&method, url, body.as_deref());
         let (head, mut response) = match &self.traffic {
-            Traffic::Live => {
+            TrafficMode::Live => {
                 let response = self.send_live(&method, url, body.as_ref()).await?;
                 (read_head(&response), ResponseBody::Live { response, recording: None })
             }
-            Traffic::Record(recorder) => {
+            TrafficMode::Record(recorder) => {
                 let Endpoint { provider, model, protocol, .. } = &self.endpoint;
                 let exchange = recorder.start(provider, model, protocol.name(), &request());
                 let response = match self.send_live(&method, url, body.as_ref()).await {
@@ -117,7 +117,7 @@ impl Transport {
                 let recording = Some(Box::new(HttpRecording::new(exchange, &head, content_type(&response))));
                 (head, ResponseBody::Live { response, recording })
             }
-            Traffic::Replay(player) => match player.find(self.endpoint.protocol.name(), &request())? {
+            TrafficMode::Replay(player) => match player.find(self.endpoint.protocol.name(), &request())? {
                 ExchangeOutcome::Response(response) => {
                     let body = ReplayedBody::new(response, player.speed());
                     (response.head(), ResponseBody::Replayed(body))

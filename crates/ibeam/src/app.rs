@@ -10,7 +10,7 @@ use std::time::Instant;
 use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
 use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::{FailureCode, Notice, Reason};
-use ibeam_providers::Traffic;
+use ibeam_providers::TrafficMode;
 use rustix::fs::{Access, access};
 
 use crate::cli::Flags;
@@ -57,7 +57,7 @@ pub(crate) struct AppContext {
     /// The writer of another program's stream, where one was asked for.
     pub(crate) dialect_writer: Option<DialectWriter>,
     /// Whether the traffic with models is recorded or replayed.
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: TrafficMode,
 }
 
 impl BaseContext {
@@ -134,7 +134,7 @@ impl AppContext {
         let catalogue =
             configured_catalogue(&config).or_else(|error| collect(error.into()).map(from_environment))?;
         let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
-        let traffic = Traffic::Live;
+        let traffic = TrafficMode::Live;
         let app =
             Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer, traffic };
         let traffic = recordings::open(&app)?;

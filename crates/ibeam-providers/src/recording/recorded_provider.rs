@@ -15,7 +15,7 @@ use super::recorder::{ExchangeContext, Recorder};
 
 /// The source of the answers.
 #[derive(Clone)]
-pub enum RecordedSource {
+pub enum AnswerSource {
     /// The provider, whose answers are recorded.
     Live(Arc<dyn Provider>, Arc<Recorder>),
     /// Recordings.
@@ -25,14 +25,14 @@ pub enum RecordedSource {
 /// A provider whose answers are recorded, or come from recordings.
 #[derive(Clone)]
 pub struct RecordedProvider {
-    source: RecordedSource,
+    source: AnswerSource,
     provider: String,
     model: String,
 }
 
 impl RecordedProvider {
     /// `provider` and `model` are the names for the recordings; `provider` also stands for the API.
-    pub fn new(source: RecordedSource, provider: &str, model: &str) -> Self {
+    pub fn new(source: AnswerSource, provider: &str, model: &str) -> Self {
         Self { source, provider: provider.to_owned(), model: model.to_owned() }
     }
 }
@@ -41,14 +41,14 @@ impl Provider for RecordedProvider {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let value = request_value(&self.model, &request);
         match &self.source {
-            RecordedSource::Live(provider, recorder) => {
+            AnswerSource::Live(provider, recorder) => {
                 let context = recorder.start(&self.provider, &self.model, &self.provider, &value);
                 record(
                     provider.stream(request),
                     EventRecording { context, events: Vec::new(), is_stored: false },
                 )
             }
-            RecordedSource::Replay(player) => {
+            AnswerSource::Replay(player) => {
                 let outcome = player.find(&self.provider, &value);
                 replay(outcome.cloned(), &self.provider, player.speed())
             }

@@ -8,9 +8,9 @@ use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError,
 use ibeam_protocol::{Answer, Block, Reason, StopReason};
 use ibeam_providers::protocols::OPENAI_CHAT;
 use ibeam_providers::recording::{
-    Exchange, Normalizer, Player, RecordedProvider, RecordedSource, Recorder, RecordingStore, ReplaySpeed,
+    AnswerSource, Exchange, Normalizer, Player, RecordedProvider, Recorder, RecordingStore, ReplaySpeed,
 };
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, Traffic};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TrafficMode};
 
 use crate::conversation::{request, user};
 use crate::server::{Act, Server, chunked, open_stream, response};
@@ -76,14 +76,14 @@ async fn ask(provider: &dyn Provider, text: &str) -> Answered {
 /// Returns a provider that replays at an address where nothing listens.
 fn replaying(store: &MemoryStore, speed: ReplaySpeed) -> HttpProvider {
     let endpoint = endpoint("http://192.0.2.1/other", Timeouts::default());
-    HttpProvider::with_traffic(endpoint, Traffic::Replay(store.player(speed)))
+    HttpProvider::with_traffic(endpoint, TrafficMode::Replay(store.player(speed)))
 }
 
 /// Records one request for each answer of a server, and returns the events.
 async fn record(acts: Vec<Act>, timeouts: Timeouts, text: &str) -> (MemoryStore, Vec<Answered>) {
     let (store, count) = (MemoryStore::default(), acts.len());
     let server = Server::start(acts).await;
-    let traffic = Traffic::Record(store.recorder());
+    let traffic = TrafficMode::Record(store.recorder());
     let provider = HttpProvider::with_traffic(endpoint(&server.url, timeouts), traffic);
     let mut answered = Vec::new();
     for _ in 0..count {
@@ -197,7 +197,7 @@ async fn a_recording_that_cannot_be_written_ends_the_request() {
         }
     }
     let server = Server::start(vec![Act::Send(chunked("", TEXT))]).await;
-    let traffic = Traffic::Record(Arc::new(Recorder::new(normalizer(), Box::new(FullDisk))));
+    let traffic = TrafficMode::Record(Arc::new(Recorder::new(normalizer(), Box::new(FullDisk))));
     let provider = HttpProvider::with_traffic(endpoint(&server.url, Timeouts::default()), traffic);
     let answered = ask(&provider, "hi").await;
     let error = answered.last().unwrap().as_ref().unwrap_err();
@@ -234,9 +234,9 @@ async fn a_model_without_a_transport_is_recorded_as_its_events() {
         vec![Ok(ModelEvent::TextDelta("ye".into())), Err(error)],
     ] {
         let store = MemoryStore::default();
-        let source = RecordedSource::Live(Arc::new(LocalModel(events.clone())), store.recorder());
+        let source = AnswerSource::Live(Arc::new(LocalModel(events.clone())), store.recorder());
         assert_eq!(ask(&RecordedProvider::new(source, "embedded", "small"), "hi").await, events);
-        let source = RecordedSource::Replay(store.player(ReplaySpeed::Full));
+        let source = AnswerSource::Replay(store.player(ReplaySpeed::Full));
         let provider = RecordedProvider::new(source, "embedded", "small");
         assert_eq!(ask(&provider, "hi").await, events);
         let missed = ask(&provider, "bye").await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
-use ibeam_providers::recording::{RecordedProvider, RecordedSource};
+use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
-    Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Secret, Traffic, known_model,
+    Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Secret, TrafficMode, known_model,
 };
 
 use super::near_models::near_models_of;
@@ -33,11 +33,11 @@ impl ModelChoice {
             }
             None => {
                 let source = match &app.traffic {
-                    Traffic::Live => return Ok((embedded::provider(app)?, self.info, source)),
-                    Traffic::Record(recorder) => {
-                        RecordedSource::Live(embedded::provider(app)?, Arc::clone(recorder))
+                    TrafficMode::Live => return Ok((embedded::provider(app)?, self.info, source)),
+                    TrafficMode::Record(recorder) => {
+                        AnswerSource::Live(embedded::provider(app)?, Arc::clone(recorder))
                     }
-                    Traffic::Replay(player) => RecordedSource::Replay(Arc::clone(player)),
+                    TrafficMode::Replay(player) => AnswerSource::Replay(Arc::clone(player)),
                 };
                 Arc::new(RecordedProvider::new(source, &self.info.provider, &self.info.id))
             }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibeam_core::Redactor;
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Reason, SessionId};
-use ibeam_providers::Traffic;
+use ibeam_providers::TrafficMode;
 use ibeam_providers::recording::{Exchange, Normalizer, Player, Recorder, RecordingStore, ReplaySpeed};
 
 use super::all_secrets;
@@ -25,10 +25,10 @@ const EXTENSION: &str = "json";
 ///
 /// # Errors
 /// `CannotCreate` for a directory to record to; `NoInput` for recordings that cannot be read.
-pub(crate) fn open(app: &AppContext) -> Result<Traffic, Reason> {
+pub(crate) fn open(app: &AppContext) -> Result<TrafficMode, Reason> {
     let flags = &app.base.flags;
     match (&flags.record, &flags.replay) {
-        (None, None) => Ok(Traffic::Live),
+        (None, None) => Ok(TrafficMode::Live),
         (_, Some(directory)) => {
             let speed = match flags.replay_speed {
                 None | Some(0) => ReplaySpeed::Full,
@@ -40,14 +40,14 @@ pub(crate) fn open(app: &AppContext) -> Result<Traffic, Reason> {
             let player = Player::new(recordings, normalizer(app, &[now_ms(), recorded_at_ms]), speed);
             clock::pin(recorded_at_ms, speed == ReplaySpeed::Recorded);
             SessionId::pin_random();
-            Ok(Traffic::Replay(Arc::new(player)))
+            Ok(TrafficMode::Replay(Arc::new(player)))
         }
         (Some(directory), None) => {
             let store = RecordingDir::create(directory).map_err(|error| Reason::CannotCreate {
                 path: directory.display().to_string(),
                 detail: error.to_string(),
             })?;
-            Ok(Traffic::Record(Arc::new(Recorder::new(normalizer(app, &[now_ms()]), Box::new(store)))))
+            Ok(TrafficMode::Record(Arc::new(Recorder::new(normalizer(app, &[now_ms()]), Box::new(store)))))
         }
     }
 }
