@@ -22,7 +22,7 @@ pub enum TrustRequest {
     Remember,
 }
 
-/// Whether the workspace is trusted, decided once at start.
+/// The trust in the workspace, decided once at start.
 #[derive(Clone, Debug)]
 pub struct Trust {
     /// The policy files of the project, as they were read.

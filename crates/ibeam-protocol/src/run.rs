@@ -51,7 +51,7 @@ pub enum PermissionMode {
 pub struct McpServer {
     /// The name in the configuration.
     pub name: String,
-    /// Whether its tools are available.
+    /// The state of the server.
     pub status: McpStatus,
 }
 

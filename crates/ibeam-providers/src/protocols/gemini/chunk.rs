@@ -73,7 +73,7 @@ impl UsageMetadata {
 #[derive(Debug, Default)]
 pub(super) struct ContentPart<'a> {
     pub(super) text: Option<Text<'a>>,
-    /// The text is a summary of reasoning.
+    /// Whether the text is a summary of reasoning.
     pub(super) thought: bool,
     pub(super) signature: Option<Text<'a>>,
     pub(super) call: Option<FunctionCall<'a>>,

@@ -35,7 +35,7 @@ pub(super) struct Decoder {
     id: Option<String>,
     thinking: String,
     text: String,
-    /// The model, or a filter, refused in the `refusal` field.
+    /// Whether the model, or a filter, refused in the `refusal` field.
     refused: bool,
     text_calls: TextToolCallBuffer,
     calls: CallAssembly,

@@ -25,7 +25,7 @@ const MODELS_WITHOUT_REASONING: [&str; 6] =
 struct Body<'a> {
     model: &'a str,
     stream: bool,
-    /// The service keeps nothing: every request has the whole conversation.
+    /// Whether the service stores the conversation. It does not have to: every request has the whole conversation.
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'a [&'a str],
@@ -58,7 +58,7 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    /// Without this the service rejects schemas with optional properties.
+    /// Whether the service enforces the schema. If it does, it rejects schemas with optional properties.
     strict: bool,
 }
 
