@@ -140,8 +140,8 @@ struct EventList(Events);
 
 impl<'de> Deserialize<'de> for EventList {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Events;
-        impl<'de> Visitor<'de> for Events {
+        struct EventsVisitor;
+        impl<'de> Visitor<'de> for EventsVisitor {
             type Value = EventList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for EventList {
                 Ok(EventList(events))
             }
         }
-        from.deserialize_map(Events)
+        from.deserialize_map(EventsVisitor)
     }
 }
 

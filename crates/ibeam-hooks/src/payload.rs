@@ -175,7 +175,7 @@ impl PayloadBuilder {
     }
 
     /// Returns the payload of `event` as a line of JSON: the common fields, then `fields`.
-    pub(crate) fn line(&self, event: EventName, fields: &Value) -> Vec<u8> {
+    pub(crate) fn payload_line(&self, event: EventName, fields: &Value) -> Vec<u8> {
         let mut payload = json!({
             "conversation_id": self.session,
             "session_id": self.session,

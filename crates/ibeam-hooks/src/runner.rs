@@ -116,7 +116,7 @@ impl HookRunner {
         if hooks.is_empty() {
             return response;
         }
-        let payload = self.payloads.line(*event, fields);
+        let payload = self.payloads.payload_line(*event, fields);
         for hook in hooks {
             response.add(*event, hook, self.run_hook(hook, &payload).await);
         }
@@ -179,16 +179,16 @@ impl HookRunner {
     ) -> Option<BoxFuture<'a, HookOutput>> {
         let call = ToolCallPayload::new(call, &self.workspace, self.is_sandboxed);
         let fields = self.payloads.tool_call(&call);
-        let of_tool = self.invocation(EventName::PreToolUse, Some(&call.name), fields);
-        let of_access = call
+        let tool_invocation = self.invocation(EventName::PreToolUse, Some(&call.name), fields);
+        let access_invocation = call
             .access_event(access)
             .map(|(event, subject, fields)| self.invocation(event, Some(&subject), fields))
             .filter(|invocation| !invocation.hooks.is_empty());
-        if of_tool.hooks.is_empty() && of_access.is_none() {
+        if tool_invocation.hooks.is_empty() && access_invocation.is_none() {
             return None;
         }
         Some(Box::pin(async move {
-            let mut first = self.invoke(&of_tool).await;
+            let mut first = self.invoke(&tool_invocation).await;
             let mut notices = std::mem::take(&mut first.output.notices);
             if first.refusal.is_none()
                 && !is_rewritten
@@ -199,7 +199,7 @@ impl HookRunner {
                 return HookOutput { decision, notices, ..HookOutput::default() };
             }
             let mut second = CombinedResponse::default();
-            if let (None, Some(mut invocation)) = (&first.refusal, of_access) {
+            if let (None, Some(mut invocation)) = (&first.refusal, access_invocation) {
                 add_content(&mut invocation, access).await;
                 second = self.invoke(&invocation).await;
                 notices.append(&mut second.output.notices);
@@ -215,10 +215,10 @@ impl HookRunner {
     fn after_call<'a>(&'a self, finished: &'a FinishedCall) -> Option<BoxFuture<'a, HookOutput>> {
         let call = ToolCallPayload::new(&finished.call, &self.workspace, self.is_sandboxed);
         let (event, fields) = self.payloads.finished_call(&call, finished);
-        let of_tool = self.invocation(event, Some(&call.name), fields);
-        let of_effect = post_tool_event(&call, finished)
+        let tool_invocation = self.invocation(event, Some(&call.name), fields);
+        let effect_invocation = post_tool_event(&call, finished)
             .map(|(event, subject, fields)| self.invocation(event, Some(&subject), fields));
-        self.notify_all([of_tool].into_iter().chain(of_effect))
+        self.notify_all([tool_invocation].into_iter().chain(effect_invocation))
     }
 
     fn run_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {

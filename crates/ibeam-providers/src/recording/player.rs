@@ -89,11 +89,12 @@ impl Player {
                 }
                 outcome => Ok(outcome),
             },
-            None => Err(self.miss(api, &key, &request)),
+            None => Err(self.missing_recording(api, &key, &request)),
         }
     }
 
-    fn miss(&self, api: &str, key: &str, request: &Value) -> ProviderError {
+    /// Returns the error of a request without a recording, with the most similar recording.
+    fn missing_recording(&self, api: &str, key: &str, request: &Value) -> ProviderError {
         let nearest = self.entries.iter().max_by_key(|entry| {
             // The first of equally similar recordings.
             (entry.exchange.api == api, similarity(&entry.key, key))
