@@ -90,9 +90,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the project's file that sets something at or below `path` which only a trusted workspace may set.
-    pub fn untrusted_file(&self, path: &[&str]) -> Option<&Path> {
-        let wanted = path.join(".");
+    /// Returns the project's file that sets a key at or below `key_path` that only a trusted workspace may set.
+    pub fn untrusted_file(&self, key_path: &[&str]) -> Option<&Path> {
+        let wanted = key_path.join(".");
         let is_below = |key: &str| {
             key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };

@@ -26,10 +26,15 @@ pub(crate) enum ProjectScope {
 /// One key. `*` in `path` matches any one name.
 #[derive(Debug)]
 pub(crate) struct Key {
+    /// The names of the key, separated by dots.
     pub(crate) path: &'static str,
+    /// The kind of its values.
     pub(crate) kind: Kind,
+    /// The default value as text.
     pub(crate) default: Option<&'static str>,
+    /// The environment variable that sets the key.
     pub(crate) variable: Option<&'static str>,
+    /// The values that a project's file may set.
     pub(crate) project_scope: ProjectScope,
 }
 

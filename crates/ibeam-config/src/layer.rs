@@ -34,6 +34,7 @@ pub(crate) struct Layer {
 /// A value of the file. Each element of a list that is merged with the lists of other layers is a separate entry.
 pub(crate) struct Entry {
     pub(crate) key: &'static Key,
+    /// The names of the key, as the file writes them.
     pub(crate) path: Vec<String>,
     pub(crate) value: Value,
     /// The byte offset in the file.
