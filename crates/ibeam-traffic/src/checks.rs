@@ -13,18 +13,18 @@ const MAX_CUTS: usize = 256;
 /// Divides a body into chunks.
 type Divider = fn(&[u8]) -> Vec<&[u8]>;
 
-/// The division of a body into chunks.
+/// The divisions of a body into chunks that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunking {
-    /// In one piece.
+    /// One piece.
     Whole,
-    /// In pieces of one to 64 bytes, from a fixed seed.
+    /// One piece, and pieces of one to 64 bytes, whose sizes are the same in every run.
     Random,
-    /// In one piece, in random pieces, and byte by byte.
+    /// One piece, random pieces, and single bytes.
     All,
 }
 
-/// Checks one record. Returns the differences, one sentence each.
+/// Checks one record, and cuts of its stream if `cut` is set. Returns the differences, one sentence each.
 pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, cut: bool) -> Vec<String> {
     let Some(protocol) = wire.protocol() else {
         return vec!["this program has no such model API".to_owned()];

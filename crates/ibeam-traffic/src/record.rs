@@ -24,7 +24,9 @@ pub(crate) enum CorpusError {
 /// One recorded answer and the expected result.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Record {
+    /// The id of the record in the corpus.
     pub(crate) id: String,
+    /// The model API, as the corpus names it.
     pub(crate) wire: String,
     #[serde(default)]
     pub(crate) request: RecordedRequest,
@@ -74,11 +76,13 @@ pub(crate) struct Expectation {
     #[serde(default)]
     pub(crate) refusal: Option<String>,
     pub(crate) calls: Vec<ExpectedCall>,
+    /// The stop reason, as the corpus names it.
     pub(crate) stop: String,
     #[serde(default)]
     pub(crate) usage: Option<ExpectedUsage>,
     #[serde(default)]
     pub(crate) error: Option<ExpectedError>,
+    /// Whether the body is a complete answer.
     pub(crate) complete: bool,
     /// The reason why a test may skip the record.
     #[serde(default)]
@@ -91,7 +95,7 @@ pub(crate) struct ExpectedCall {
     pub(crate) id: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) arguments: Value,
-    /// The token limit cut the call.
+    /// Whether the token limit cut the call.
     #[serde(default)]
     pub(crate) truncated: bool,
 }
