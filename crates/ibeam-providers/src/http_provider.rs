@@ -86,7 +86,7 @@ impl Provider for HttpProvider {
     }
 }
 
-/// The state of one answer.
+/// The state of the stream of one answer.
 enum StreamState {
     Unsent(HttpProvider, Arc<ModelRequest>),
     Open(Box<AnswerReader>),

@@ -59,7 +59,7 @@ pub fn is_secret_header(name: &str) -> bool {
     SECRET_NAME_PARTS.iter().any(|part| name.contains(part))
 }
 
-/// The keys of one endpoint.
+/// The current key of one endpoint, and all secrets to remove from messages.
 #[derive(Debug)]
 pub(crate) struct Keys {
     reader: Option<KeyReader>,

@@ -21,7 +21,7 @@ pub struct KnownProvider {
     pub label: &'static str,
     /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
-    /// The models that it serves over Responses instead of `protocol`.
+    /// The models that it serves over the Responses API of OpenAI instead of `protocol`.
     pub responses: ResponsesModels,
     /// The default base URL; empty if it depends on the account of the user. `{A|B|value}` stands for the value of the
     /// environment variable `A`, else of `B`, else for `value`; see [`KnownProvider::default_base_url`].
@@ -36,7 +36,7 @@ pub struct KnownProvider {
     pub quirks: Quirks,
 }
 
-/// The models that a provider serves over Responses although it serves others over another protocol.
+/// The models that a provider serves over the Responses API although it serves others over another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponsesModels {
     /// No model.
@@ -48,7 +48,7 @@ pub enum ResponsesModels {
 }
 
 impl ResponsesModels {
-    /// Whether requests to `model` use Responses.
+    /// Whether requests to `model` use the Responses API.
     pub fn contains(self, model: &str) -> bool {
         match self {
             Self::None => false,

@@ -204,7 +204,7 @@ impl From<RecordedEvent> for Result<ModelEvent, ProviderError> {
     }
 }
 
-/// A recorded [`ProviderError`].
+/// The recorded form of a [`ProviderError`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedFailure {
     #[serde(flatten)]

@@ -38,6 +38,7 @@ pub struct Player {
 struct Entry {
     /// The name of the file.
     name: String,
+    /// The API and the canonical request, as one text.
     key: String,
     exchange: Exchange,
 }

@@ -69,6 +69,7 @@ pub(crate) struct ExchangeContext {
     provider: String,
     model: String,
     api: String,
+    /// The request in its canonical form.
     request: Value,
 }
 

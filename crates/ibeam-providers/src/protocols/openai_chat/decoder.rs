@@ -128,8 +128,9 @@ impl Decoder {
             self.id = chunk.id.map(Text::into_string);
         }
         // The older form of Groq's usage is in its extension.
-        let extension = || object(chunk.x_groq).and_then(|mut groq| groq.get_mut("usage").map(Value::take));
-        let usage = if chunk.usage.is_some() { object(chunk.usage) } else { extension() };
+        let extension =
+            || parse_value(chunk.x_groq).and_then(|mut groq| groq.get_mut("usage").map(Value::take));
+        let usage = if chunk.usage.is_some() { parse_value(chunk.usage) } else { extension() };
         if let Some(usage) = usage.filter(Value::is_object) {
             self.usage = usage;
         }
@@ -270,8 +271,8 @@ impl Decoder {
     }
 }
 
-/// Returns the value in `raw`.
-fn object(raw: Option<&RawValue>) -> Option<Value> {
+/// Parses the value in `raw`.
+fn parse_value(raw: Option<&RawValue>) -> Option<Value> {
     serde_json::from_str(raw?.get()).ok()
 }
 
