@@ -46,7 +46,8 @@ pub(crate) struct PreparedConfinement {
     pub(crate) mount_plan: Option<MountPlan>,
     /// The port of the proxy's socket in the new network namespace; 0 for any port. `None` without a proxy.
     pub(crate) proxy_port: Option<u16>,
-    pub(crate) largest_file: Option<u64>,
+    /// Maximum size of a file in bytes; `None` for no limit.
+    pub(crate) max_file_size: Option<u64>,
     /// `None` where the system does not have Landlock.
     pub(crate) landlock: Option<landlock::LandlockRules>,
     pub(crate) filter: seccomp::Program,
@@ -64,14 +65,14 @@ pub(crate) struct IdMaps {
 
 /// Enters the namespaces and mounts the view of the files. Sends the socket for the proxy over `control`.
 pub(crate) fn enter_namespaces(
-    given: &PreparedConfinement,
+    prepared: &PreparedConfinement,
     control: BorrowedFd<'_>,
     last_pid: &str,
 ) -> Result<(), (SetupStep, Errno)> {
-    write_id_maps(given.id_maps.as_ref()).map_err(|errno| (SetupStep::Identity, errno))?;
-    let Some(plan) = &given.mount_plan else { return Ok(()) };
-    raw::raise_loopback().map_err(|errno| (SetupStep::Loopback, errno))?;
-    if let Some(port) = given.proxy_port {
+    write_id_maps(prepared.id_maps.as_ref()).map_err(|errno| (SetupStep::Identity, errno))?;
+    let Some(plan) = &prepared.mount_plan else { return Ok(()) };
+    raw::enable_loopback().map_err(|errno| (SetupStep::Loopback, errno))?;
+    if let Some(port) = prepared.proxy_port {
         send_proxy_listener(control, port).map_err(|errno| (SetupStep::Listener, errno))?;
     }
     mount_view::apply(plan, last_pid)
@@ -80,16 +81,16 @@ pub(crate) fn enter_namespaces(
 /// Writes the uid and gid maps of a new user namespace, and makes this process the first candidate of the out-of-memory
 /// killer.
 ///
-/// A process that hides its memory does not own its files in /proc. So this process is dumpable during these few calls,
-/// because its memory is a copy of the client's. Afterwards it hides its memory from the commands too, which run as the
-/// same user.
+/// A process that hides its memory (not dumpable) does not own its files in /proc. So this process is dumpable, but
+/// only during these few calls, because its memory is a copy of the client's memory. Afterwards it hides its memory
+/// from the commands too, which run as the same user.
 fn write_id_maps(identity: Option<&IdMaps>) -> Result<(), Errno> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     if let Ok(score) = open_to_write(c"/proc/self/oom_score_adj") {
         let _ = rustix::io::write(score, b"1000");
     }
     if let Some(IdMaps { user, group }) = identity {
-        // A group that was dropped could be the one that denies something.
+        // Otherwise commands could drop a group to which a file denies access.
         rustix::io::write(open_to_write(c"/proc/self/setgroups")?, b"deny")?;
         rustix::io::write(open_to_write(c"/proc/self/uid_map")?, user.as_bytes())?;
         rustix::io::write(open_to_write(c"/proc/self/gid_map")?, group.as_bytes())?;
@@ -114,31 +115,31 @@ fn send_proxy_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> 
 }
 
 /// Drops all remaining privileges, as the last step of confinement.
-pub(crate) fn drop_privileges(given: &PreparedConfinement) -> Result<(), (SetupStep, Errno)> {
-    set_limits(given.largest_file).map_err(|errno| (SetupStep::Limits, errno))?;
+pub(crate) fn drop_privileges(prepared: &PreparedConfinement) -> Result<(), (SetupStep, Errno)> {
+    set_limits(prepared.max_file_size).map_err(|errno| (SetupStep::Limits, errno))?;
     drop_capabilities().map_err(|errno| (SetupStep::Capabilities, errno))?;
     set_no_new_privs(true).map_err(|errno| (SetupStep::Privileges, errno))?;
-    if let Some(rules) = &given.landlock {
+    if let Some(rules) = &prepared.landlock {
         landlock::restrict(rules).map_err(|errno| (SetupStep::Landlock, errno))?;
     }
-    if let Some(client) = given.client {
+    if let Some(client) = prepared.client {
         process_filter::install(getpid(), client).map_err(|errno| (SetupStep::Seccomp, errno))?;
     }
-    seccomp::install(&given.filter).map_err(|errno| (SetupStep::Seccomp, errno))
+    seccomp::install(&prepared.filter).map_err(|errno| (SetupStep::Seccomp, errno))
 }
 
-fn set_limits(largest_file: Option<u64>) -> Result<(), Errno> {
+fn set_limits(max_file_size: Option<u64>) -> Result<(), Errno> {
     let set = |resource, most: u64| {
         let Rlimit { current, maximum } = getrlimit(resource);
         let bound = |limit: Option<u64>| Some(limit.map_or(most, |limit| limit.min(most)));
         setrlimit(resource, Rlimit { current: bound(current), maximum: bound(maximum) })
     };
-    // With a limit of 1 the system does not pipe a core dump to a program outside, as it does with a limit of 0. No
-    // dump file is that small.
+    // With a limit of 0 the system pipes a core dump to a program outside; with a limit of 1 it does not. No dump file
+    // is that small.
     let Rlimit { maximum, .. } = getrlimit(Resource::Core);
     setrlimit(Resource::Core, Rlimit { current: maximum, maximum })?;
     set(Resource::Core, 1)?;
-    largest_file.map_or(Ok(()), |most| set(Resource::Fsize, most))
+    max_file_size.map_or(Ok(()), |most| set(Resource::Fsize, most))
 }
 
 /// Empties all five capability sets and removes the special rights of root.

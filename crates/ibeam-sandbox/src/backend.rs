@@ -15,7 +15,7 @@ use rustix::process::{getegid, geteuid, getpgrp, getpid};
 use crate::apply_confinement::{IdMaps, PreparedConfinement};
 use crate::confinement::{BackendFailure, Confinement, SandboxUnavailable, Tier};
 use crate::connections::ConnectionRules;
-use crate::mount_plan::{MountPlan, Processes};
+use crate::mount_plan::{MountPlan, ProcessVisibility};
 use crate::raw::ForkMode;
 use crate::seccomp::FilterContext;
 use crate::seccomp::process_filter::ProtectedClient;
@@ -28,7 +28,7 @@ struct Backend {
     name: &'static str,
     tier: Tier,
     has_user_namespace: bool,
-    processes: Processes,
+    visibility: ProcessVisibility,
 }
 
 const BACKENDS: [Backend; 5] = [
@@ -36,28 +36,33 @@ const BACKENDS: [Backend; 5] = [
         name: "namespaces",
         tier: Tier::Namespaces,
         has_user_namespace: true,
-        processes: Processes::Own,
+        visibility: ProcessVisibility::OwnNamespace,
     },
     // Containers that mask parts of /proc do not allow a new mount of /proc.
     Backend {
-        name: "namespaces flag_if the /proc of the system",
+        name: "namespaces with the /proc of the system",
         tier: Tier::Namespaces,
         has_user_namespace: true,
-        processes: Processes::OwnNumbers,
+        visibility: ProcessVisibility::OwnNamespaceSharedProc,
     },
     Backend {
         name: "namespaces made by root",
         tier: Tier::Namespaces,
         has_user_namespace: false,
-        processes: Processes::Own,
+        visibility: ProcessVisibility::OwnNamespace,
     },
     Backend {
         name: "namespaces without process ids",
         tier: Tier::Namespaces,
         has_user_namespace: true,
-        processes: Processes::All,
+        visibility: ProcessVisibility::All,
     },
-    Backend { name: "Landlock", tier: Tier::Landlock, has_user_namespace: false, processes: Processes::All },
+    Backend {
+        name: "Landlock",
+        tier: Tier::Landlock,
+        has_user_namespace: false,
+        visibility: ProcessVisibility::All,
+    },
 ];
 
 /// Names of the Landlock layer by ABI version.
@@ -76,10 +81,11 @@ const LANDLOCK_LAYERS: [&str; 10] = [
 /// The directory for temporary files where commands have their own view of the files.
 const TMP_DIR: &str = "/tmp";
 
-/// A server whose commands are confined.
+/// A fork server whose commands are confined.
 pub(crate) struct ConfinedServer {
     pub(crate) server: ForkServer,
     pub(crate) tier: Tier,
+    /// The socket for the proxy, in the network namespace of the commands.
     pub(crate) listener: Option<TcpListener>,
 }
 
@@ -91,7 +97,8 @@ pub(crate) struct PreviousServer {
     pub(crate) port: Option<u16>,
 }
 
-/// Starts a server with the strongest backend that works, or with the tier of `previous`.
+/// Starts a server with the strongest backend that works, or with the tier of `previous`. Its commands together may
+/// have up to `processes` processes and threads.
 pub(crate) fn start_confined(
     processes: u32,
     confinement: &Confinement,
@@ -138,13 +145,13 @@ impl Backend {
             let filter_context = rules.filter_context();
             (Some(rules), filter_context)
         };
-        let preparation = PreparedConfinement {
+        let prepared = PreparedConfinement {
             id_maps: self.has_user_namespace.then(id_maps),
-            mount_plan: namespaces.then(|| MountPlan::new(confinement, self.processes)),
+            mount_plan: namespaces.then(|| MountPlan::new(confinement, self.visibility)),
             proxy_port: (namespaces && confinement.has_proxy).then_some(port.unwrap_or(0)),
-            largest_file: confinement.max_file_size,
+            max_file_size: confinement.max_file_size,
             landlock: rules,
-            client: (!self.processes.has_pid_namespace())
+            client: (!self.visibility.has_pid_namespace())
                 .then(|| ProtectedClient { pid: getpid(), group: getpgrp() }),
             filter: seccomp::program(filter_context)
                 .map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
@@ -154,12 +161,12 @@ impl Backend {
                 .map_err(|errno| (SetupStep::Sockets, errno))?,
         };
         let bound = ProcessLimit::new(processes);
-        let StartedServer { pid, control, listener: inner } =
-            fork_server(self.fork_mode(), &bound, Some(&preparation))?;
-        let names = self.layer_names(landlock.ok().filter(|_| preparation.landlock.is_some()));
+        let StartedServer { pid, control, listener } =
+            fork_server(self.fork_mode(), &bound, Some(&prepared))?;
+        let names = self.layer_names(landlock.ok().filter(|_| prepared.landlock.is_some()));
         let mut server = ForkServer::new(pid, control, bound, names);
         server.set_private_tmp(private_tmp);
-        Ok(ConfinedServer { server, tier: self.tier, listener: inner.map(TcpListener::from) })
+        Ok(ConfinedServer { server, tier: self.tier, listener: listener.map(TcpListener::from) })
     }
 
     fn fork_mode(&self) -> ForkMode {
@@ -171,7 +178,7 @@ impl Backend {
                     | libc::CLONE_NEWIPC
                     | libc::CLONE_NEWUTS
                     | flag_if(self.has_user_namespace, libc::CLONE_NEWUSER)
-                    | flag_if(self.processes.has_pid_namespace(), libc::CLONE_NEWPID),
+                    | flag_if(self.visibility.has_pid_namespace(), libc::CLONE_NEWPID),
             ),
             Tier::Supervision | Tier::Landlock => ForkMode::Plain,
         }
@@ -185,11 +192,11 @@ impl Backend {
         let landlock =
             landlock.and_then(|abi| LANDLOCK_LAYERS.get(usize::try_from(abi).ok()?.checked_sub(1)?));
         let user = self.has_user_namespace.then_some("user-namespace");
-        let pid = match self.processes {
-            Processes::Own => Some("pid-namespace"),
+        let pid = match self.visibility {
+            ProcessVisibility::OwnNamespace => Some("pid-namespace"),
             // Some processes outside are visible in /proc.
-            Processes::OwnNumbers => Some("pid-namespace-without-proc"),
-            Processes::All => None,
+            ProcessVisibility::OwnNamespaceSharedProc => Some("pid-namespace-without-proc"),
+            ProcessVisibility::All => None,
         };
         let always = ["seccomp", "no-new-privileges", "no-capabilities"];
         user.into_iter()

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// Start of the cgroup's name; the process id of its creator follows.
 const PREFIX: &str = "ibeam-";
 
-/// A pids cgroup, which is removed when this value is dropped. Its processes must have ended by then; otherwise it
-/// stays.
+/// A pids cgroup, which is removed when this value is dropped. If it still has processes then, it is not removed.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
+    /// The open file `cgroup.procs`.
     members: File,
 }
 
@@ -39,7 +39,7 @@ impl Cgroup {
         }
     }
 
-    /// Whether the cgroup has a member. The system may have refused it.
+    /// Whether the cgroup has a member. The system may have refused the server as a member.
     pub(crate) fn has_members(&self) -> bool {
         fs::read(self.path.join("cgroup.procs")).is_ok_and(|members| !members.is_empty())
     }
@@ -63,9 +63,8 @@ impl Drop for Cgroup {
 /// version 2.
 fn candidate_parents(own_groups: &str) -> Vec<PathBuf> {
     let path_of = |line: &str| {
-        let mut writable_parts = line.splitn(3, ':');
-        let (number, controllers, path) =
-            (writable_parts.next()?, writable_parts.next()?, writable_parts.next()?);
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         let path = path.trim_start_matches('/');
         if controllers.split(',').any(|name| name == "pids") {
             return Some(Path::new("/sys/fs/cgroup/pids").join(path));
@@ -79,8 +78,8 @@ fn candidate_parents(own_groups: &str) -> Vec<PathBuf> {
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        if maker.is_some_and(|maker| !maker.is_empty() && !Path::new("/proc").join(maker).exists()) {
+        let creator = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        if creator.is_some_and(|pid| !pid.is_empty() && !Path::new("/proc").join(pid).exists()) {
             drop(fs::remove_dir(entry.path()));
         }
     }

@@ -20,7 +20,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Commands can read everything else that the user can read, and write nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// Directories: the workspace, additional directories, the git directories of a linked work tree.
+    /// Directories that commands can write: the workspace, additional directories, the git directories of a linked work
+    /// tree.
     pub writable: Vec<PathBuf>,
     /// Files and directories below writable ones that commands cannot change.
     pub read_only: Vec<PathBuf>,
@@ -73,7 +74,7 @@ impl Confinement {
     }
 }
 
-/// The means that confine commands.
+/// The kind of confinement of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// No confinement: process trees are only supervised.

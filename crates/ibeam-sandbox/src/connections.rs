@@ -47,8 +47,11 @@ const PATH_OFFSET: usize = 2;
 /// The seccomp filters and granted paths that decide about connections of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectionRules {
+    /// The filter that hands connections to the supervisor.
     checked: CommandProgram,
+    /// The filter for a command whose connections the supervisor cannot check.
     unchecked: CommandProgram,
+    /// The granted paths, each ended by NUL.
     granted: [u8; MAX_GRANTED_BYTES],
 }
 
@@ -149,22 +152,23 @@ struct Connection {
     length: usize,
     /// The file at the path of a Unix address.
     file: Option<OwnedFd>,
+    /// Whether the call may block.
     may_wait: bool,
 }
 
 impl Connection {
     fn read(listener: BorrowedFd<'_>, call: &Notification) -> Result<Self, Errno> {
-        let [number, place, length, ..] = call.arguments;
-        // The system uses the lower 32 bits of both.
-        let number = (number as u32).cast_signed();
+        let [descriptor, pointer, length, ..] = call.arguments;
+        // The system uses the lower 32 bits of descriptor and length.
+        let descriptor = (descriptor as u32).cast_signed();
         let length = usize::try_from((length as u32).cast_signed()).map_err(|_negative| Errno::INVAL)?;
         let mut address = [0; MAX_ADDRESS];
         let wanted = address.get_mut(..length).ok_or(Errno::INVAL)?;
-        if raw::read_memory(call.thread, place, wanted)? != length {
+        if raw::read_memory(call.thread, pointer, wanted)? != length {
             return Err(Errno::FAULT);
         }
         let process = pidfd_open(process_of(call.thread).ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
-        let socket = pidfd_getfd(process, number, PidfdGetfdFlags::empty())?;
+        let socket = pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty())?;
         let is_unix = socket_domain(&socket)? == AddressFamily::UNIX;
         let file = match unix_path(&address, length) {
             Some(path) if is_unix => Some(open(call.thread, path)?),
@@ -266,7 +270,7 @@ fn listens_at(inode: u64, device: (u32, u32)) -> Result<bool, Errno> {
     }
 }
 
-/// Messages of `sock_diag`; see sock_diag(7).
+/// Messages of `sock_diag`; see sock_diag(7). The constants have the values of the kernel's headers.
 mod diag {
     use rustix::io::Errno;
 
@@ -286,8 +290,11 @@ mod diag {
 
     /// The result of searching one part of the list.
     pub(super) enum Answer {
+        /// The file is in this part.
         Found,
+        /// The file is not in this part, and more parts follow.
         More,
+        /// The file is not in the list.
         End,
     }
 

@@ -102,7 +102,7 @@ pub(crate) fn reap(ended: impl FnMut(Pid, WaitStatus)) -> bool {
 }
 
 /// Like [`reap`], but also reports stopped children.
-pub(crate) fn reap_and_notice_stops(changed: impl FnMut(Pid, WaitStatus)) -> bool {
+pub(crate) fn reap_and_report_stops(changed: impl FnMut(Pid, WaitStatus)) -> bool {
     reap_with(WaitOptions::NOHANG | WaitOptions::UNTRACED, changed)
 }
 
@@ -116,6 +116,7 @@ fn reap_with(options: WaitOptions, mut ended: impl FnMut(Pid, WaitStatus)) -> bo
     }
 }
 
+/// Pids as `/proc` shows them, in memory of a fixed size.
 struct ProcessList {
     pids: [i32; MAX_PROCESSES],
     count: usize,
@@ -267,8 +268,8 @@ struct LineNumbers {
 }
 
 impl LineNumbers {
-    /// Reads the line that begins with `start` and selects the number at `place`.
-    fn read(path: &CStr, start: &'static [u8], place: usize) -> Self {
+    /// Reads the line that begins with `start` and selects the number at `index`.
+    fn read(path: &CStr, start: &'static [u8], index: usize) -> Self {
         let mut numbers = Self { count: 0, chosen: None };
         let Ok(file) = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
             return numbers;
@@ -277,7 +278,7 @@ impl LineNumbers {
         while let Ok(count @ 1..) = rustix::io::read(&file, &mut buffer) {
             for byte in buffer.get(..count).unwrap_or_default() {
                 if let Some(number) = line.feed(*byte) {
-                    if numbers.count == place {
+                    if numbers.count == index {
                         numbers.chosen = Some(number);
                     }
                     numbers.count += 1;
@@ -293,7 +294,7 @@ struct LineReader {
     start: &'static [u8],
     /// Number of bytes of `start` that have matched.
     matched: usize,
-    /// The current line does not begin with `start`.
+    /// Whether the current line does not begin with `start`.
     is_other: bool,
     number: Option<i32>,
 }

@@ -9,8 +9,8 @@
 //! - A file that is created later next to a hidden path can be written, but not read or executed. Directories next to a
 //!   hidden path are not affected. So a hidden path in the workspace costs convenience, not secrecy.
 //! - Names are visible, and `stat` works for every file. Mode, owner and times of the user's own files can be changed
-//!   anywhere, because none of these is an open. The seccomp filter covers other attributes, sockets, and, before ABI
-//!   3, truncation: see [`LandlockRules::filter_context`].
+//!   anywhere, because none of these operations opens a file. The seccomp filter covers other attributes, sockets,
+//!   and, before ABI 3, truncation: see [`LandlockRules::filter_context`].
 //! - Terminals are not available. Named shared memory is available only where no other process uses it.
 //! - The network is not granted: a rule would name a port, and so grant it at every address.
 //! - Before ABI 6, signals can be sent to processes of the same user.
@@ -62,8 +62,8 @@ mod right {
 
 /// The newest supported ABI. Version 7 has no new rights.
 const NEWEST_ABI: u32 = 7;
-/// Maximum number of siblings that are granted one by one on the path to hidden paths. Further entries are not granted,
-/// so that a directory with a million files costs no time.
+/// Maximum number of siblings that are granted one by one on the path to hidden paths. Further siblings are not
+/// granted, so that a directory with a million files does not delay the start.
 const MAX_SIBLINGS: usize = 8192;
 /// Directories for temporary files, which are private to the commands in a mount view.
 const SCRATCH_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -78,7 +78,9 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// The rights of commands, ready for [`restrict`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LandlockRules {
+    /// The rights that are refused unless they are granted.
     handled: HandledRights,
+    /// Paths, and the rights granted at each path and below.
     grants: Vec<(CString, u64)>,
 }
 
@@ -178,7 +180,7 @@ impl LandlockRules {
         Self { handled: HandledRights { files, network: 0, scopes }, grants: Vec::new() }
     }
 
-    /// A path with a NUL byte does not exist, so it is skipped.
+    /// Adds a rule for `path`. A path with a NUL byte does not exist, so it is skipped.
     fn grant(&mut self, path: &Path, rights: u64) {
         if let Ok(name) = CString::new(path.as_os_str().as_bytes()) {
             self.grants.push((name, rights & self.handled.files));

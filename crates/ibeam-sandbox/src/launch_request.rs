@@ -11,7 +11,9 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+/// Size of a word in bytes.
 const WORD: usize = size_of::<usize>();
+/// Number of words before the two lists.
 const HEADER_WORDS: usize = 5;
 /// The variable that names the directory for temporary files.
 const TMPDIR: &str = "TMPDIR";
@@ -45,23 +47,23 @@ pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Resul
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
         .collect();
     let (argc, envc) = (launch.arguments.len(), variables.len());
-    let mut place = (HEADER_WORDS + argc + 1 + envc + 1) * WORD;
+    let mut next_offset = (HEADER_WORDS + argc + 1 + envc + 1) * WORD;
     let mut texts = Vec::new();
-    let mut put = |text: &[u8]| {
+    let mut push_text = |text: &[u8]| {
         if text.contains(&0) {
             return Err(ContainsNul);
         }
         texts.extend_from_slice(text);
         texts.push(0);
-        let here = place;
-        place += text.len() + 1;
-        Ok(here)
+        let offset = next_offset;
+        next_offset += text.len() + 1;
+        Ok(offset)
     };
-    let program = put(launch.program.as_os_str().as_bytes())?;
-    let directory = put(launch.directory.as_os_str().as_bytes())?;
+    let program = push_text(launch.program.as_os_str().as_bytes())?;
+    let directory = push_text(launch.directory.as_os_str().as_bytes())?;
     let arguments =
-        launch.arguments.iter().map(|text| put(text.as_bytes())).collect::<Result<Vec<_>, _>>()?;
-    let variables = variables.iter().map(|text| put(text)).collect::<Result<Vec<_>, _>>()?;
+        launch.arguments.iter().map(|text| push_text(text.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+    let variables = variables.iter().map(|text| push_text(text)).collect::<Result<Vec<_>, _>>()?;
     let words = [0, argc, envc, program, directory].into_iter();
     let words = words.chain(arguments).chain(once(0)).chain(variables).chain(once(0));
     let mut bytes: Vec<u8> = words.flat_map(usize::to_ne_bytes).collect();

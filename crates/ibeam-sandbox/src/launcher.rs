@@ -23,6 +23,7 @@ pub const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 /// commands do not run. Later commands do not see temporary files of earlier servers.
 #[derive(Debug)]
 pub struct Launcher {
+    /// Maximum number of processes and threads of all commands together.
     processes: u32,
     confinement: Option<Confinement>,
     servers: Mutex<Servers>,
@@ -32,9 +33,9 @@ pub struct Launcher {
 struct Servers {
     /// The server that starts commands.
     current: Option<RunningServer>,
-    /// Servers with an outdated view and living trees.
+    /// Servers with an outdated view of the files, whose trees have not ended.
     outdated: Vec<ForkServer>,
-    /// The properties that all servers share.
+    /// The values that every later server takes over from the first one.
     previous: Option<PreviousServer>,
 }
 
@@ -77,8 +78,8 @@ impl Launcher {
         let mut servers = self.lock();
         let running = self.current_server(&mut servers).map_err(|error| match error {
             SpawnError::Sandbox(unavailable) => unavailable,
-            SpawnError::Refused(errno) => unsupervised(errno),
-            SpawnError::NulByte | SpawnError::ServerLost => unsupervised(Errno::CHILD),
+            SpawnError::Refused(errno) => supervision_failure(errno),
+            SpawnError::NulByte | SpawnError::ServerLost => supervision_failure(Errno::CHILD),
         })?;
         Ok(Layers { tier: running.tier, names: running.server.layers() })
     }
@@ -163,7 +164,7 @@ impl RunningServer {
     }
 }
 
-fn unsupervised(errno: Errno) -> SandboxUnavailable {
+fn supervision_failure(errno: Errno) -> SandboxUnavailable {
     SandboxUnavailable {
         failures: vec![BackendFailure { backend: "supervision", step: SetupStep::Start.name(), errno }],
     }

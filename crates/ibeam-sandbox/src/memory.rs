@@ -10,7 +10,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::raw;
 
-/// Addresses of the arguments and, after them, the environment of this process.
+/// Addresses of the arguments and the environment of this process: the start of the arguments, their end, and the end
+/// of the environment, which follows. `None` if the system does not report them.
 pub(crate) struct ArgumentArea(Option<[usize; 3]>);
 
 impl ArgumentArea {
@@ -24,10 +25,13 @@ impl ArgumentArea {
             .map(|(_, rest)| rest.split_ascii_whitespace().map(|field| field.parse().unwrap_or(0)).collect())
             .unwrap_or_default();
         Self(match fields.get(45..49) {
-            Some(&[arguments, middle, environment, end])
-                if arguments != 0 && arguments <= middle && middle <= environment && environment <= end =>
+            Some(&[start, arguments_end, environment, end])
+                if start != 0
+                    && start <= arguments_end
+                    && arguments_end <= environment
+                    && environment <= end =>
             {
-                Some([arguments, middle, end])
+                Some([start, arguments_end, end])
             }
             _ => None,
         })
@@ -35,7 +39,7 @@ impl ArgumentArea {
 
     /// Returns the addresses of the arguments without the environment.
     pub(crate) fn arguments(&self) -> Option<Range<usize>> {
-        self.0.map(|[arguments, middle, _]| arguments..middle)
+        self.0.map(|[start, arguments_end, _]| start..arguments_end)
     }
 }
 
@@ -61,8 +65,8 @@ pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
 }
 
 /// Overwrites arguments and environment and unmaps the heap. Only for a child whose code uses neither.
-pub(crate) fn discard_inherited(begin: &ArgumentArea) {
-    if let Some([start, _, end]) = begin.0 {
+pub(crate) fn discard_inherited(area: &ArgumentArea) {
+    if let Some([start, _, end]) = area.0 {
         raw::wipe(start..end);
     }
     let local = 0_u8;
@@ -129,11 +133,11 @@ impl MapsLine {
         self.start..self.end
     }
 
-    /// Whether this is private memory that is not backed by a file: the heap, arenas, stacks of other threads.
+    /// Whether the line is about private memory without a file: the heap, arenas, stacks of other threads.
     fn is_heap(&self) -> bool {
         // `[heap]` and nameless memory count; the stack and special mappings of the kernel do not.
-        let kernels = self.name == Some(b'[') && self.is_stack;
-        self.writable && self.private && self.inode == 0 && self.start != self.file_end && !kernels
+        let is_special = self.name == Some(b'[') && self.is_stack;
+        self.writable && self.private && self.inode == 0 && self.start != self.file_end && !is_special
     }
 }
 

@@ -8,8 +8,8 @@
 //! 3. `/proc` is mounted for the new pid namespace, where the system allows that, and made read-only, because root owns
 //!    `/proc/sys` even without capabilities. Elsewhere the directories of existing processes are masked; those of later
 //!    processes are visible.
-//! 4. Directories of one tmpfs are mounted over other_process_dirs: `/tmp`, `/var/tmp` and `/dev/shm` are private and empty, `/dev`
-//!    has only harmless devices, `/run` has no sockets.
+//! 4. Directories of one tmpfs are mounted over directories of the system: `/tmp`, `/var/tmp` and `/dev/shm` are
+//!    private and empty, `/dev` has only harmless devices, `/run` has no sockets.
 //! 5. The clones of step 1 are mounted at their own paths.
 //! 6. Each read-only path becomes a read-only mount, and each directory between it and the writable root becomes a
 //!    mount too. A mount point cannot be renamed, so a protected path cannot be moved away. The same holds for hidden
@@ -33,7 +33,7 @@ pub(crate) const SYSTEM_DIRS: [&str; 16] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/proc", "/sbin",
     "/sys", "/usr", "/var", "/efi",
 ];
-/// Directories that commands get as their own empty ones.
+/// Directories that are replaced by private, empty directories for the commands.
 const PRIVATE_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Directories with the sockets of system services.
 const RUN_DIRS: [&str; 2] = ["/run", "/var/run"];
@@ -47,8 +47,9 @@ const PRESERVED_RUN_PATHS: [&str; 7] = [
     "/run/resolvconf/resolv.conf",
     "/run/systemd/resolve/stub-resolv.conf",
 ];
-/// Devices without state.
+/// Devices without state, as names in `/dev`.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Links in the private `/dev`: the path of the link in the tmpfs, and its target.
 const DEV_LINKS: [(&str, &str); 5] = [
     ("dev/fd", "/proc/self/fd"),
     ("dev/stdin", "/proc/self/fd/0"),
@@ -66,8 +67,9 @@ const MIN_FILES: u64 = 16_384;
 /// Maximum number of processes whose directories are masked; each one is a mount.
 const MAX_OTHER_PROCESSES: usize = 4096;
 
-/// Names of the empty directory and the empty file in the tmpfs.
+/// Name of the empty directory in the tmpfs, which masks hidden directories.
 pub(crate) const EMPTY_DIR: &std::ffi::CStr = c"empty";
+/// Name of the empty file in the tmpfs, which masks hidden files.
 pub(crate) const EMPTY_FILE: &std::ffi::CStr = c"nothing";
 
 /// The plan of all mounts.
@@ -75,7 +77,7 @@ pub(crate) const EMPTY_FILE: &std::ffi::CStr = c"nothing";
 pub(crate) struct MountPlan {
     /// Makes everything read-only that is not a writable bind mount.
     pub(crate) read_only_root: bool,
-    pub(crate) processes: Processes,
+    pub(crate) visibility: ProcessVisibility,
     /// Mount options of the tmpfs.
     pub(crate) tmpfs_options: CString,
     /// Directories in `/proc` of processes outside the pid namespace.
@@ -91,23 +93,23 @@ pub(crate) struct MountPlan {
 
 /// Which processes commands can see and signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Processes {
+pub(crate) enum ProcessVisibility {
     /// Only processes of their own pid namespace, with a `/proc` for it.
     #[default]
-    Own,
-    /// Only processes of their own pid namespace, but with the `/proc` of the system, because containers that mask parts of
-    /// `/proc` do not allow a new one. Processes outside cannot be signalled. The pids in `/proc` differ from those
-    /// that commands use.
-    OwnNumbers,
+    OwnNamespace,
+    /// Only processes of their own pid namespace, but with the `/proc` of the system, because containers that mask
+    /// parts of `/proc` do not allow a new one. Processes outside cannot be signalled. The pids in `/proc` differ from
+    /// those that commands use.
+    OwnNamespaceSharedProc,
     /// All processes of the system.
     All,
 }
 
-impl Processes {
+impl ProcessVisibility {
     /// Whether commands have their own pid namespace.
     pub(crate) fn has_pid_namespace(self) -> bool {
         match self {
-            Self::Own | Self::OwnNumbers => true,
+            Self::OwnNamespace | Self::OwnNamespaceSharedProc => true,
             Self::All => false,
         }
     }
@@ -120,10 +122,14 @@ pub(crate) struct BindMount {
     pub(crate) kind: BindKind,
 }
 
+/// What commands may do with a bind mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BindKind {
+    /// Read and write.
     Writable,
+    /// Read only.
     Visible,
+    /// Use a device.
     Device,
 }
 
@@ -134,13 +140,16 @@ pub(crate) enum TmpfsEntry {
     /// A directory with mode 1777.
     WorldWritableDirectory(CString),
     File(CString),
+    /// A symbolic link: its path and its target.
     Link(CString, CString),
 }
 
 /// A directory of the tmpfs that is mounted over a directory of the system.
 #[derive(Debug)]
 pub(crate) struct Overmount {
+    /// The directory of the system.
     pub(crate) path: CString,
+    /// The path of the directory in the tmpfs.
     pub(crate) name: CString,
     pub(crate) read_only: bool,
 }
@@ -152,6 +161,7 @@ pub(crate) struct PinnedMount {
     pub(crate) read_only: bool,
 }
 
+/// A hidden path, over which an empty file or directory is mounted.
 #[derive(Debug)]
 pub(crate) struct MaskedPath {
     pub(crate) path: CString,
@@ -160,16 +170,16 @@ pub(crate) struct MaskedPath {
 
 impl MountPlan {
     /// Creates the plan. `confinement` must have resolved paths.
-    pub(crate) fn new(confinement: &Confinement, processes: Processes) -> Self {
+    pub(crate) fn new(confinement: &Confinement, visibility: ProcessVisibility) -> Self {
         let is_root_writable = confinement.writable.iter().any(|path| path == Path::new("/"));
-        let other_processes = match processes {
-            Processes::Own => Vec::new(),
-            Processes::OwnNumbers | Processes::All => other_process_dirs(),
+        let other_processes = match visibility {
+            ProcessVisibility::OwnNamespace => Vec::new(),
+            ProcessVisibility::OwnNamespaceSharedProc | ProcessVisibility::All => other_process_dirs(),
         };
         let tmpfs_options = tmpfs_options(confinement.max_scratch_size);
         let mut plan = Self {
             read_only_root: !is_root_writable,
-            processes,
+            visibility,
             other_processes,
             tmpfs_options,
             ..Self::default()
@@ -303,9 +313,9 @@ impl MountPlan {
 
     fn pin_protected(&mut self, confinement: &Confinement) {
         let mut pinned: BTreeMap<&Path, bool> = BTreeMap::new();
-        let preserved = confinement.read_only.iter().map(|path| (path, true));
+        let protected = confinement.read_only.iter().map(|path| (path, true));
         let hidden = confinement.hidden.iter().map(|path| (path, false));
-        for (path, is_read_only) in preserved.chain(hidden) {
+        for (path, is_read_only) in protected.chain(hidden) {
             for root in &confinement.writable {
                 if root.starts_with(path) && is_read_only {
                     pinned.insert(root, true);
@@ -350,7 +360,7 @@ fn tmpfs_options(bytes: Option<u64>) -> CString {
     CString::new(format!("mode=0755{}", bound.unwrap_or_default())).unwrap_or_default()
 }
 
-/// Returns the directories of all processes. Called before the server is forked.
+/// Returns the directories in `/proc` of all processes. Must be called before the server is forked.
 fn other_process_dirs() -> Vec<CString> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =
@@ -362,7 +372,7 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// A path with a NUL byte does not exist and becomes the empty path.
+/// Converts a path. A path with a NUL byte does not exist and becomes the empty path.
 fn c_string(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
 }
@@ -376,7 +386,7 @@ mod tests {
     use super::*;
 
     fn plan(confinement: &Confinement) -> MountPlan {
-        MountPlan::new(confinement, Processes::Own)
+        MountPlan::new(confinement, ProcessVisibility::OwnNamespace)
     }
 
     fn writable(path: &str) -> Confinement {
@@ -440,6 +450,6 @@ mod tests {
         let plan = plan(&writable("/"));
         assert!(!plan.read_only_root && paths(plan.read_only_system.iter()).contains(&"/etc"));
         assert!(plan.bind_mounts.iter().all(|mount| mount.kind != BindKind::Writable));
-        assert!(MountPlan::new(&writable("/w"), Processes::Own).read_only_root);
+        assert!(MountPlan::new(&writable("/w"), ProcessVisibility::OwnNamespace).read_only_root);
     }
 }

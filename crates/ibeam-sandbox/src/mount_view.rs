@@ -16,7 +16,7 @@ use rustix::mount::{
 use rustix::process::umask;
 
 use crate::mount_plan::{
-    BindKind, EMPTY_DIR, EMPTY_FILE, MaskedPath, MountPlan, PinnedMount, Processes, TmpfsEntry,
+    BindKind, EMPTY_DIR, EMPTY_FILE, MaskedPath, MountPlan, PinnedMount, ProcessVisibility, TmpfsEntry,
 };
 use crate::raw;
 use crate::setup_step::SetupStep;
@@ -44,17 +44,17 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
         };
         *slot = match (clone_mount(&bind.path, attributes), bind.kind) {
             (Ok(tree), _) => Some(tree),
-            // Commands have fewer privileges and cannot reach it either; they get an error.
+            // Commands have fewer privileges, so they cannot reach the directory either and get an error.
             (Err(Errno::NOENT | Errno::ACCESS), BindKind::Writable) => None,
             (Err(errno), BindKind::Writable) => return Err((SetupStep::Writable, errno)),
             (Err(_), BindKind::Visible | BindKind::Device) => None,
         };
     }
-    if plan.processes == Processes::OwnNumbers {
+    if plan.visibility == ProcessVisibility::OwnNamespaceSharedProc {
         set_last_pid(last_pid);
     }
     make_read_only(plan).map_err(at_step(SetupStep::ReadOnlyRoot))?;
-    if plan.processes == Processes::Own {
+    if plan.visibility == ProcessVisibility::OwnNamespace {
         mount_own_proc(last_pid).map_err(at_step(SetupStep::Proc))?;
     }
     let tmpfs = mount_overmounts(plan).map_err(at_step(SetupStep::Overmount))?;
@@ -88,10 +88,12 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
     Ok(())
 }
 
+/// Returns a function that adds the failed step to an error.
 fn at_step(step: SetupStep) -> impl Fn(Errno) -> (SetupStep, Errno) {
     move |errno| (step, errno)
 }
 
+/// Makes everything read-only that the plan does not keep writable.
 fn make_read_only(plan: &MountPlan) -> Result<(), Errno> {
     let root = open_path(c"/")?;
     raw::set_mount_attributes(
@@ -110,8 +112,8 @@ fn mount_own_proc(last_pid: &str) -> Result<(), Errno> {
     )
 }
 
-/// Sets the last used pid, because programs name files by their process id and two simultaneous runs must not use the
-/// same ones. Only for its own pid namespace. If the system refuses it, pids begin at 1.
+/// Sets the last used pid of this pid namespace, because programs name files by their process id and two simultaneous
+/// runs must not use the same ids. If the system refuses this, pids begin at 1.
 fn set_last_pid(last_pid: &str) {
     if let Ok(file) =
         openat(CWD, c"/proc/sys/kernel/ns_last_pid", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
@@ -159,10 +161,12 @@ fn create_entry(tmpfs: BorrowedFd<'_>, entry: &TmpfsEntry) -> Result<(), Errno> 
     }
 }
 
+/// Mounts a path over itself, so that it cannot be renamed.
 fn pin(path: &CStr, read_only: bool) -> Result<(), Errno> {
     attach(clone_mount(path, if read_only { READ_ONLY_ATTRIBUTES } else { SAFE_ATTRIBUTES })?.as_fd(), path)
 }
 
+/// Mounts the empty directory or the empty file of the tmpfs over a path.
 fn mask(tmpfs: BorrowedFd<'_>, path: &CStr, is_directory: bool) -> Result<(), Errno> {
     let tree = clone_tree(tmpfs, if is_directory { EMPTY_DIR } else { EMPTY_FILE })?;
     raw::set_mount_attributes(tree.as_fd(), READ_ONLY_ATTRIBUTES | MountAttrFlags::MOUNT_ATTR_NOEXEC)?;

@@ -17,13 +17,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::confinement::Confinement;
 use crate::existing_paths::filter_existing;
 
-/// The existing files, identified by device, inode and creation time, because inodes are reused, and the absent paths.
+/// The existing files and the absent paths of a confinement.
 #[derive(Debug)]
 pub(crate) struct PathSnapshot {
     present: Vec<(PathBuf, FileIdentity)>,
     absent: Vec<AbsentPaths>,
 }
 
+/// Device, inode and creation time of a file. The creation time is included, because inodes are reused.
 type FileIdentity = (u64, u64, Option<SystemTime>);
 
 /// Paths that did not exist, below one existing directory.
@@ -90,12 +91,12 @@ impl AbsentPaths {
     fn new(directory: &Path, paths: BTreeMap<PathBuf, Vec<PathBuf>>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let settled = i64::try_from(now.saturating_sub(TIMESTAMP_GRANULARITY).as_secs()).unwrap_or_default();
-        let stamp = stamp(directory).filter(|(_, _, seconds, _)| *seconds < settled);
+        let stamp = read_stamp(directory).filter(|(_, _, seconds, _)| *seconds < settled);
         Self { directory: directory.to_owned(), stamp, paths }
     }
 
     fn is_current(&self) -> bool {
-        let is_unchanged = self.stamp.is_some() && self.stamp == stamp(&self.directory);
+        let is_unchanged = self.stamp.is_some() && self.stamp == read_stamp(&self.directory);
         is_unchanged
             || self.paths.iter().all(|(first, paths)| {
                 first.symlink_metadata().is_err() || paths.iter().all(|path| identity(path).is_none())
@@ -116,7 +117,7 @@ fn first_absent<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a
     (Path::new("/"), first)
 }
 
-fn stamp(directory: &Path) -> Option<DirStamp> {
+fn read_stamp(directory: &Path) -> Option<DirStamp> {
     let found = fs::metadata(directory).ok()?;
     Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
 }

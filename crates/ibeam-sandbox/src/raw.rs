@@ -3,7 +3,7 @@
 //! All `unsafe` of the program is here and in `raw/`. Code after a fork uses only system calls and its own stack: at
 //! the moment of the fork, another thread may have held any lock, including that of the allocator.
 
-#![allow(unsafe_code, reason = "the only place for it; each block says why it holds")]
+#![allow(unsafe_code, reason = "unsafe code is allowed only here; each block states why it is sound")]
 
 use std::ffi::CStr;
 use std::io;
@@ -53,12 +53,13 @@ impl ForkMode {
     }
 }
 
-/// Forks. The child runs `life` and exits with the code that it returns, also after a panic. The child never returns.
+/// Forks. The child runs `run_child` and exits with the code that it returns, or with 101 after a panic. This function
+/// never returns in the child.
 ///
 /// # Errors
 /// In the parent: the error of clone(2).
-pub(crate) fn fork(how: ForkMode, life: impl FnOnce() -> i32) -> Result<Pid, Errno> {
-    let flags = match how {
+pub(crate) fn fork(mode: ForkMode, run_child: impl FnOnce() -> i32) -> Result<Pid, Errno> {
+    let flags = match mode {
         ForkMode::Plain => 0,
         ForkMode::Vfork => libc::CLONE_VFORK,
         ForkMode::Namespaces(namespaces) => namespaces,
@@ -69,12 +70,13 @@ pub(crate) fn fork(how: ForkMode, life: impl FnOnce() -> i32) -> Result<Pid, Err
     if pid == 0 {
         // A panic must not unwind into the copy of the caller's stack.
         let _guard = ExitOnUnwind;
-        exit(life());
+        exit(run_child());
     }
     let refused = last_error();
     i32::try_from(pid).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw).ok_or(refused)
 }
 
+/// Ends the process when a panic drops it.
 struct ExitOnUnwind;
 
 impl Drop for ExitOnUnwind {
@@ -84,7 +86,7 @@ impl Drop for ExitOnUnwind {
 }
 
 fn exit(code: i32) -> ! {
-    // SAFETY: ends the process without running anything of it.
+    // SAFETY: ends the process without running destructors or exit handlers.
     unsafe { libc::_exit(code) }
 }
 
@@ -92,23 +94,23 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// Blocks all signals until it is dropped, which restores the earlier mask.
-pub(crate) struct SignalsBlocked(libc::sigset_t);
+/// A guard that blocks all signals. Dropping it restores the previous signal mask.
+pub(crate) struct BlockedSignalsGuard(libc::sigset_t);
 
-impl SignalsBlocked {
+impl BlockedSignalsGuard {
     pub(crate) fn new() -> Self {
         let mut all = MaybeUninit::uninit();
-        let mut former = MaybeUninit::uninit();
+        let mut previous = MaybeUninit::uninit();
         // SAFETY: both sets are written before they are read.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
-            libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), former.as_mut_ptr());
-            Self(former.assume_init())
+            libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), previous.as_mut_ptr());
+            Self(previous.assume_init())
         }
     }
 }
 
-impl Drop for SignalsBlocked {
+impl Drop for BlockedSignalsGuard {
     fn drop(&mut self) {
         // SAFETY: the set was given by the system.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
@@ -286,7 +288,7 @@ pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttrF
 }
 
 /// Enables the loopback interface of this network namespace.
-pub(crate) fn raise_loopback() -> Result<(), Errno> {
+pub(crate) fn enable_loopback() -> Result<(), Errno> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut name = [0; libc::IFNAMSIZ];
     for (place, byte) in name.iter_mut().zip(*b"lo") {

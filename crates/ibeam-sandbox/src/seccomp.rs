@@ -62,12 +62,12 @@ pub(crate) enum Connections {
 pub(crate) struct Program(Vec<libc::sock_filter>);
 
 /// Maximum number of instructions of a [`CommandProgram`].
-const INSTRUCTIONS: usize = 128;
+const MAX_INSTRUCTIONS: usize = 128;
 
 /// A filter for commands, in memory of a fixed size, because the fork server has no heap.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandProgram {
-    steps: [libc::sock_filter; INSTRUCTIONS],
+    steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
 }
 
@@ -88,13 +88,13 @@ pub(crate) fn program(context: FilterContext) -> Result<Program, BackendError> {
 pub(crate) fn command_program(connections: Connections) -> Result<CommandProgram, BackendError> {
     let notify = match connections {
         Connections::Checked => vec![
-            statement(LOAD, NUMBER),
+            statement(LOAD, CALL_NUMBER_OFFSET),
             unless(libc::BPF_JEQ, libc::SYS_connect as u32),
             statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF),
         ],
         Connections::Unchecked => Vec::new(),
     };
-    let mut steps = [statement(0, 0); INSTRUCTIONS];
+    let mut steps = [statement(0, 0); MAX_INSTRUCTIONS];
     let mut length = 0;
     let compiled = notify.into_iter().chain(compile(call_lists::refused_to_commands(connections))?);
     for (place, step) in steps.iter_mut().zip(compiled) {
@@ -151,9 +151,10 @@ impl CommandProgram {
     }
 }
 
+/// Loads a word of the call's data at an offset.
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-/// Offset of the call's number.
-const NUMBER: u32 = 0;
+/// Offset of the call's number in the call's data.
+const CALL_NUMBER_OFFSET: u32 = 0;
 
 fn statement(code: u32, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
@@ -169,7 +170,7 @@ fn unless(test: u32, k: u32) -> libc::sock_filter {
 fn prologue(absent: &[c_long]) -> Vec<libc::sock_filter> {
     const REFUSAL: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let refuse = statement(libc::BPF_RET | libc::BPF_K, REFUSAL);
-    let mut steps = vec![statement(LOAD, NUMBER), unless(libc::BPF_JGT, NEWEST), refuse];
+    let mut steps = vec![statement(LOAD, CALL_NUMBER_OFFSET), unless(libc::BPF_JGT, NEWEST), refuse];
     steps.extend(absent.iter().flat_map(|call| [unless(libc::BPF_JEQ, *call as u32), refuse]));
     steps
 }

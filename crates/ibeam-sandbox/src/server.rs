@@ -24,12 +24,12 @@ use crate::descendants::kill_tree;
 use crate::frame::{FRAME_LENGTH, Frame};
 use crate::launch_request::{self, LaunchSpec};
 use crate::memory::ArgumentArea;
-use crate::raw::{self, ForkMode, SignalsBlocked};
+use crate::raw::{self, BlockedSignalsGuard, ForkMode};
 use crate::server_process::{self, ServerSetup};
 use crate::setup_step::SetupStep;
 use crate::supervised_tree::SupervisedTree;
 
-/// Maximum time until a server or command has started, also on a loaded system.
+/// Maximum time until a server or command has started. Long enough for a loaded system.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Distance between the first pids of two namespaces.
 const PID_STRIDE: u32 = 1000;
@@ -64,6 +64,7 @@ pub struct ForkServer {
     control: Mutex<Option<UnixStream>>,
     cgroup: Option<Cgroup>,
     private_tmp: Option<PrivateTmp>,
+    /// Each tree of this server has a clone, so the reference count is the number of trees plus 1.
     trees: Arc<()>,
 }
 
@@ -193,7 +194,7 @@ pub(crate) fn fork_server(
     };
     let pid = {
         // The child starts with blocked signals, so that no handler of this process runs in it.
-        let _blocked = SignalsBlocked::new();
+        let _guard = BlockedSignalsGuard::new();
         raw::fork(mode, || server_process::run(child_socket.as_fd(), &setup)).map_err(failed)?
     };
     drop(child_socket);

@@ -20,7 +20,7 @@ use rustix::process::{
 
 use crate::apply_confinement::{self, PreparedConfinement};
 use crate::connections::ConnectionRules;
-use crate::descendants::{detect_pid_level, has_children, kill_all, reap, reap_and_notice_stops};
+use crate::descendants::{detect_pid_level, has_children, kill_all, reap, reap_and_report_stops};
 use crate::frame::Frame;
 use crate::memory::{ArgumentArea, discard_inherited};
 use crate::raw::{self, ForkMode, SharedRequest};
@@ -46,9 +46,9 @@ pub(crate) struct ServerSetup<'a> {
     pub(crate) cgroup_members: Option<BorrowedFd<'a>>,
     /// Maximum number of processes of its user.
     pub(crate) processes: Option<u64>,
-    /// The pid after which the new namespace continues, as text.
+    /// The pid that counts as the last used one in the new namespace, as text.
     pub(crate) last_pid: String,
-    /// The memory to overwrite.
+    /// The arguments and the environment of the client, which the server overwrites.
     pub(crate) arguments: ArgumentArea,
 }
 
@@ -109,7 +109,7 @@ fn become_server(setup: &ServerSetup<'_>) -> Result<(), Errno> {
     let signals = raw::signal_descriptor()?;
     raw::dup_to(signals.as_fd(), SIGNAL_FD)?;
     raw::dup_to(signals.as_fd(), 2)?;
-    // It already has number 1, or is a copy that is closed with the process.
+    // The descriptor already has number 1, or it is a copy that is closed with the process.
     std::mem::forget(signals);
     let _ = setsid();
     chdir(c"/")?;
@@ -151,11 +151,11 @@ impl Server {
     }
 
     /// Reaps ended children. Kills orphans if there may be `orphans` or a supervisor was killed. Returns whether some
-    /// did not end.
+    /// orphans did not end.
     fn reap_children(&mut self, mut orphans: bool) -> bool {
         let mut ended = [const { None }; MAX_SUPERVISORS];
         for _ in 0..MAX_REAP_PASSES {
-            reap_and_notice_stops(|pid, status: WaitStatus| {
+            reap_and_report_stops(|pid, status: WaitStatus| {
                 // Only a command stops a supervisor, which then would not end its tree.
                 if status.stopped() {
                     let _ = kill_process(pid, Signal::KILL);

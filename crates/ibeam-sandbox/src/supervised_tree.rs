@@ -18,11 +18,12 @@ use crate::frame::{FRAME_LENGTH, Frame};
 pub struct SupervisedTree {
     pid: i32,
     socket: UnixStream,
+    /// The frame that is being read, and the number of its bytes that were read.
     partial_frame: [u8; FRAME_LENGTH],
     partial_length: usize,
     status: Option<ExitStatus>,
     is_gone: bool,
-    /// Counts the trees of a server.
+    /// A clone of the server's reference count of trees.
     _server: Arc<()>,
 }
 

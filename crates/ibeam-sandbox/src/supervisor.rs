@@ -38,7 +38,7 @@ pub(crate) fn run(
 ) -> i32 {
     // The command must not outlive the server.
     let _ = set_parent_process_death_signal(Some(Signal::HUP));
-    // The first process of a new namespace has pid 1, and so has the parent here.
+    // `server` is the pid of the server in its own pid namespace. Another parent means that the server has ended.
     if getppid() != Some(server) {
         return 0;
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(
     if keep_descriptors(&session, listener.as_ref()).is_ok() {
         drop(request);
         let rules = rules.filter(|_| listener.is_some());
-        // All of them are closed already.
+        // `keep_descriptors` has closed all of these.
         std::mem::forget((session, stdio, channel, listener));
         supervise(command, rules);
     }
@@ -124,6 +124,7 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
     }
 }
 
+/// A request of the client to end the tree.
 enum StopRequest {
     None,
     Terminate,

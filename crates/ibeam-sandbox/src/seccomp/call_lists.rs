@@ -16,11 +16,13 @@ const SYS_FILE_SETATTR: c_long = 469;
 /// A test of one argument. Only the lower 32 bits count, because the kernel reads only those.
 #[derive(Clone, Copy)]
 pub(super) enum ArgumentTest {
+    /// The argument at this index has this value.
     Is(u8, i32),
+    /// The argument at this index has another value.
     IsNot(u8, i32),
-    /// All of these bits are set.
+    /// All of these bits are set in the argument at this index.
     Has(u8, i32),
-    /// The argument masked with the first number equals the second number.
+    /// The argument at this index, masked with the first number, equals the second number.
     Masked(u8, i32, i32),
 }
 
@@ -33,7 +35,7 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // The memory and descriptors of other processes; see also `SUPERVISION`.
+    // The memory and descriptors of other processes; see also `SUPERVISOR_CALLS`.
     libc::SYS_ptrace,
     libc::SYS_process_vm_writev,
     libc::SYS_kcmp,
@@ -103,7 +105,8 @@ const SOCKET_TYPE_MASK: i32 = 0xf;
 const FILE_TYPE_MASK: i32 = libc::S_IFMT.cast_signed();
 /// Harmless personalities: the plain one and that of a 32-bit machine, as `uname` reports it. Two more are allowed: an
 /// old version number, and fixed addresses, which debuggers and sanitizers need.
-const PLAIN: i32 = 0;
+const PLAIN_PERSONALITY: i32 = 0;
+/// The personality of a 32-bit machine.
 pub(super) const PER_LINUX32: i32 = 8;
 // Requests on an open file, the same on all machines; a file open for reading is enough for them.
 const FS_IOC_SETFLAGS: i32 = 0x4008_6602;
@@ -112,7 +115,7 @@ const FS_IOC_ENABLE_VERITY: i32 = 0x4080_6685;
 /// The pid with which a process refers to itself.
 const SELF_PID: i32 = 0;
 /// Requests the current personality.
-const QUERY: i32 = -1;
+const QUERY_PERSONALITY: i32 = -1;
 
 /// Calls that are refused with some arguments, whatever the other layers.
 pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
@@ -141,11 +144,11 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
     (
         libc::SYS_personality,
         &[&[
-            IsNot(0, PLAIN),
+            IsNot(0, PLAIN_PERSONALITY),
             IsNot(0, PER_LINUX32),
             IsNot(0, libc::UNAME26),
             IsNot(0, libc::ADDR_NO_RANDOMIZE),
-            IsNot(0, QUERY),
+            IsNot(0, QUERY_PERSONALITY),
         ]],
     ),
     (
@@ -168,11 +171,11 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
 ];
 
 /// Calls that read memory and descriptors of other processes, which supervisors need to make the connections of
-/// commands (`connections.rs`). In namespaces only commands are refused them, by their own filter; elsewhere all
-/// processes are.
-pub(super) const SUPERVISION: &[c_long] = &[libc::SYS_process_vm_readv, libc::SYS_pidfd_getfd];
+/// commands (`connections.rs`). In namespaces these calls are refused only to commands, by their own filter. Elsewhere
+/// they are refused to all processes.
+pub(super) const SUPERVISOR_CALLS: &[c_long] = &[libc::SYS_process_vm_readv, libc::SYS_pidfd_getfd];
 
-/// Calls that commands in a network namespace are refused, but supervisors are not: sockets of the kernel (netlink,
+/// Calls that are refused to commands in a network namespace, but not to supervisors: sockets of the kernel (netlink,
 /// packets, algorithms) or of the hypervisor (vsock, which has no namespace), and Unix datagram sockets, which can send
 /// to any path without a connection.
 const REFUSED_TO_COMMANDS: &[RefusedCall] = &[
@@ -246,21 +249,27 @@ const REFUSED_WITHOUT_NAMESPACES: &[RefusedCall] = &[
 /// 3, which opens for neither reading nor writing, truncates too.
 const REFUSED_TRUNCATION: &[RefusedCall] = &[
     (libc::SYS_truncate, &[]),
-    (libc::SYS_openat, &[&[Masked(2, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(2, ACCESS_AND_CUT)]]),
+    (
+        libc::SYS_openat,
+        &[&[Masked(2, ACCESS_AND_TRUNCATE, READ_AND_TRUNCATE)], &[Has(2, ACCESS_AND_TRUNCATE)]],
+    ),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_open, &[&[Masked(1, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(1, ACCESS_AND_CUT)]]),
+    (libc::SYS_open, &[&[Masked(1, ACCESS_AND_TRUNCATE, READ_AND_TRUNCATE)], &[Has(1, ACCESS_AND_TRUNCATE)]]),
 ];
-const ACCESS_AND_CUT: i32 = libc::O_ACCMODE | libc::O_TRUNC;
-const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
+/// Mask of the access mode and the truncation flag of an open file.
+const ACCESS_AND_TRUNCATE: i32 = libc::O_ACCMODE | libc::O_TRUNC;
+const READ_AND_TRUNCATE: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
 /// Returns every call that is refused to the fork server and all its descendants, with its groups of tests. A call
 /// without groups is refused with any arguments. Groups of one call add up.
 pub(super) fn refused(context: FilterContext) -> impl Iterator<Item = RefusedCall> {
     let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match context {
         FilterContext::Namespaces => (&[], &[]),
-        FilterContext::Landlock { handles_truncation: true } => (SUPERVISION, &[REFUSED_WITHOUT_NAMESPACES]),
+        FilterContext::Landlock { handles_truncation: true } => {
+            (SUPERVISOR_CALLS, &[REFUSED_WITHOUT_NAMESPACES])
+        }
         FilterContext::Landlock { handles_truncation: false } => {
-            (SUPERVISION, &[REFUSED_WITHOUT_NAMESPACES, REFUSED_TRUNCATION])
+            (SUPERVISOR_CALLS, &[REFUSED_WITHOUT_NAMESPACES, REFUSED_TRUNCATION])
         }
     };
     let whole = REFUSED_CALLS.iter().chain(supervision).map(|call| -> RefusedCall { (*call, &[]) });
@@ -273,7 +282,7 @@ pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Ite
         Connections::Checked => &[],
         Connections::Unchecked => REFUSED_UNIX_SOCKETS,
     };
-    let whole = SUPERVISION.iter().map(|call| -> RefusedCall { (*call, &[]) });
+    let whole = SUPERVISOR_CALLS.iter().map(|call| -> RefusedCall { (*call, &[]) });
     whole.chain(REFUSED_TO_COMMANDS.iter().chain(sockets).copied())
 }
 

@@ -19,11 +19,12 @@ use crate::raw;
 
 /// Maximum length of the program; a test checks it.
 const MAX_INSTRUCTIONS: usize = 256;
+/// Loads a word of the call's data at an offset.
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// Offset of the call's number in the data of a filter.
-const NUMBER: u32 = 0;
+const CALL_NUMBER_OFFSET: u32 = 0;
 /// Selects all processes of a user; the two calls use different values.
 const PRIORITY_OF_USER: u32 = 2;
 const IO_PRIORITY_OF_USER: u32 = 3;
@@ -32,7 +33,8 @@ const F_SETOWN: u32 = 8;
 const F_SETOWN_EX: u32 = 15;
 const FIOSETOWN: u32 = 0x8901;
 const SIOCSPGRP: u32 = 0x8902;
-const EVERYBODY: i32 = -1;
+/// The pid with which kill(2) signals all processes.
+const ALL_PROCESSES: i32 = -1;
 
 /// The condition under which a call is refused.
 #[derive(Clone, Copy)]
@@ -51,6 +53,7 @@ enum CallTest {
     Command(u32, u32),
 }
 
+/// The calls that the filter refuses, and under which condition.
 const CALLS: [(c_long, CallTest); 17] = [
     (libc::SYS_kill, CallTest::Protected(&[0])),
     (libc::SYS_tkill, CallTest::Protected(&[0])),
@@ -92,7 +95,7 @@ pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno>
         -server.as_raw_pid(),
         client.pid.as_raw_pid(),
         -client.group.as_raw_pid(),
-        EVERYBODY,
+        ALL_PROCESSES,
     ])
     .ok_or(Errno::INVAL)?;
     raw::filter_calls(program.steps())
@@ -101,17 +104,17 @@ pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno>
 struct Program {
     steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
-    /// An instruction did not fit.
-    is_cut: bool,
+    /// Whether an instruction did not fit.
+    has_overflowed: bool,
 }
 
 impl Program {
     /// Builds the program. Returns `None` if it is too long.
     fn new(protected: [i32; 5]) -> Option<Self> {
         let empty = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
-        let mut program = Self { steps: [empty; MAX_INSTRUCTIONS], length: 0, is_cut: false };
+        let mut program = Self { steps: [empty; MAX_INSTRUCTIONS], length: 0, has_overflowed: false };
         for (call, test) in CALLS {
-            program.push(LOAD, NUMBER, 0, 0);
+            program.push(LOAD, CALL_NUMBER_OFFSET, 0, 0);
             let start = program.length;
             program.push(EQUAL, call as u32, 0, 0);
             program.refuse(test, &protected);
@@ -121,7 +124,7 @@ impl Program {
             program.steps.get_mut(start)?.jf = distance;
         }
         program.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
-        (!program.is_cut).then_some(program)
+        (!program.has_overflowed).then_some(program)
     }
 
     fn steps(&self) -> &[libc::sock_filter] {
@@ -142,10 +145,10 @@ impl Program {
                 self.refuse_others(1);
             }
             CallTest::Missing => self.answer(Errno::NOSYS),
-            CallTest::Owner(refused, looked_at) => {
+            CallTest::Owner(refused, checked) => {
                 self.load(1);
                 self.refuse_equal(refused);
-                self.push(EQUAL, looked_at, 1, 0);
+                self.push(EQUAL, checked, 1, 0);
                 self.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
                 self.refuse_protected(2, protected);
             }
@@ -175,7 +178,7 @@ impl Program {
         self.answer(Errno::PERM);
     }
 
-    /// Loads the lower half of an argument; the system reads no more of a pid.
+    /// Loads the lower half of an argument. The system reads only this half of a pid.
     fn load(&mut self, argument: u8) {
         self.push(LOAD, 16 + 8 * u32::from(argument), 0, 0);
     }
@@ -190,7 +193,7 @@ impl Program {
                 *place = libc::sock_filter { code: code as u16, jt, jf, k };
                 self.length += 1;
             }
-            None => self.is_cut = true,
+            None => self.has_overflowed = true,
         }
     }
 }

@@ -237,7 +237,7 @@ fn only_the_supervisor_makes_connections() {
 
 #[test]
 fn supervisors_may_read_memory_that_commands_may_not() {
-    for call in call_lists::SUPERVISION {
+    for call in call_lists::SUPERVISOR_CALLS {
         check_refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
         check_refused(PAIRS, *call, [BAD; 6], Errno::PERM);
         let filters = Filters { all: program(FilterContext::Namespaces).unwrap(), command: None };
