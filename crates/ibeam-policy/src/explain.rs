@@ -145,6 +145,7 @@ impl Policy {
         parts.collect()
     }
 
+    /// Returns whether a rule of `list` applies to a step that runs in one of `places`, and why.
     fn command_finding(
         &self,
         list: RuleList,
@@ -163,7 +164,7 @@ impl Policy {
             (RuleList::Deny | RuleList::Ask, Rule::Read(_) | Rule::Write(_)) => {
                 match self.restricting_path_rule(alone, step, places, "matches") {
                     Some((_, reason)) => (true, reason),
-                    None => (false, "no word of it is such a file".to_owned()),
+                    None => (false, "no word of the command is such a file".to_owned()),
                 }
             }
             (RuleList::Allow, Rule::Shell(shell)) => {
@@ -185,16 +186,21 @@ impl Policy {
                 let covered = !step.redirects.is_empty() && step.redirects.iter().all(covers);
                 (
                     covered,
-                    if covered { "it covers the redirection" } else { "it covers no redirection of it" }
-                        .to_owned(),
+                    if covered {
+                        "it covers the redirection"
+                    } else {
+                        "it covers no redirection of the command"
+                    }
+                    .to_owned(),
                 )
             }
             (RuleList::Allow | RuleList::BuiltIn | RuleList::Deny | RuleList::Ask, _) => {
-                (false, NOT_ABOUT.to_owned())
+                (false, OTHER_KIND.to_owned())
             }
         }
     }
 
+    /// Explains a read or write of a file.
     fn explain_path(&self, access: &Access, path: &Path) -> AccessPart {
         let writes = matches!(access, Access::Write(_));
         self.explain_part(&path.display().to_string(), |list, rule| {
@@ -202,7 +208,7 @@ impl Policy {
                 Rule::Read(glob) if !writes || list != RuleList::Allow => glob,
                 Rule::Write(glob) if writes => glob,
                 Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => {
-                    return (false, NOT_ABOUT.to_owned());
+                    return (false, OTHER_KIND.to_owned());
                 }
             };
             let applies = if list == RuleList::Allow {
@@ -239,25 +245,27 @@ fn display_step(step: &CommandStep) -> String {
     sets.chain(step.call_chain.last().map(display_call)).chain(redirects).collect::<Vec<_>>().join(" ")
 }
 
-const NOT_ABOUT: &str = "it is about something else";
+/// The reason why a rule of another kind does not apply.
+const OTHER_KIND: &str = "it is about something else";
 
+/// Returns whether a rule applies because of its pattern, with a clause that says so.
 fn explain_match(applies: bool, what: &str) -> (bool, String) {
     (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
 }
 
 fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
-    let unnamed = match list {
+    let implicit_ports = match list {
         RuleList::Allow => ImplicitPorts::Web,
         RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => ImplicitPorts::All,
     };
     match (rule, parse_origin(url)) {
         (Rule::WebFetch(domain), Some((host, port))) => explain_match(
-            covers_origin(domain, &host, port, unnamed),
+            covers_origin(domain, &host, port, implicit_ports),
             &format!("the host `{host}` at port {port}"),
         ),
         (Rule::WebFetch(_), None) => (false, "the address has no unambiguous host".to_owned()),
         (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
-            (false, NOT_ABOUT.to_owned())
+            (false, OTHER_KIND.to_owned())
         }
     }
 }
@@ -270,7 +278,7 @@ fn explain_tool_rule(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (
         Rule::Mcp { server: servers, tool: tools } => {
             explain_match(servers.matches_folded(server) && tools.matches_folded(tool), "the tool")
         }
-        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, NOT_ABOUT.to_owned()),
+        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, OTHER_KIND.to_owned()),
     }
 }
 
@@ -281,12 +289,13 @@ fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
     !lists.into_iter().flatten().any(|token| rule.split(", ").any(|part| part == token.to_string()))
 }
 
+/// Returns the finding of the built-in rule that made the verdict.
 fn built_in_finding(verdict: &Verdict) -> Option<RuleFinding> {
     let (rule, reason) = match verdict {
         Verdict::Allow { rule } => (rule, "nothing narrower applies"),
         Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),
     };
-    // The default is added where it arises.
+    // `explain_command` adds the finding of the default rule itself.
     let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
     (!default).then(|| RuleFinding {
         list: RuleList::BuiltIn,

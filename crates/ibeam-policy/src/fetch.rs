@@ -1,5 +1,5 @@
-//! Decides about fetching from the web: `WebFetch(domain)` and `WebFetch(domain:port)` against host and port of an
-//! address.
+//! Decides about fetching from the web: compares `WebFetch(domain)` and `WebFetch(domain:port)` with the host and the
+//! port of an address.
 //!
 //! A domain without a port allows the web ports 80 and 443, and denies or asks for every port. An address that two
 //! parsers could read as two different hosts is refused, whatever the rules allow. Name resolution is not part of this
@@ -32,10 +32,10 @@ impl Policy {
                  password, backslash or percent sign before the path",
             );
         };
-        let rule = |rules: &[Rule], unnamed: ImplicitPorts| {
+        let rule = |rules: &[Rule], ports: ImplicitPorts| {
             rules
                 .iter()
-                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers_origin(domain, &host, port, unnamed)))
+                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers_origin(domain, &host, port, ports)))
                 .map(Rule::to_string)
         };
         if let Some(rule) = rule(&self.deny, ImplicitPorts::All) {
@@ -63,11 +63,11 @@ impl Policy {
     }
 }
 
-/// Returns the host of a web address in lower case, and its port. Returns `None` for anything that is not unambiguously
-/// one.
+/// Returns the host of a web address in lower case, and its port. Returns `None` if the text is not a web address, or
+/// is ambiguous.
 pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
-    let usual = match scheme.to_ascii_lowercase().as_str() {
+    let default_port = match scheme.to_ascii_lowercase().as_str() {
         "http" => 80,
         "https" => 443,
         _ => return None,
@@ -86,7 +86,7 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     let is_host = !host.is_empty() && !host.starts_with(['.', '-']) && host.chars().all(plain);
     let port = match digits {
-        "" => Some(usual),
+        "" => Some(default_port),
         digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
         _ => None,
     };
@@ -95,12 +95,12 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
 
 /// Whether the domain of a token, with or without a port, covers `host` at `port`. `*.example.org` covers every name
 /// below it, but not itself.
-pub(crate) fn covers_origin(token: &str, host: &str, port: u16, unnamed: ImplicitPorts) -> bool {
+pub(crate) fn covers_origin(token: &str, host: &str, port: u16, implicit_ports: ImplicitPorts) -> bool {
     let (domain, named) = match token.rsplit_once(':') {
         Some((domain, named)) => (domain, Some(named)),
         None => (token, None),
     };
-    let covers_port = match (named, unnamed) {
+    let covers_port = match (named, implicit_ports) {
         (Some(named), _) => named.parse() == Ok(port),
         (None, ImplicitPorts::Web) => WEB_PORTS.contains(&port),
         (None, ImplicitPorts::All) => true,

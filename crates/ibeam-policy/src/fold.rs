@@ -1,9 +1,9 @@
 //! Folds names as the most lenient file systems compare them.
 //!
 //! Ignores case (all file systems except ext4 and similar ones), Unicode composition and invisible characters (HFS+,
-//! APFS), trailing dots, trailing spaces and stream names (NTFS, FAT, SMB), and recognizes the short names of the
-//! latter. Two names that some file system treats as equal fold to the same text. Different names may also fold to the
-//! same text.
+//! APFS), trailing dots, trailing spaces and stream names (NTFS, FAT, SMB), and recognizes the short names (8.3) of
+//! NTFS, FAT and SMB. Two names that some file system treats as equal fold to the same text. Different names may also
+//! fold to the same text.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// Returns the folded `name`.
 pub(crate) fn fold(name: &str) -> String {
-    // A stream: `.git::$INDEX_ALLOCATION` is `.git`. A leading colon does not start a stream.
+    // A colon starts the name of a stream: `.git::$INDEX_ALLOCATION` is `.git`. A leading colon does not.
     let name = match name.find(':') {
         Some(colon) if colon > 0 => name.get(..colon).unwrap_or(name),
         Some(_) | None => name,
@@ -29,8 +29,8 @@ pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
         }
         return Cow::Owned(text.to_ascii_lowercase());
     }
-    // Through upper case, because the long s and the dotless i have an upper case that maps to another lower case
-    // letter.
+    // Converted to upper case first, because the upper case of the long s and of the dotless i maps to another lower
+    // case letter.
     let cased = text.chars().filter(|c| !is_ignored_char(*c)).flat_map(char::to_uppercase);
     let lower: String = cased.flat_map(char::to_lowercase).collect();
     Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&lower).into_owned())
@@ -58,20 +58,20 @@ pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
         return false;
     }
     let long = long.trim_start_matches('.');
-    let (of_base, of_extension) = long.rsplit_once('.').unwrap_or((long, ""));
-    let of_base: String = of_base.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
+    let (long_base, long_extension) = long.rsplit_once('.').unwrap_or((long, ""));
+    let long_base: String = long_base.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
     let head = |text: &str, length: usize| text.chars().take(length).collect::<String>();
-    if extension != head(of_extension, 3) {
+    if extension != head(long_extension, 3) {
         return false;
     }
-    // From the fifth of the same name on: two characters of the name and four hexadecimal digits.
+    // The fifth and later files with the same short form get two characters of the name and four hexadecimal digits.
     let hashed = || {
         stem.len() == 6
             && stem.is_char_boundary(2)
-            && stem.starts_with(&head(&of_base, 2))
+            && stem.starts_with(&head(&long_base, 2))
             && stem.chars().skip(2).all(|c| c.is_ascii_hexdigit())
     };
-    stem == head(&of_base, 6) || hashed()
+    stem == head(&long_base, 6) || hashed()
 }
 
 /// Whether HFS+ ignores the character in comparisons, or the character is invisible.

@@ -20,11 +20,14 @@ enum Anchor {
 /// A pattern over absolute paths. The pattern of a directory covers its content only if it ends in `/` or `/**`.
 #[derive(Clone, Debug)]
 pub struct PathGlob {
+    /// The pattern as written in the rule.
     text: String,
     anchor: Anchor,
     /// The pattern without its anchor.
     pattern: String,
+    /// The pattern for allow rules, which compare names exactly.
     exact: Pattern,
+    /// The pattern for deny rules, which compare folded names.
     folded: Pattern,
     /// Pairs of characters that occur in every path that the pattern matches.
     pairs: CharPairs,
@@ -66,14 +69,14 @@ impl PathGlob {
         self.relative(path, workspace, home).is_some_and(|relative| self.exact.is_match(relative))
     }
 
-    /// Whether a deny rule with this pattern covers `path`. This is wider than `allows`: it covers everything below a
-    /// match, compares folded names, and a pattern without `/` matches a name at any depth, inside and outside the
-    /// workspace.
+    /// Whether a deny rule with this pattern covers `path`. A deny rule covers more than an allow rule: it covers
+    /// everything below a match and compares folded names, and a pattern without `/` matches a name at any depth,
+    /// inside and outside the workspace.
     pub(crate) fn denies(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
         if self.covers(path, workspace, home) {
             return true;
         }
-        // A file system that folds names also folds those of the workspace path.
+        // A file system that folds names also folds the names in the paths of workspace and home.
         let fold_of = |path: &Path| fold_path(path).unwrap_or_else(|| path.to_owned());
         fold_path(path).is_some_and(|folded| self.covers(&folded, &fold_of(workspace), &fold_of(home)))
     }
@@ -98,7 +101,7 @@ impl PathGlob {
 
     /// Whether the pattern can cover a path with these pairs of characters: a fast check before [`Self::denies`].
     pub(crate) fn may_deny(&self, pairs: CharPairs) -> bool {
-        pairs.contain(self.pairs)
+        pairs.is_superset(self.pairs)
     }
 
     /// Whether one component of the pattern is `name`, ignoring case.
@@ -115,8 +118,8 @@ impl PathGlob {
         root.starts_with(directory) || directory.starts_with(&root)
     }
 
-    /// Returns the directory that contains everything that a rule with this pattern covers, except for patterns that
-    /// match names anywhere.
+    /// Returns the directory that contains everything that a rule with this pattern covers. Not meaningful for a
+    /// pattern that [matches anywhere](Self::matches_anywhere).
     pub(crate) fn root(&self, workspace: &Path, home: &Path) -> PathBuf {
         let start = match self.anchor {
             Anchor::Root => Path::new("/"),
@@ -131,8 +134,8 @@ impl PathGlob {
     pub(crate) fn may_overlap(&self, shell_pattern: &str) -> bool {
         let own: Vec<&str> = self.pattern.split('/').filter(|name| *name != "**").collect();
         let wild = shell_pattern.split('/').filter(|name| has_wildcard(name));
-        let own_meets = |name: &str| own.iter().any(|own| names_overlap(name, own));
-        wild.into_iter().any(own_meets)
+        let overlaps_own = |name: &str| own.iter().any(|own| names_overlap(name, own));
+        wild.into_iter().any(overlaps_own)
     }
 
     /// Whether an allow rule with this pattern may cover something below `directory`, but not all of it.
@@ -147,6 +150,7 @@ impl PathGlob {
         !self.matches_anywhere() && !has_wildcard(self.pattern.strip_suffix("/**").unwrap_or(&self.pattern))
     }
 
+    /// Whether a deny rule with this pattern matches names at any depth, also outside the workspace.
     pub(crate) fn matches_anywhere(&self) -> bool {
         self.anchor == Anchor::Workspace && (!self.pattern.contains('/') || self.pattern.starts_with("**/"))
     }
@@ -181,7 +185,7 @@ fn names_overlap(shell: &str, own: &str) -> bool {
         // Wildcards of the shell do not match hidden names.
         return false;
     }
-    let (shell, own) = (simplified(shell), simplified(own));
+    let (shell, own) = (simplify(shell), simplify(own));
     // Dynamic programming: each cell is whether the rest of `shell` and the rest of `own` can be the same name.
     let mut below = vec![false; own.len() + 1];
     for (i, a) in shell.iter().map(Some).chain([None]).enumerate().collect::<Vec<_>>().into_iter().rev() {
@@ -189,7 +193,7 @@ fn names_overlap(shell: &str, own: &str) -> bool {
         let mut row = vec![false; own.len() + 1];
         for j in (0..=own.len()).rev() {
             let at = |row: &[bool], index: usize| row.get(index).copied().unwrap_or(false);
-            let meets = match (a, own.get(j)) {
+            let overlaps = match (a, own.get(j)) {
                 (None, None) => true,
                 (Some('*'), _) if at(&below, j) => true,
                 (Some('*'), Some(_)) => at(&row, j + 1),
@@ -198,7 +202,7 @@ fn names_overlap(shell: &str, own: &str) -> bool {
                 (Some(_), None) | (None, Some(_)) => false,
             };
             if let Some(cell) = row.get_mut(j) {
-                *cell = meets;
+                *cell = overlaps;
             }
         }
         below = row;
@@ -207,7 +211,7 @@ fn names_overlap(shell: &str, own: &str) -> bool {
 }
 
 /// Returns a pattern of literal characters, `?` and `*`; other wildcards become `*`.
-fn simplified(pattern: &str) -> Vec<char> {
+fn simplify(pattern: &str) -> Vec<char> {
     let mut closing = None;
     let mut simple = Vec::new();
     for c in pattern.chars().flat_map(char::to_lowercase) {

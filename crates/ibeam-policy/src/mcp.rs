@@ -19,7 +19,9 @@ impl Policy {
                 format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
             );
         }
-        if self.unapproved_mcp_tools.iter().any(|(of, name)| of == server && name == tool) {
+        let is_unapproved =
+            |(other_server, other_tool): &(String, String)| other_server == server && other_tool == tool;
+        if self.unapproved_mcp_tools.iter().any(is_unapproved) {
             return Verdict::deny(
                 "changed",
                 format!(

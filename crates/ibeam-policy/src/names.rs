@@ -35,7 +35,7 @@ pub enum Protection {
 pub struct NameGroup {
     /// The kind of protection.
     pub protection: Protection,
-    /// The reason, as text that follows "because".
+    /// The reason: for read-only names what makes them dangerous, for credentials what they contain.
     pub reason: &'static str,
     /// Each entry is one name, several names joined by `/`, or `*` and the end of a name.
     pub names: &'static [&'static str],
@@ -48,7 +48,7 @@ pub struct ProtectedName {
     pub name: &'static str,
     /// The kind of protection.
     pub protection: Protection,
-    /// The reason, as text that follows "because".
+    /// The reason, as in [`NameGroup::reason`].
     pub reason: &'static str,
 }
 
@@ -66,17 +66,17 @@ pub fn entries() -> impl Iterator<Item = ProtectedName> {
     })
 }
 
-/// Credentials below the home directory.
-const fn home(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
+/// Creates a group of credentials below the home directory.
+const fn home_credentials(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
     NameGroup { protection: Protection::Credential, reason, names }
 }
 
-/// Credentials of the system.
-const fn system(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
+/// Creates a group of credentials of the system.
+const fn system_credentials(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
     NameGroup { protection: Protection::SystemCredential, reason, names }
 }
 
-/// The name of the file that makes a directory a git repository. A directory of this name does not.
+/// The name of the file that makes a directory a git repository. A directory with this name does not make one.
 const HEAD: &str = "HEAD";
 
 /// The table as an index.
@@ -91,8 +91,9 @@ struct Index {
     credentials: HashMap<String, ProtectedName>,
     /// Credentials of the system.
     system: Vec<ProtectedName>,
-    /// First characters of `single` and `nested`, and of `credentials`.
+    /// First characters of the entries in `single` and `nested`.
     starts: Vec<char>,
+    /// First characters of the entries in `credentials`.
     credential_starts: Vec<char>,
     /// Maximum number of names in a path of `credentials`.
     depth: usize,
@@ -141,8 +142,8 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 impl Index {
-    /// Returns the entry of the single name `name`, whatever is above it.
-    fn single(&self, name: &str) -> Option<ProtectedName> {
+    /// Returns the entry of the single name `name`, in any directory.
+    fn find_single(&self, name: &str) -> Option<ProtectedName> {
         let may_end = || {
             let end = name.split(':').next().unwrap_or(name).trim_end_matches(['.', ' ']);
             self.endings.iter().any(|(ending, _)| {
@@ -170,17 +171,17 @@ impl Index {
     }
 
     /// Returns the entry of several names that `names` begins with, and their number.
-    fn nested(&self, names: &[&str]) -> Option<(ProtectedName, usize)> {
+    fn find_nested(&self, names: &[&str]) -> Option<(ProtectedName, usize)> {
         let first = names.first()?;
         if !may_start(first, &self.starts) {
             return None;
         }
-        let is_one = |part: &String, name: &&str| {
+        let matches_part = |part: &String, name: &&str| {
             let name = fold(name);
             name == *part || is_short_form(&name, part)
         };
         let found = self.nested.iter().find(|(parts, _)| {
-            parts.len() <= names.len() && parts.iter().zip(names).all(|(part, name)| is_one(part, name))
+            parts.len() <= names.len() && parts.iter().zip(names).all(|(part, name)| matches_part(part, name))
         });
         found.map(|(parts, entry)| (*entry, parts.len()))
     }
@@ -202,19 +203,19 @@ fn is_short_ending(name: &str, ending: &str) -> bool {
     has_number && extension == short
 }
 
-/// Returns the first protected name in `path`. The first `own` names of the path are those of a workspace directory. An
-/// entry of several names does not count within these: the user has chosen to work in that place, such as
-/// `~/.config/fish`.
-pub(crate) fn protected(path: &Path, own: usize) -> Option<ProtectedName> {
+/// Returns the first protected name in `path`. The first `workspace_depth` names of the path are those of a workspace
+/// directory. An entry of several names does not count within these names, because the user has chosen to work in that
+/// directory, such as `~/.config/fish`.
+pub(crate) fn first_protected_name(path: &Path, workspace_depth: usize) -> Option<ProtectedName> {
     let names = normal_names(path);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
     (0..names.len()).find_map(|index| {
         let rest = names.get(index..)?;
         let is_last = rest.len() == 1;
-        let single = rest.first().and_then(|name| INDEX.single(name));
+        let single = rest.first().and_then(|name| INDEX.find_single(name));
         single.filter(|entry| is_last || entry.name != HEAD).or_else(|| {
-            let (entry, count) = INDEX.nested(rest)?;
-            (index + count > own).then_some(entry)
+            let (entry, count) = INDEX.find_nested(rest)?;
+            (index + count > workspace_depth).then_some(entry)
         })
     })
 }
@@ -225,13 +226,13 @@ pub fn find_protected_name(relative: &Path) -> Option<ProtectedName> {
     let names = normal_names(relative);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
     let (last, above) = names.split_last()?;
-    if let Some(entry) = INDEX.single(last) {
+    if let Some(entry) = INDEX.find_single(last) {
         return Some(entry);
     }
-    // Few paths have a name that could begin an entry.
+    // Few paths contain a name with which an entry begins.
     (0..above.len()).find_map(|index| {
         let rest = names.get(index..)?;
-        INDEX.nested(rest).filter(|(_, count)| *count == rest.len()).map(|(entry, _)| entry)
+        INDEX.find_nested(rest).filter(|(_, count)| *count == rest.len()).map(|(entry, _)| entry)
     })
 }
 
@@ -242,8 +243,8 @@ pub fn is_read_only_path(relative: &Path) -> bool {
     let Some(entry) = find_protected_name(relative) else { return false };
     match entry.protection {
         Protection::ReadOnly => true,
-        // Another spelling of a repository's name is a repository only on some file systems, and not the one in use
-        // here.
+        // Another spelling of such a name makes a repository only on some file systems, and there not the repository
+        // in use.
         Protection::ReadOnlyForFileTools => {
             entry.name != HEAD && relative.file_name().is_none_or(|name| name != entry.name)
         }
@@ -272,7 +273,7 @@ pub fn read_only_nested_paths() -> &'static [&'static str] {
 }
 
 /// Returns the paths of the credentials below `home` and of the system, whether they exist or not.
-pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn credential_paths(home: &Path) -> impl Iterator<Item = PathBuf> {
     entries().filter_map(move |entry| match entry.protection {
         Protection::Credential => Some(home.join(entry.name)),
         Protection::SystemCredential => Some(PathBuf::from(entry.name)),
@@ -281,7 +282,7 @@ pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns the entry of the credential that `path` is or is below.
-pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
+pub(crate) fn find_credential(path: &Path, home: &Path) -> Option<ProtectedName> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let is_in =
         |entry: &&ProtectedName| bytes.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
@@ -293,16 +294,17 @@ pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
     if !names.first().is_some_and(|first| may_start(first, &INDEX.credential_starts)) {
         return None;
     }
-    let mut known = String::new();
+    let mut prefix = String::new();
     names.iter().take(INDEX.depth).find_map(|name| {
-        if !known.is_empty() {
-            known.push('/');
+        if !prefix.is_empty() {
+            prefix.push('/');
         }
-        known.push_str(&fold(name));
-        INDEX.credentials.get(&known).copied()
+        prefix.push_str(&fold(name));
+        INDEX.credentials.get(&prefix).copied()
     })
 }
 
+/// Returns the names in a path, without `.`, `..` and the root.
 fn normal_names(path: &Path) -> Vec<std::borrow::Cow<'_, str>> {
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_string_lossy()),

@@ -2,12 +2,13 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::{
-    Protection, credential, entries, find_protected_name, is_read_only_path, name_groups, protected,
+    Protection, entries, find_credential, find_protected_name, first_protected_name, is_read_only_path,
+    name_groups,
 };
 
 #[track_caller]
 fn check_protected(path: &str, expect: Option<&str>) {
-    assert_eq!(protected(Path::new(path), 0).map(|entry| entry.name), expect, "{path}");
+    assert_eq!(first_protected_name(Path::new(path), 0).map(|entry| entry.name), expect, "{path}");
 }
 
 #[track_caller]
@@ -17,7 +18,7 @@ fn check_read_only(path: &str, expect: bool) {
 
 #[track_caller]
 fn check_credential(path: &str, expect: Option<&str>) {
-    let found = credential(Path::new(path), Path::new("/home/ann"));
+    let found = find_credential(Path::new(path), Path::new("/home/ann"));
     assert_eq!(found.map(|entry| entry.name), expect, "{path}");
 }
 
@@ -49,24 +50,28 @@ fn every_entry_is_found_by_its_own_name_in_any_case_and_below_it() {
                     // A longer entry may be below a shorter one.
                     assert!(found.is_some(), "{name}");
                     assert!(
-                        protected(Path::new("/home/ann/work").join(&name).as_path(), 3).is_some(),
+                        first_protected_name(Path::new("/home/ann/work").join(&name).as_path(), 3).is_some(),
                         "{name}"
                     );
                     let below = Path::new("/home/ann/work/a").join(&name).join("b");
-                    assert_eq!(protected(&below, 3).is_some(), entry.name != super::HEAD, "{name}/b");
+                    assert_eq!(
+                        first_protected_name(&below, 3).is_some(),
+                        entry.name != super::HEAD,
+                        "{name}/b"
+                    );
                 }
                 Protection::Credential => {
                     let path = Path::new("/home/ann").join(&name);
-                    assert!(credential(&path, Path::new("/home/ann")).is_some(), "{name}");
-                    assert!(credential(&path.join("b"), Path::new("/home/ann")).is_some(), "{name}/b");
-                    assert!(credential(&path, Path::new("/home/bob")).is_none(), "{name}");
+                    assert!(find_credential(&path, Path::new("/home/ann")).is_some(), "{name}");
+                    assert!(find_credential(&path.join("b"), Path::new("/home/ann")).is_some(), "{name}/b");
+                    assert!(find_credential(&path, Path::new("/home/bob")).is_none(), "{name}");
                 }
                 Protection::SystemCredential => {}
             }
         }
         if entry.protection == Protection::SystemCredential {
             for home in ["/home/ann", "/", "/etc"] {
-                assert!(credential(Path::new(entry.name), Path::new(home)).is_some(), "{}", entry.name);
+                assert!(find_credential(Path::new(entry.name), Path::new(home)).is_some(), "{}", entry.name);
             }
         }
     }
@@ -126,7 +131,7 @@ fn ordinary_names_are_not_protected() {
 
 #[test]
 fn nested_names_count_only_below_the_workspace() {
-    let find = |path: &str, own| protected(Path::new(path), own).map(|entry| entry.name);
+    let find = |path: &str, own| first_protected_name(Path::new(path), own).map(|entry| entry.name);
     assert_eq!(find("/home/ann/.config/fish/config.fish", 4), None);
     assert_eq!(find("/home/ann/.config/fish/config.fish", 3), Some(".config/fish"));
     assert_eq!(find("/home/ann/.config/fish/.bashrc", 4), Some(".bashrc"));

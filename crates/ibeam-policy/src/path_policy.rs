@@ -1,6 +1,6 @@
 //! The part of a policy that the sandbox and the file tools need: hidden paths and read-only paths.
 //!
-//! Answers questions about paths without file access. `ibeam-tools` compares the answers with the disk.
+//! Works on paths only, without file access. `ibeam-tools` applies the results to the files that exist.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl Policy {
         matches!(self.decide_read(path), Verdict::Allow { .. })
     }
 
-    /// Whether an allow rule names a protected path explicitly, and so lifts the protection of `path`.
+    /// Whether an allow rule names the protected path explicitly, and so lifts the protection of `path`. Returns true
+    /// for paths that are not protected.
     pub(crate) fn exempts(&self, path: &Path) -> bool {
         let Some(name) = self.protected_name(path) else { return true };
         self.allow.iter().filter_map(write_glob).any(|glob| {
@@ -74,7 +75,7 @@ impl PathPolicy {
         let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
         let homes = std::iter::once(&policy.home).chain(&policy.other_home);
         let mut hidden: Vec<PathBuf> = homes
-            .flat_map(|home| names::credentials(home))
+            .flat_map(|home| names::credential_paths(home))
             .chain(policy.private_dirs.iter().cloned())
             .chain(policy.credential_files.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
@@ -115,7 +116,7 @@ impl PathPolicy {
     }
 
     /// Whether there is a deny rule for writing.
-    pub fn denies_writes(&self) -> bool {
+    pub fn has_write_denials(&self) -> bool {
         self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| write_glob(rule).is_some()))
     }
 
@@ -147,7 +148,7 @@ impl PathPolicy {
     }
 
     /// Whether there is a deny rule for reading.
-    pub fn denies_reads(&self) -> bool {
+    pub fn has_read_denials(&self) -> bool {
         self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| read_glob(rule).is_some()))
     }
 
@@ -167,6 +168,7 @@ impl PathPolicy {
     }
 }
 
+/// Returns the pattern of a rule about reading or writing.
 fn path_glob(rule: &Rule) -> Option<&PathGlob> {
     read_glob(rule).or_else(|| write_glob(rule))
 }

@@ -23,8 +23,8 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Parses a pattern. The limits keep its automaton small: the glob compiler does not have limits and panics if the
-    /// regular expression gets too large.
+    /// Parses a pattern, in which `*` does not match `/` if `has_separator` is set. Limits keep the automaton small:
+    /// the glob compiler does not have limits and panics if the regular expression gets too large.
     ///
     /// # Errors
     /// The reason why the pattern is invalid, as text.
@@ -105,10 +105,11 @@ impl CharPairs {
     }
 
     /// Whether every pair of `other` is in this set.
-    pub(crate) fn contain(self, other: Self) -> bool {
+    pub(crate) fn is_superset(self, other: Self) -> bool {
         self.0.iter().zip(other.0).all(|(own, other)| other & !own == 0)
     }
 
+    /// Adds the pairs of adjacent bytes.
     fn with(mut self, bytes: &[u8]) -> Self {
         for (first, second) in bytes.iter().zip(bytes.iter().skip(1)) {
             let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());

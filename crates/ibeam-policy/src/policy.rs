@@ -110,21 +110,21 @@ impl Access {
 pub enum Verdict {
     /// The call may run.
     Allow {
-        /// A token, `workspace`, `default` or `--force`.
+        /// A token, several tokens separated by commas, or the name of a built-in rule such as `workspace`.
         rule: String,
     },
     /// The call must not run; an approval does not change that.
     Deny {
         /// A token, or the name of a built-in rule.
         rule: String,
-        /// One sentence for the model, with the way out.
+        /// One sentence for the model, with what a person or the model can do instead.
         reason: String,
     },
     /// The call needs the approval of a person; without one it must not run.
     Ask {
-        /// The name of a built-in rule.
+        /// A token, or the name of a built-in rule.
         rule: String,
-        /// One sentence for the model, with the way out.
+        /// One sentence for the model, with what a person or the model can do instead.
         reason: String,
     },
 }
@@ -220,7 +220,7 @@ impl Policy {
             return Verdict::deny(rule, format!("writing `{shown}` is denied by the rule `{rule}`"));
         }
         if let Some((rule, _)) = self.deny_rule(path, read_glob) {
-            // An edit shows the lines around it.
+            // The result of an edit shows the lines around the change.
             return Verdict::deny(
                 rule,
                 format!("the rule `{rule}` denies reading `{shown}`, so it cannot be changed either"),
@@ -252,7 +252,7 @@ impl Policy {
                 ),
             );
         }
-        // An edit shows the lines around it.
+        // The result of an edit shows the lines around the change.
         if let Some(rule) = self.ask_rule(path, write_glob).or_else(|| self.ask_rule(path, read_glob)) {
             return Verdict::ask(rule, format!("writing `{shown}` needs an approval by the rule `{rule}`"));
         }
@@ -263,11 +263,12 @@ impl Policy {
         }
     }
 
-    /// Whether all calls that no rule covers need approval, including those on files. `--force` lifts that.
+    /// Whether all calls that no rule covers need approval, including calls on files. `--force` lifts this requirement.
     fn is_strict(&self) -> bool {
         self.approval == ApprovalMode::Strict && self.mode != PermissionMode::Force
     }
 
+    /// Returns the verdict that a person must approve a call that no rule covers.
     fn ask_uncovered(&self, kind: &str, path: &Path) -> Verdict {
         let shown = path.display();
         let reason = format!(
@@ -304,6 +305,7 @@ impl Policy {
         self.first_match(&self.ask, path, glob).map(|(rule, _)| rule)
     }
 
+    /// Returns the deny rule that covers `path`, with its pattern.
     pub(crate) fn deny_rule<'a>(
         &'a self,
         path: &Path,
@@ -327,6 +329,7 @@ impl Policy {
         globs.find(|(_, glob)| glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home))
     }
 
+    /// Returns the allow rule that covers `path`, with its pattern.
     fn allow_rule<'a>(
         &'a self,
         path: &Path,
@@ -337,6 +340,7 @@ impl Policy {
     }
 }
 
+/// Returns the pattern of a rule about reading.
 pub(crate) fn read_glob(rule: &Rule) -> Option<&PathGlob> {
     match rule {
         Rule::Read(glob) => Some(glob),
@@ -344,6 +348,7 @@ pub(crate) fn read_glob(rule: &Rule) -> Option<&PathGlob> {
     }
 }
 
+/// Returns the pattern of a rule about writing.
 pub(crate) fn write_glob(rule: &Rule) -> Option<&PathGlob> {
     match rule {
         Rule::Write(glob) => Some(glob),

@@ -11,6 +11,7 @@ use crate::policy::Policy;
 const DEVICES: &[&str] = &["/dev", "/proc/kcore", "/proc/kmsg"];
 
 impl Policy {
+    /// Returns a name for the secret that `path` is or is below: a credential, a device or a directory of ibeam.
     pub(crate) fn secret_name(&self, path: &Path) -> Option<&'static str> {
         if self.private_dirs.iter().any(|private| path.starts_with(private)) {
             return Some("ibeam's own directory");
@@ -19,24 +20,24 @@ impl Policy {
             return Some("credentials that the environment names");
         }
         let homes = std::iter::once(&self.home).chain(&self.other_home);
-        homes.into_iter().find_map(|home| credential(path, home))
+        homes.into_iter().find_map(|home| secret_below(path, home))
     }
 
-    /// Returns the protected name in `path`, or the name of the secret it is.
+    /// Returns the protected name in `path`, or the name of the secret that `path` is or is below.
     pub(crate) fn protected_name(&self, path: &Path) -> Option<&str> {
         let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
-        let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
+        let depth = own.filter(|directory| path.starts_with(directory)).map(|own| name_count(own)).max();
         let by_use = || {
-            let place = self.protected_paths.iter().find(|place| lies_in(path, place))?;
-            place.file_name()?.to_str()
+            let protected = self.protected_paths.iter().find(|protected| is_in(path, protected))?;
+            protected.file_name()?.to_str()
         };
-        let by_name = names::protected(path, own.unwrap_or(0)).map(|entry| entry.name);
+        let by_name = names::first_protected_name(path, depth.unwrap_or(0)).map(|entry| entry.name);
         by_name.or_else(|| self.secret_name(path)).or_else(by_use)
     }
 }
 
 /// Returns the name of the secret that `path` is or is below.
-fn credential(path: &Path, home: &Path) -> Option<&'static str> {
+fn secret_below(path: &Path, home: &Path) -> Option<&'static str> {
     if let Some(device) = DEVICES.iter().find(|device| path.starts_with(device)) {
         return (path != Path::new("/dev/null")).then_some(*device);
     }
@@ -51,13 +52,13 @@ fn credential(path: &Path, home: &Path) -> Option<&'static str> {
             .filter(|name| name.ends_with("self") || name.starts_with(|c: char| c.is_ascii_digit()))
             .map(|_| "/proc");
     }
-    names::credential(path, home).map(|entry| entry.name)
+    names::find_credential(path, home).map(|entry| entry.name)
 }
 
-/// Whether `path` is `place` or below it on some file system.
-fn lies_in(path: &Path, place: &Path) -> bool {
+/// Whether `path` is `top` or below `top`. Names are compared as the most lenient file system compares them.
+fn is_in(path: &Path, top: &Path) -> bool {
     let mut names = path.components();
-    place.components().all(|name| {
+    top.components().all(|name| {
         names.next().is_some_and(|other| {
             name == other
                 || fold(&name.as_os_str().to_string_lossy()) == fold(&other.as_os_str().to_string_lossy())
@@ -73,11 +74,12 @@ pub(crate) fn is_resolved(path: &Path) -> bool {
 }
 
 /// Returns the number of names in `path`.
-fn normal_count(path: &Path) -> usize {
+fn name_count(path: &Path) -> usize {
     path.components().filter(|component| matches!(component, Component::Normal(_))).count()
 }
 
-/// Whether the rule names the path explicitly: `Write(**)` does not lift the protection of `.git/hooks`.
+/// Whether a pattern names the protected name `name` explicitly: `Write(**)` does not lift the protection of
+/// `.git/hooks`.
 pub(crate) fn names_explicitly(glob: &PathGlob, name: &str) -> bool {
     let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
     glob.is_plain() || glob.names_component(first)

@@ -27,9 +27,9 @@ pub struct InvalidRule {
 pub enum Rule {
     /// Runs a program.
     Shell(ShellRule),
-    /// Reads a file, or in a directory.
+    /// Reads a file, or the files in a directory.
     Read(PathGlob),
-    /// Writes a file, or in a directory.
+    /// Writes a file, or the files in a directory.
     Write(PathGlob),
     /// Fetches from a domain. `*.example.org` is every name below it, `*` is every name.
     WebFetch(String),
@@ -65,10 +65,10 @@ impl FromStr for Rule {
             return Err(bad("it contains a control character".to_owned()));
         }
         match kind.trim() {
-            "Shell" => shell(inner).map(Self::Shell).map_err(bad),
+            "Shell" => parse_shell_rule(inner).map(Self::Shell).map_err(bad),
             "Read" => PathGlob::new(inner).map(Self::Read).map_err(bad),
             "Write" => PathGlob::new(inner).map(Self::Write).map_err(bad),
-            "WebFetch" => domain(inner).map(Self::WebFetch).map_err(bad),
+            "WebFetch" => parse_domain(inner).map(Self::WebFetch).map_err(bad),
             "Mcp" => {
                 let (server, tool) = inner
                     .split_once(':')
@@ -82,7 +82,8 @@ impl FromStr for Rule {
     }
 }
 
-fn shell(inner: &str) -> Result<ShellRule, String> {
+/// Parses the text between the brackets of a `Shell` token.
+fn parse_shell_rule(inner: &str) -> Result<ShellRule, String> {
     let (program, arguments) = match inner.split_once(':') {
         None => (inner, None),
         Some((program, arguments)) => (program.trim(), Some(TextGlob::new(arguments.trim())?)),
@@ -96,7 +97,8 @@ fn shell(inner: &str) -> Result<ShellRule, String> {
     Ok(ShellRule { program: program.to_owned(), arguments })
 }
 
-fn domain(inner: &str) -> Result<String, String> {
+/// Parses the text between the brackets of a `WebFetch` token. Returns it in lower case.
+fn parse_domain(inner: &str) -> Result<String, String> {
     let (domain, port) = match inner.rsplit_once(':') {
         Some((domain, port)) => (domain, Some(port)),
         None => (inner, None),

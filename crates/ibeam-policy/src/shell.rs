@@ -28,5 +28,5 @@ pub(crate) mod wrapper;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unanalyzable(pub(crate) &'static str);
 
-/// Start of the hint on how to allow something.
-const MANUAL: &str = "a person may allow it with";
+/// Start of the hint on how a person can allow something; a flag follows.
+const ALLOW_HINT: &str = "a person may allow it with";

@@ -271,7 +271,7 @@ impl PlanBuilder<'_> {
 
     /// Hides the objects of a repository that tracks a denied file, because they contain its content.
     fn hide_objects(&mut self, work_tree: &Path, directory: &Path) {
-        if !self.path_policy.denies_reads() {
+        if !self.path_policy.has_read_denials() {
             return;
         }
         let is_denied = |path: &Path| self.path_policy.denies_read(&work_tree.join(path));

@@ -16,20 +16,22 @@ enum VariableMeaning {
     SinglePath,
     /// Several such paths, separated by colons.
     PathList,
-    /// A directory that replaces this one below the home directory, with its entries of the table.
-    ReplacesHome(&'static str),
-    /// A directory that contains these credential files.
+    /// The path of a directory that is used in place of this directory below the home directory. It contains the same
+    /// credentials, as listed in the table.
+    ReplacesDirectory(&'static str),
+    /// The path of a directory that contains these credential files.
     DirectoryOf(&'static [&'static str]),
 }
 
-use VariableMeaning::{DirectoryOf, PathList, ReplacesHome, SinglePath};
+use VariableMeaning::{DirectoryOf, PathList, ReplacesDirectory, SinglePath};
 
+/// The variables. One that has two meanings is listed twice.
 const VARIABLES: &[(&str, VariableMeaning)] = &[
     // base directories
-    ("XDG_CONFIG_HOME", ReplacesHome(".config")),
-    ("XDG_DATA_HOME", ReplacesHome(".local/share")),
-    ("XDG_STATE_HOME", ReplacesHome(".local/state")),
-    ("XDG_CACHE_HOME", ReplacesHome(".cache")),
+    ("XDG_CONFIG_HOME", ReplacesDirectory(".config")),
+    ("XDG_DATA_HOME", ReplacesDirectory(".local/share")),
+    ("XDG_STATE_HOME", ReplacesDirectory(".local/state")),
+    ("XDG_CACHE_HOME", ReplacesDirectory(".cache")),
     // keys and passwords
     ("GNUPGHOME", SinglePath),
     ("NETRC", SinglePath),
@@ -41,20 +43,20 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("STEPPATH", SinglePath),
     // other agents
     ("AMP_SETTINGS_FILE", SinglePath),
-    ("CLAUDE_CONFIG_DIR", ReplacesHome(".claude")),
+    ("CLAUDE_CONFIG_DIR", ReplacesDirectory(".claude")),
     ("CLAUDE_CONFIG_DIR", DirectoryOf(&[".claude.json"])),
-    ("CODEX_HOME", ReplacesHome(".codex")),
+    ("CODEX_HOME", ReplacesDirectory(".codex")),
     ("GH_COPILOT_CONFIG_DIR", SinglePath),
     ("GOOSE_CONFIG_DIR", SinglePath),
     ("OPENCODE_CONFIG", SinglePath),
-    ("QWEN_HOME", ReplacesHome(".qwen")),
+    ("QWEN_HOME", ReplacesDirectory(".qwen")),
     // package registries
     ("BUNDLE_USER_CONFIG", SinglePath),
-    ("CARGO_HOME", ReplacesHome(".cargo")),
-    ("COMPOSER_HOME", ReplacesHome(".config/composer")),
+    ("CARGO_HOME", ReplacesDirectory(".cargo")),
+    ("COMPOSER_HOME", ReplacesDirectory(".config/composer")),
     ("CONDARC", SinglePath),
-    ("CONAN_HOME", ReplacesHome(".conan2")),
-    ("GRADLE_USER_HOME", ReplacesHome(".gradle")),
+    ("CONAN_HOME", ReplacesDirectory(".conan2")),
+    ("GRADLE_USER_HOME", ReplacesDirectory(".gradle")),
     ("NPM_CONFIG_USERCONFIG", SinglePath),
     ("npm_config_userconfig", SinglePath),
     ("NPM_CONFIG_GLOBALCONFIG", SinglePath),
@@ -90,9 +92,9 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("HCLOUD_CONFIG", SinglePath),
     ("LINODE_CLI_CONFIG", SinglePath),
     ("SCW_CONFIG_PATH", SinglePath),
-    ("FLY_CONFIG_DIR", ReplacesHome(".fly")),
+    ("FLY_CONFIG_DIR", ReplacesDirectory(".fly")),
     // clusters, containers, infrastructure
-    ("DOCKER_CONFIG", ReplacesHome(".docker")),
+    ("DOCKER_CONFIG", ReplacesDirectory(".docker")),
     ("DOCKER_CERT_PATH", SinglePath),
     ("REGISTRY_AUTH_FILE", SinglePath),
     ("KUBECONFIG", PathList),
@@ -101,7 +103,7 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("TALOSCONFIG", SinglePath),
     ("MINIKUBE_HOME", SinglePath),
     ("TF_CLI_CONFIG_FILE", SinglePath),
-    ("PULUMI_HOME", ReplacesHome(".pulumi")),
+    ("PULUMI_HOME", ReplacesDirectory(".pulumi")),
     ("VAULT_CONFIG_PATH", SinglePath),
     ("VAULT_CLIENT_KEY", SinglePath),
     ("CONSUL_HTTP_TOKEN_FILE", SinglePath),
@@ -117,7 +119,7 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("DATABRICKS_CONFIG_FILE", SinglePath),
     ("SNOWFLAKE_HOME", SinglePath),
     ("DBT_PROFILES_DIR", DirectoryOf(&["profiles.yml"])),
-    ("HF_HOME", ReplacesHome(".cache/huggingface")),
+    ("HF_HOME", ReplacesDirectory(".cache/huggingface")),
     ("HF_TOKEN_PATH", SinglePath),
     ("KAGGLE_CONFIG_DIR", SinglePath),
     ("JUPYTER_CONFIG_DIR", SinglePath),
@@ -158,7 +160,7 @@ pub fn credentials_from_environment(
                 let directory = absolute(&value, home, start);
                 named.extend(files.iter().map(|file| directory.join(file)));
             }
-            ReplacesHome(usual) => {
+            ReplacesDirectory(usual) => {
                 let directory = absolute(&value, home, start);
                 if directory != home.join(usual) {
                     named.extend(credentials_below(usual).map(|rest| directory.join(rest)));
@@ -172,7 +174,7 @@ pub fn credentials_from_environment(
     named
 }
 
-/// Returns the credentials of the table below `usual`, relative to it.
+/// Returns the credentials of the table below the directory `usual`, relative to that directory.
 fn credentials_below(usual: &str) -> impl Iterator<Item = &'static str> + '_ {
     let below = entries().filter(|entry| entry.protection == Protection::Credential);
     below.filter_map(move |entry| entry.name.strip_prefix(usual)?.strip_prefix('/'))
@@ -195,11 +197,12 @@ fn absolute(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
     path
 }
 
+/// Whether a path may be a credential: it is not a system directory and does not contain `home` or `start`.
 fn may_be_credential(path: &Path, home: &Path, start: &Path) -> bool {
     let holds = |place: &Path| place.starts_with(path);
-    let is_of_the_kernel = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
-    // `/etc`, `/usr` and similar directories are not a credential.
-    path.components().count() > 2 && !is_of_the_kernel && !holds(home) && !holds(start)
+    let is_kernel_path = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
+    // `/etc`, `/usr` and similar directories are not credentials.
+    path.components().count() > 2 && !is_kernel_path && !holds(home) && !holds(start)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Files and directories that hold credentials, or histories of commands and browsers.
 //!
-//! Whole directories where nothing else is in them that commands need; single files where other things are: what
-//! compilers, package tools and version control read in order to work stays readable.
+//! A whole directory is listed if commands need no other file in it. Otherwise single files are listed, so that
+//! compilers, package tools and version control can read the other files.
 
-use super::{NameGroup, home, system};
+use super::{NameGroup, home_credentials, system_credentials};
 
 pub(super) const GROUPS: &[NameGroup] = &[
-    home(
+    home_credentials(
         "keys to log in with, to sign and to decrypt, and stores of passwords",
         &[
             ".ssh",
@@ -47,7 +47,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/credstore.encrypted",
         ],
     ),
-    home(
+    home_credentials(
         "keys and tokens of version control and of the places where code is hosted",
         &[
             ".git-credentials",
@@ -68,7 +68,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/forgejo-cli",
         ],
     ),
-    home(
+    home_credentials(
         "tokens, keys and transcripts of other agents and of models' command lines",
         &[
             ".aider.conf.yml",
@@ -166,8 +166,8 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/JetBrains",
         ],
     ),
-    home("keys, sessions and rules of this program", &[".config/ibeam", ".local/share/ibeam"]),
-    home(
+    home_credentials("keys, sessions and rules of this program", &[".config/ibeam", ".local/share/ibeam"]),
+    home_credentials(
         "tokens of package registries",
         &[
             ".npmrc",
@@ -229,7 +229,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/cloudsmith",
         ],
     ),
-    home(
+    home_credentials(
         "keys of cloud providers and of the places where programs run",
         &[
             ".aws",
@@ -307,7 +307,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".zerotier",
         ],
     ),
-    home(
+    home_credentials(
         "keys of payment services and shops",
         &[
             ".config/stripe",
@@ -326,7 +326,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".plaid",
         ],
     ),
-    home(
+    home_credentials(
         "keys of build, monitoring and messaging services",
         &[
             ".circleci",
@@ -368,7 +368,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".okta",
         ],
     ),
-    home(
+    home_credentials(
         "keys of clusters, containers and infrastructure",
         &[
             ".kube",
@@ -419,7 +419,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/infisical",
         ],
     ),
-    home(
+    home_credentials(
         "passwords of databases and keys of services for data and models",
         &[
             ".pgpass",
@@ -465,7 +465,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".streamlit/secrets.toml",
         ],
     ),
-    home(
+    home_credentials(
         "keys of storage, copies and private networks",
         &[
             ".s3cfg",
@@ -502,7 +502,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/b2",
         ],
     ),
-    system(
+    system_credentials(
         "passwords and keys of the system's users and services",
         &[
             "/etc/shadow",
@@ -542,7 +542,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             "/etc/borgmatic",
         ],
     ),
-    system(
+    system_credentials(
         "credentials that the service manager or a container engine hands out",
         &[
             "/run/secrets",

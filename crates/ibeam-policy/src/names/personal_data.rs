@@ -2,11 +2,11 @@
 //!
 //! Whole directories are listed, because commands need nothing in them.
 
-use super::{NameGroup, home};
+use super::{NameGroup, home_credentials};
 
 pub(super) const GROUPS: &[NameGroup] = &[
-    home(
-        "what was typed, with the passwords in it",
+    home_credentials(
+        "commands that the user typed, and the passwords in them",
         &[
             ".bash_history",
             ".zsh_history",
@@ -42,7 +42,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".local/state/nvim/shada",
         ],
     ),
-    home(
+    home_credentials(
         "mail, and the passwords of its servers",
         &[
             ".msmtprc",
@@ -74,7 +74,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".config/protonmail",
         ],
     ),
-    home(
+    home_credentials(
         "cookies, passwords and history of browsers",
         &[
             ".mozilla",
@@ -130,7 +130,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".var/app/org.gnome.Epiphany",
         ],
     ),
-    home(
+    home_credentials(
         "sessions of messengers",
         &[
             ".config/Slack",
@@ -166,7 +166,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".var/app/im.riot.Riot",
         ],
     ),
-    home(
+    home_credentials(
         "wallets",
         &[
             ".bitcoin",
@@ -205,7 +205,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
             ".eclair",
         ],
     ),
-    home(
+    home_credentials(
         "credentials and data of programs on macOS",
         &[
             "Library/Keychains",

@@ -6,6 +6,7 @@
 
 use super::{NameGroup, Protection};
 
+// The reasons of groups.
 const AGENT: &str = "agents read rules, permissions, hooks and servers to start from it";
 const HOOKS: &str = "git runs what it names at the next commit, checkout or push";
 const EDITOR: &str = "editors run its tasks, servers or settings when the directory is opened";
@@ -28,7 +29,7 @@ pub(super) const GROUPS: &[NameGroup] = &[
     },
     NameGroup {
         protection: Protection::ReadOnlyForFileTools,
-        reason: "a file of this name turns a directory into a repository whose configuration git obeys",
+        reason: "a file of this name turns a directory into a repository whose configuration git applies",
         names: &[super::HEAD],
     },
     NameGroup {

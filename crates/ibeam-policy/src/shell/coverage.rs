@@ -10,7 +10,7 @@ use super::filter_scripts::possible_program_names;
 use super::hazard;
 use super::ordinary_git;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
-use super::{MANUAL, Unanalyzable};
+use super::{ALLOW_HINT, Unanalyzable};
 use crate::policy::{ApprovalMode, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
 
@@ -111,7 +111,7 @@ impl Policy {
         }
         let reason = format!(
             "the command has {what}, which no allow rule covers; use simple commands joined by `&&`, `||`, `;` or `|`, \
-             or {MANUAL} `--force`"
+             or {ALLOW_HINT} `--force`"
         );
         match self.ask.iter().find(|rule| applies_to_commands(rule)) {
             Some(rule) => Verdict::ask(rule, reason),
@@ -133,7 +133,7 @@ impl Policy {
         if let Some(variable) = step.assigned_variables.first() {
             return Err(format!(
                 "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
-                 {MANUAL} `--force`"
+                 {ALLOW_HINT} `--force`"
             ));
         }
         let Some((call, _)) = step.call_chain.split_last().filter(|_| !step.calls_function) else {
@@ -152,12 +152,12 @@ impl Policy {
         let known = shell_rules.clone().any(|(_, shell)| names_program(&shell.program, name));
         Err(match hazard {
             Some(why) => format!(
-                "the command `{shown}` is not covered by an allow rule{}: it {why}; {MANUAL} \
+                "the command `{shown}` is not covered by an allow rule{}: it {why}; {ALLOW_HINT} \
                  `--allow 'Shell({name}:*)'` or `--force`",
                 if known { " for ordinary arguments" } else { "" }
             ),
             None => format!(
-                "the command `{shown}` is not covered by an allow rule; {MANUAL} `--allow 'Shell({name})'` or \
+                "the command `{shown}` is not covered by an allow rule; {ALLOW_HINT} `--allow 'Shell({name})'` or \
                  `--force`"
             ),
         })

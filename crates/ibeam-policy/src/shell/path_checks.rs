@@ -10,7 +10,7 @@ use super::ordinary_git;
 use super::program_lists::{READERS, STREAM_DEVICES, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
-use super::{MANUAL, Unanalyzable};
+use super::{ALLOW_HINT, Unanalyzable};
 use crate::pattern::CharPairs;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
@@ -182,7 +182,8 @@ impl Policy {
         for redirect in &step.redirects {
             if !redirect.target.is_known() {
                 let shown = &redirect.target.text;
-                let reason = format!("the file `{shown}` is unknown; write its name, or {MANUAL} `--force`");
+                let reason =
+                    format!("the file `{shown}` is unknown; write its name, or {ALLOW_HINT} `--force`");
                 *uncovered = Some(Verdict::ask("default", reason));
             }
             for path in self.resolve(&redirect.target.text, redirect.target.has_tilde, directories) {
@@ -198,7 +199,7 @@ impl Policy {
                         let shown = path.display();
                         let reason = format!(
                             "the redirection to `{shown}` needs a rule; write the file with the write tool, or \
-                             {MANUAL} `--allow 'Write({shown})'` or `--force`"
+                             {ALLOW_HINT} `--allow 'Write({shown})'` or `--force`"
                         );
                         *uncovered = Some(Verdict::ask("default", reason));
                     }
@@ -227,7 +228,7 @@ impl Policy {
             if let Some(outside) = places.iter().find(|directory| !self.contains(directory)) {
                 let shown = outside.display();
                 let reason = format!(
-                    "`{name}` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
+                    "`{name}` would run in `{shown}`, outside the workspace; {ALLOW_HINT} `--add-dir {shown}`"
                 );
                 *uncovered = Some(Verdict::ask("outside", reason));
             }

@@ -87,7 +87,7 @@ impl Inventory {
         let known = old.unwrap_or(&empty);
         let mut found = Self::default();
         let mut modes = ModeOverrides::default();
-        let denies = parameters.path_policy.denies_writes();
+        let denies = parameters.path_policy.has_write_denials();
         let start = Instant::now();
         let mut left = parameters.limits.entries;
         // Known directories come first, then new ones, then those that were not reached before.
