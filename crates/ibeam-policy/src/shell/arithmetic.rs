@@ -1,5 +1,7 @@
-//! Arithmetic and conditions. Both evaluate their operands: a value such as `a[$(touch x)]` runs a command where a
-//! number is expected. So only numbers, and variables that hold only numbers, are accepted.
+//! Arithmetic and conditions.
+//!
+//! Both evaluate their operands: a value such as `a[$(touch x)]` runs a command where a number is expected. So only
+//! numbers, and variables that contain only numbers, are accepted.
 
 use tree_sitter::Node;
 
@@ -7,12 +9,13 @@ use super::Unanalyzable;
 use super::walk::Walk;
 use super::word::is_shell_local;
 
-const EVALUATES: Unanalyzable = Unanalyzable("arithmetic on something that may not be a number");
+const NOT_ONLY_NUMBERS: Unanalyzable = Unanalyzable("arithmetic on something that may not be a number");
 
 impl Walk<'_> {
     /// Checks `$((…))`.
     pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Unanalyzable> {
-        let inner = source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(EVALUATES)?;
+        let inner =
+            source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(NOT_ONLY_NUMBERS)?;
         self.arithmetic(inner)
     }
 
@@ -20,10 +23,10 @@ impl Walk<'_> {
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unanalyzable> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            let name = |text: &str| {
+            let name_length = |text: &str| {
                 text.len() - text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len()
             };
-            let taken = match c {
+            let length = match c {
                 ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~'
                 | '?' | ':' | ',' | '(' | ')' => 1,
                 '$' => {
@@ -31,33 +34,36 @@ impl Walk<'_> {
                     if after.starts_with(['?', '#']) {
                         2
                     } else {
-                        let length = name(after);
+                        let length = name_length(after);
                         self.arithmetic_variables.push(
                             after
                                 .get(..length)
                                 .filter(|name| is_shell_local(name))
-                                .ok_or(EVALUATES)?
+                                .ok_or(NOT_ONLY_NUMBERS)?
                                 .to_owned(),
                         );
                         1 + length
                     }
                 }
-                c if c.is_ascii_digit() => name(rest),
+                c if c.is_ascii_digit() => name_length(rest),
                 c if c.is_ascii_lowercase() => {
-                    let length = name(rest);
+                    let length = name_length(rest);
                     self.arithmetic_variables.push(
-                        rest.get(..length).filter(|name| is_shell_local(name)).ok_or(EVALUATES)?.to_owned(),
+                        rest.get(..length)
+                            .filter(|name| is_shell_local(name))
+                            .ok_or(NOT_ONLY_NUMBERS)?
+                            .to_owned(),
                     );
                     length
                 }
-                _ => return Err(EVALUATES),
+                _ => return Err(NOT_ONLY_NUMBERS),
             };
-            rest = rest.get(taken..).unwrap_or("");
+            rest = rest.get(length..).unwrap_or("");
         }
         Ok(())
     }
 
-    /// Checks `[[ … ]]`, which runs only its substitutions unless it evaluates.
+    /// Checks `[[ … ]]`, which runs only its substitutions, except for operators that evaluate their operands.
     pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         let framed = source.starts_with("[[ ") && source.ends_with(" ]]");
@@ -67,8 +73,9 @@ impl Walk<'_> {
         self.children(node).into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
     }
 
+    /// Checks one term of a condition: a word, or an operator with its operands.
     fn term(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
-        const STRANGE: Unanalyzable = Unanalyzable("a condition that is not understood");
+        const UNKNOWN_CONDITION: Unanalyzable = Unanalyzable("a condition that is not understood");
         self.enter()?;
         let children = self.children(node);
         match node.kind() {
@@ -78,19 +85,19 @@ impl Walk<'_> {
             "unary_expression" => {
                 let (operator, operand) = match children.as_slice() {
                     [operator, operand] => (self.source(*operator), *operand),
-                    _ => return Err(STRANGE),
+                    _ => return Err(UNKNOWN_CONDITION),
                 };
                 match operator {
                     "!" => self.term(operand),
                     "-v" | "-R" | "-o" | "-a" => Err(Unanalyzable("a condition that evaluates")),
                     operator if operator.starts_with('-') && operator.len() == 2 => self.term(operand),
-                    _ => Err(STRANGE),
+                    _ => Err(UNKNOWN_CONDITION),
                 }
             }
             "binary_expression" => {
                 let (left, operator, right) = match children.as_slice() {
                     [left, operator, right] => (*left, self.source(*operator), *right),
-                    _ => return Err(STRANGE),
+                    _ => return Err(UNKNOWN_CONDITION),
                 };
                 match operator {
                     "&&" | "||" | "=" | "==" | "!=" | "<" | ">" | "-nt" | "-ot" | "-ef" => {
@@ -115,15 +122,15 @@ impl Walk<'_> {
                             matches!(text, "$?" | "$#")
                                 || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
                         };
-                        if number(left) && number(right) { Ok(()) } else { Err(EVALUATES) }
+                        if number(left) && number(right) { Ok(()) } else { Err(NOT_ONLY_NUMBERS) }
                     }
-                    _ => Err(STRANGE),
+                    _ => Err(UNKNOWN_CONDITION),
                 }
             }
             _ => {
                 let word = self.word(node)?;
                 let operator = !word.quoted && word.text.starts_with(['-', '!', '(']);
-                if operator { Err(STRANGE) } else { Ok(()) }
+                if operator { Err(UNKNOWN_CONDITION) } else { Ok(()) }
             }
         }?;
         self.leave();

@@ -16,7 +16,7 @@ enum BuiltinOperands {
     None,
     /// At most one number.
     Number,
-    /// At most one number, or an unknown value, which is compared and not evaluated.
+    /// At most one exit status: a number, or an unknown value, which is not evaluated.
     Status,
     /// Ids of processes and jobs.
     Jobs,
@@ -27,7 +27,7 @@ enum BuiltinOperands {
 /// Harmless uses of a built-in.
 struct Builtin {
     names: &'static [&'static str],
-    /// Letters of harmless options.
+    /// Letters of harmless options; `*` means that all options are harmless.
     flags: &'static str,
     operands: BuiltinOperands,
     /// Whether the built-in only affects the control flow of the shell.
@@ -71,8 +71,8 @@ const BUILTINS: &[Builtin] = &[
     builtin(&["unalias"], "a", BuiltinOperands::Any, false),
 ];
 
-/// Other built-ins of bash. `printf`, `read`, `set` and `test` have their own rules, and wrappers are checked by what
-/// they run. The words of the others do not show whether a use is harmless.
+/// Other built-ins of bash. `printf`, `read`, `set` and `test` have their own rules, and of wrappers the program that
+/// they run is checked. The words of all others do not show whether a use is harmless.
 const OTHER_BUILTINS: &[&str] = &[
     "printf",
     "read",
@@ -143,7 +143,7 @@ pub(crate) fn evaluates(call: &Call) -> bool {
         "test" | "[" => !is_plain_test(call),
         "read" => !is_plain_read(call) && !plain_names(),
         "getopts" => !plain_names(),
-        // The value of a variable is evaluated too, and so is that of every variable it names.
+        // The value of a variable is evaluated too, and so are the values of the variables in that value.
         "let" => true,
         _ => is_unlisted_use(call),
     }
@@ -198,7 +198,7 @@ impl Builtin {
     }
 }
 
-/// Whether this is `set` with options that only end a text earlier.
+/// Whether this is `set` with options that only make the text end earlier, print more or expand less.
 fn is_plain_set(call: &Call) -> bool {
     const NAMED: &[&str] = &["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
     let mut args = call.texts();

@@ -21,7 +21,7 @@ impl Policy {
         let elsewhere = start != self.workspace;
         let verdict = match wrapper::parse_steps(text) {
             Ok(steps) => self.decide_steps(&steps, start),
-            Err(opaque) => self.decide_unanalyzable(opaque),
+            Err(unanalyzable) => self.decide_unanalyzable(unanalyzable),
         };
         let verdict = match (verdict, self.start_verdict(start).filter(|_| elsewhere)) {
             (verdict @ Verdict::Deny { .. }, _) => verdict,
@@ -45,7 +45,7 @@ impl Policy {
         if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps, "is denied") {
             return Verdict::deny(rule, reason);
         }
-        let (directories, lost) = self.possible_directories(steps, start);
+        let (directories, unknown_directory) = self.possible_directories(steps, start);
         // A function runs in the shell's directory when it is called; other steps run in one of the directories so far.
         let places = |at: usize| -> &[PathBuf] {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
@@ -60,8 +60,8 @@ impl Policy {
                 return verdict;
             }
         }
-        if let Some(opaque) = lost {
-            return self.decide_unanalyzable(opaque);
+        if let Some(unanalyzable) = unknown_directory {
+            return self.decide_unanalyzable(unanalyzable);
         }
         if let Some(verdict) = self.read_only_denial("files") {
             return verdict;
@@ -179,7 +179,8 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
     }
 }
 
-/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so.
+/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so. `verb` is the
+/// part of the sentence before "by the rule".
 pub(crate) fn restricting_shell_rule<'r>(
     rules: &'r [Rule],
     steps: &[CommandStep],
@@ -190,7 +191,7 @@ pub(crate) fn restricting_shell_rule<'r>(
     shell_rules().next()?;
     let named = CallIndex::new(calls());
     for (rule, shell) in shell_rules() {
-        if let Some(call) = named.first_about(shell) {
+        if let Some(call) = named.first_match(shell) {
             let program = &call.program.text;
             return Some((rule, format!("running `{program}` {verb} by the rule `{rule}`")));
         }
@@ -260,22 +261,22 @@ impl<'c> CallIndex<'c> {
     }
 
     /// Returns the first call that a deny or ask rule applies to, directly or through what the call runs.
-    fn first_about(&self, rule: &ShellRule) -> Option<&'c Call> {
+    fn first_match(&self, rule: &ShellRule) -> Option<&'c Call> {
         let program = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let is_covered = |at: &&usize| self.calls.get(**at).is_some_and(|call| has_arguments(rule, call));
+        let is_match = |at: &&usize| self.calls.get(**at).is_some_and(|call| may_match_arguments(rule, call));
         if program == "*" {
-            return self.calls.iter().copied().find(|call| has_arguments(rule, call));
+            return self.calls.iter().copied().find(|call| may_match_arguments(rule, call));
         }
-        let plainly = self.by_program.get(&program).and_then(|calls| calls.iter().find(is_covered));
+        let direct = self.by_program.get(&program).and_then(|calls| calls.iter().find(is_match));
         let is_other = |at: &&usize| self.calls.get(**at).is_some_and(|call| call.name() != program);
-        let hidden = self.by_word.get(&program).and_then(|calls| calls.iter().find(is_other));
-        let first = plainly.into_iter().chain(hidden).min()?;
+        let indirect = self.by_word.get(&program).and_then(|calls| calls.iter().find(is_other));
+        let first = direct.into_iter().chain(indirect).min()?;
         self.calls.get(*first).copied()
     }
 }
 
 /// Whether the arguments of a call match, or may match, those of a deny or ask rule.
-fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
+fn may_match_arguments(rule: &ShellRule, call: &Call) -> bool {
     let Some(glob) = &rule.arguments else { return true };
     let Arguments { text, known, ordinary } = arguments(call);
     if known == text.len() && !call.has_unknown_arguments {
@@ -284,15 +285,16 @@ fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
     !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""))
 }
 
-/// The arguments as rules match them.
+/// The arguments of a call, as the patterns of rules match them.
 struct Arguments {
     text: String,
     /// Length of the known start of `text`.
     known: usize,
-    /// Whether the arguments determine what happens.
+    /// Whether the arguments alone determine what happens: there are no global options that change it.
     ordinary: bool,
 }
 
+/// Returns the arguments of a call, joined by spaces.
 fn arguments(call: &Call) -> Arguments {
     let (words, ordinary) =
         if call.name() == "git" { ordinary_git::arguments(call) } else { (call.args.iter().collect(), true) };
@@ -311,7 +313,8 @@ fn arguments(call: &Call) -> Arguments {
     arguments
 }
 
-/// Whether a rule's program is the one that `word` runs, by its name or as a file of the system.
+/// Whether a rule's program is the program that `word` runs: the same word, or the name of a file in a system
+/// directory.
 pub(crate) fn names_program(program: &str, word: &str) -> bool {
     const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
     let bare = match word.rsplit_once('/') {

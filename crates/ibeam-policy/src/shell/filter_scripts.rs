@@ -107,13 +107,14 @@ pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
         }
     }
     let program = program?.replace("||", " ").replace(">=", " ");
-    let names_one = |text: &str| AWK_NAMES.iter().any(|word| text.contains(word));
+    let has_awk_name = |text: &str| AWK_NAMES.iter().any(|word| text.contains(word));
     // `-v` and operands set variables too.
-    (call.texts().any(names_one) || program.contains(['|', '>', '@', '`']))
+    (call.texts().any(has_awk_name) || program.contains(['|', '>', '@', '`']))
         .then_some("has a program that can open files or run commands")
 }
 
-/// Functions and variables of awk that run, open or name something, in POSIX, gawk and mawk.
+/// Functions and variables of POSIX awk, gawk and mawk with which a program can run commands or open files, or that
+/// contain such names.
 const AWK_NAMES: &[&str] = &[
     "system",
     "getline",
@@ -145,6 +146,6 @@ pub(crate) fn contains_word(text: &str, name: &str) -> bool {
 
 /// Returns the words of `text` that could be names of programs, in lower case.
 pub(crate) fn possible_program_names(text: &str) -> Vec<String> {
-    let parts_names = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
-    text.to_lowercase().split(parts_names).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    let separates_names = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
+    text.to_lowercase().split(separates_names).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

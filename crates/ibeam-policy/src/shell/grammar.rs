@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
         if steps == 0 || state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     // The grammar's scanner passes whole characters to C's `isdigit`, which reads beyond its table for most of them.
-    // For bash they are parts of words, like any other character without a meaning.
+    // For bash non-ASCII characters are parts of words, like any other character without a special meaning.
     let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect();
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     let options = ParseOptions::new().progress_callback(&mut progress);
@@ -66,11 +66,12 @@ enum Gap {
     /// Blanks.
     Blanks,
     /// No text: the node is one word.
-    Nothing,
-    /// Anything: the code for this node checks its whole text.
-    Read,
+    None,
+    /// Any text: the code for this node checks the whole text.
+    Any,
 }
 
+/// Returns the text that is allowed between the children of a node of this kind.
 fn allowed_gap(kind: &str) -> Gap {
     match kind {
         "program"
@@ -91,7 +92,7 @@ fn allowed_gap(kind: &str) -> Gap {
         | "array"
         | "heredoc_redirect" => Gap::Lines,
         "string" | "heredoc_body" | "expansion" | "arithmetic_expansion" | "c_style_for_statement" => {
-            Gap::Read
+            Gap::Any
         }
         "binary_expression"
         | "unary_expression"
@@ -104,7 +105,7 @@ fn allowed_gap(kind: &str) -> Gap {
         | "number"
         | "subscript"
         | "command_name"
-        | "brace_expression" => Gap::Nothing,
+        | "brace_expression" => Gap::None,
         _ => Gap::Blanks,
     }
 }
@@ -141,7 +142,7 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzabl
                 }
             }
             check_gap(text, kind, end..node.end_byte(), None, node)?;
-            // Down again, to the first child.
+            // The cursor is at the last child now. Go to the first child, whose own children come next.
             cursor.goto_parent();
             cursor.goto_first_child();
             continue;
@@ -161,6 +162,7 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzabl
 const SKIPPED: Unanalyzable =
     Unanalyzable("a line continuation or a blank that shells read in different ways");
 
+/// Checks the text in `range`, which is between two children of a node, or after the last child.
 fn check_gap(
     text: &str,
     gap: Gap,
@@ -171,23 +173,23 @@ fn check_gap(
     let between = text.get(range).ok_or(SKIPPED)?.as_bytes();
     let plain = match gap {
         Gap::Lines => between.iter().copied().all(is_blank_or_line),
-        // `for x in a b` ends with its line; `do` may be on a later one.
+        // `for x in a b` ends with its line; `do` may be on a later line.
         Gap::Blanks if after.kind() == "do_group" => between.iter().copied().all(is_blank_or_line),
         Gap::Blanks => between.iter().all(|byte| matches!(byte, b' ' | b'\t')),
-        Gap::Nothing => between.is_empty(),
-        Gap::Read => true,
+        Gap::None => between.is_empty(),
+        Gap::Any => true,
     };
     if !plain {
         return Err(SKIPPED);
     }
-    let words = |node: Node<'_>| node.is_named() && !node.kind().ends_with("_redirect");
-    let glued = between.is_empty()
+    let is_word = |node: Node<'_>| node.is_named() && !node.kind().ends_with("_redirect");
+    let is_split_word = between.is_empty()
         && matches!(gap, Gap::Lines | Gap::Blanks)
-        && before.is_some_and(words)
-        && words(after)
+        && before.is_some_and(is_word)
+        && is_word(after)
         && !matches!(after.kind(), "heredoc_body" | "heredoc_end" | "do_group")
         && before.is_some_and(|before| !matches!(before.kind(), "file_descriptor" | "heredoc_body"));
-    if glued { Err(Unanalyzable("words that shells part in different ways")) } else { Ok(()) }
+    if is_split_word { Err(Unanalyzable("words that shells split in different ways")) } else { Ok(()) }
 }
 
 fn is_blank_or_line(byte: u8) -> bool {

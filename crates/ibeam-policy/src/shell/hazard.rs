@@ -25,7 +25,7 @@ pub(crate) fn hazard(call: &Call) -> Option<String> {
         if is_known || is_workspace_program(call) {
             return None;
         }
-        // The effect of its arguments is unknown, but asking for the version is harmless.
+        // The effect of the program's arguments is unknown, but asking for the version is harmless.
         let first = call.texts().find(|text| !matches!(*text, "--version" | "--help"))?;
         Some(format!(
             "has the argument `{}`, and which arguments of `{name}` are ordinary is unknown",
@@ -131,7 +131,7 @@ pub(crate) fn is_listed(name: &str) -> bool {
 pub(crate) fn depends_on_directory(call: &Call) -> bool {
     let name = call.name();
     let only_files = FILES.iter().any(|program| program.names.contains(&name.as_str()));
-    let apart = matches!(
+    let is_text_program = matches!(
         name.as_str(),
         "sed"
             | "gsed"
@@ -148,7 +148,8 @@ pub(crate) fn depends_on_directory(call: &Call) -> bool {
     );
     // `./ls` is a file of the directory, whatever its name is.
     let is_relative = call.program.text.contains('/') && !call.program.text.starts_with('/');
-    is_relative || !(only_files || apart || builtins::is_builtin(&name) || builtins::needs_no_rule(call))
+    is_relative
+        || !(only_files || is_text_program || builtins::is_builtin(&name) || builtins::needs_no_rule(call))
 }
 
 /// Whether the table of programs that run code of their directory contains a program.
@@ -162,7 +163,7 @@ fn is_workspace_program(call: &Call) -> bool {
     text.contains('/') && !text.starts_with('/') && !text.split('/').any(|name| name == "..")
 }
 
-/// `+stable`, `+nightly-2026-01-01`.
+/// Whether an argument of cargo selects a toolchain: `+stable`, `+nightly-2026-01-01`.
 fn is_toolchain(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     text.strip_prefix('+').is_some_and(|name| name.chars().all(plain))
@@ -203,7 +204,8 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
         || known_hazard(call).is_some()
 }
 
-/// Whether the meaning of names may change after this built-in.
+/// Whether it is unknown which programs run: the call may run a text that is not known, or a built-in may change what
+/// later names mean.
 pub(crate) fn is_dynamic(call: &Call) -> bool {
     let name = call.name();
     let stdin_script = SHELLS.contains(&name.as_str())
@@ -243,7 +245,7 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
         )
 }
 
-/// Returns why the arguments of a forge client are not ordinary; only reading sub-commands are.
+/// Returns why the arguments of `gh`, `glab` or `hub` are not ordinary. Only sub-commands that read are ordinary.
 fn forge_objection(call: &Call) -> Option<String> {
     const READING: ProgramOptions = ordinary_arguments::program(
         &[],
@@ -262,6 +264,7 @@ fn forge_objection(call: &Call) -> Option<String> {
     READING.objection(call)
 }
 
+/// Returns why the arguments of a shell are not ordinary. Only a script file with its arguments is ordinary.
 fn shell_objection(call: &Call) -> Option<String> {
     // A script by its name; the following arguments belong to the script.
     let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_pipe);

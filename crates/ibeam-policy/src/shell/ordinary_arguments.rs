@@ -14,7 +14,7 @@ pub(crate) enum Operands {
     Any,
     /// At most this many.
     AtMost(usize),
-    /// One of these words first, then anything.
+    /// One of these words first, then any words.
     First(&'static [&'static str]),
     /// One of these words first, then words that are neither addresses nor assignments.
     FirstPlain(&'static [&'static str]),
@@ -47,12 +47,13 @@ pub(crate) struct ProgramOptions {
     pub(crate) operands: Operands,
     /// Whether no option of the program is harmful, so that a file name that looks like an option does not matter.
     pub(crate) any_file_name: bool,
-    /// Whether it runs code of its working directory, such as tests and build scripts.
+    /// Whether the program runs code of its working directory, such as tests and build scripts.
     pub(crate) runs_code: bool,
-    /// Whether its option `-m` or `--message` takes any text.
+    /// Whether the value of the option `-m` or `--message` may be any text.
     pub(crate) takes_message: bool,
 }
 
+/// Creates an entry for programs that accept any operands.
 pub(crate) const fn program(
     names: &'static [&'static str],
     flags: &'static str,
@@ -72,6 +73,7 @@ pub(crate) const fn program(
 }
 
 impl ProgramOptions {
+    /// Sets the operands that the program accepts.
     pub(crate) const fn with_operands(mut self, operands: Operands) -> Self {
         self.operands = operands;
         self

@@ -42,7 +42,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "bytes= lines= follow? retry pid= sleep-interval= max-unchanged-stats= quiet silent verbose zero-terminated",
     )
     .harmless(),
-    // `--files0-from` reads names from a file; it only counts what it finds there.
+    // Even with `--files0-from`, which reads names from a file, `wc` only counts.
     program(&["wc"], "clmwL", "", "bytes chars lines words max-line-length total=").harmless(),
     program(
         &["cut"],
@@ -263,7 +263,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
          ignore-matching-lines= strip-trailing-cr text width= left-column suppress-common-lines expand-tabs tabsize= \
          minimal speed-large-files",
     ),
-    // Not `-f` and `-L`, nor the words in `script::jq`.
+    // Not `-f` and `-L`, nor the words that `filter_scripts::jq_objection` lists.
     program(
         &["jq"],
         "ncCaSrjesRMh",

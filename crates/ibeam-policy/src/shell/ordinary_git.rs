@@ -1,16 +1,16 @@
 //! Ordinary arguments of git: sub-commands that stay in the repository, and their options.
 //!
-//! They run nothing except what the user has configured and the repository's hooks, which no tool may change. Left out
-//! are options that name a program (`--ext-diff`, `--open-files-in-pager`, `-s STRATEGY`), write another file
-//! (`--output`), open an editor for more than a message, read input, or open a connection. Source: the manuals of git
-//! 2.47.
+//! These sub-commands run nothing except what the user has configured and the repository's hooks, which no tool may
+//! change. Left out are options that name a program (`--ext-diff`, `--open-files-in-pager`, `-s STRATEGY`), write
+//! another file (`--output`), open an editor for more than a message, read input, or open a connection. Source: the
+//! manuals of git 2.47.
 
 use super::ordinary_arguments::{Operands, ProgramOptions, not_ordinary, program};
 use super::word::Word;
 use super::wrapper::Call;
 
-/// Options of the family of `git log` and `git diff`.
-const SHOWING: &str = "oneline pretty? format= abbrev-commit no-abbrev-commit abbrev? no-abbrev graph no-graph decorate? \
+/// Options of `git log`, `git diff` and similar sub-commands.
+const LOG_OPTIONS: &str = "oneline pretty? format= abbrev-commit no-abbrev-commit abbrev? no-abbrev graph no-graph decorate? \
     no-decorate decorate-refs= decorate-refs-exclude= source all branches? tags? remotes? glob= exclude= max-count= skip= \
     since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp \
     fixed-strings perl-regexp merges no-merges first-parent reverse date-order author-date-order topo-order date= \
@@ -29,6 +29,7 @@ const SHOWING: &str = "oneline pretty? format= abbrev-commit no-abbrev-commit ab
     no-commit-header header numbered email summary group= root break-rewrites? stdin z reflog no-color-moved-ws \
     color-moved-ws= output-indicator-new= output-indicator-old= output-indicator-context= since-as-filter= clear-decorations";
 
+/// Creates an entry for sub-commands, which have no harmful options that look like file names.
 const fn git(
     names: &'static [&'static str],
     flags: &'static str,
@@ -46,7 +47,7 @@ const GIT: &[ProgramOptions] = &[
         ],
         "puabcdegiklmnqrstvwzBCDEFHMNPRTUW0123456789",
         "LGOS",
-        SHOWING,
+        LOG_OPTIONS,
     ),
     git(
         &["status"],
@@ -228,7 +229,7 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
     let listed = LISTING.iter().find(|(name, _)| *name == command);
     let known = match (listed, first) {
         (None, _) => programs.clone().count() > 0,
-        // Without arguments these only list; so does a revision after `reflog`.
+        // Without arguments these sub-commands only list, and so does `reflog` with an option.
         (Some(_), None) => command != "config",
         (Some((name, words)), Some(first)) => {
             words.contains(&first) || (*name == "reflog" && first.starts_with('-'))

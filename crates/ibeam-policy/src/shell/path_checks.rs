@@ -40,16 +40,16 @@ impl Policy {
         start: &Path,
     ) -> (Vec<Vec<PathBuf>>, Option<Unanalyzable>) {
         let mut now = vec![normalize(start)];
-        let mut lost = None;
+        let mut unknown_directory = None;
         let mut all = Vec::new();
         for step in steps {
             all.push(now.clone());
-            if lost.is_none() && !self.follow_cd(step, &mut now) {
-                lost = Some(Unanalyzable("a change of directory that cannot be followed"));
+            if unknown_directory.is_none() && !self.follow_cd(step, &mut now) {
+                unknown_directory = Some(Unanalyzable("a change of directory that cannot be followed"));
             }
         }
         all.push(now);
-        (all, lost)
+        (all, unknown_directory)
     }
 
     /// Adds the possible targets of a `cd`. Returns false if they are unknown.
@@ -136,7 +136,7 @@ impl Policy {
         if word.is_pipe {
             return None;
         }
-        let meets = |path: Option<&Path>| {
+        let first_match = |path: Option<&Path>| {
             let pairs = path.map(CharPairs::in_path);
             rules.iter().find(|rule| {
                 let glob = match rule {
@@ -157,13 +157,13 @@ impl Policy {
             })
         };
         if (!word.is_known() || word.has_glob)
-            && let Some(rule) = meets(None)
+            && let Some(rule) = first_match(None)
         {
             return Some((rule, word.text.clone()));
         }
         for (spelling, tilde) in possible_paths(word) {
             for path in self.resolve(spelling, tilde, directories) {
-                if let Some(rule) = meets(Some(&path)) {
+                if let Some(rule) = first_match(Some(&path)) {
                     return Some((rule, spelling.to_owned()));
                 }
             }
@@ -214,7 +214,7 @@ impl Policy {
                 self.walked_directories(call, directories).iter().find(|root| self.is_near_credentials(root))
         {
             let reason = format!(
-                "`{name}` would read all of `{}`, where credentials lie; name the files",
+                "`{name}` would read all of `{}`, which contains credentials; name the files",
                 root.display()
             );
             return Some(Verdict::deny("credentials", reason));
@@ -274,6 +274,7 @@ impl Policy {
         places
     }
 
+    /// Checks one argument against built-in protection, as [`Self::check_paths`] does.
     fn check_argument(
         &self,
         name: &str,
@@ -317,8 +318,8 @@ impl Policy {
         None
     }
 
-    /// Whether the sandbox enforces a built-in rule for `path`: it confines writes, and commands get their own `/tmp`,
-    /// `/dev` and `/proc`, which the rule does not mean.
+    /// Whether the sandbox enforces a built-in rule for `path`. The sandbox confines writes, and it gives commands
+    /// their own `/dev` and `/proc`, to which the rule about credentials does not apply.
     fn is_enforced_by_sandbox(&self, rule: &str, path: &Path) -> bool {
         let own = || ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
         self.sandboxed && (rule == "outside" || (rule == "credentials" && own()))
@@ -334,7 +335,7 @@ impl Policy {
             .iter()
             .any(|path| self.is_near_credentials(path) || (path.starts_with("/proc") && !self.sandboxed));
         found.then(|| {
-            let reason = format!("`{text}` may stand for a file with credentials; name the files");
+            let reason = format!("`{text}` may match a file with credentials; name the files");
             Verdict::deny("credentials", reason)
         })
     }
@@ -393,8 +394,8 @@ fn reads_directory_trees(call: &Call, name: &str) -> bool {
     }
 }
 
-/// Returns the paths that a word may contain: the word itself, the value of an option, the text after `=`, `:` and `@`;
-/// and whether each starts with `~`.
+/// Returns the paths that a word may contain, and whether each starts with `~`: the word itself, the value of an
+/// option, and the text after `=`, `:` and `@`.
 fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     let text = word.text.as_str();
     let value = text.split_once('=').map(|(_, value)| value);

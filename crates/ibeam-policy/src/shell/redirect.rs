@@ -1,7 +1,7 @@
 //! Redirections: files that a command reads or writes, and here-documents.
 //!
-//! The grammar attaches words and whole commands to redirections; they are moved to where they belong. A here-document
-//! is parsed a second time, line by line as bash does, and refused if the two results differ.
+//! The grammar attaches words and whole commands to redirections; this module moves them to their commands. A
+//! here-document is parsed a second time, line by line as bash does, and refused if the two results differ.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::Unanalyzable;
 use super::walk::{BASH_ONLY, SimpleCommand, UNSUPPORTED_SYNTAX, Walk};
 use super::word::Word;
 
-/// A redirection from or to a file. Those between descriptors and those to `/dev/null` are left out.
+/// A redirection from or to a file. Redirections between descriptors and to `/dev/null` are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) writes: bool,
@@ -128,8 +128,8 @@ impl Walk<'_> {
         if !target.is_known() && target.may_split {
             return Err(Unanalyzable("a redirection to a file that is not known"));
         }
-        let nowhere = target.text == "/dev/null" || target.is_pipe;
-        if !nowhere {
+        let is_file = target.text != "/dev/null" && !target.is_pipe;
+        if is_file {
             simple.redirects.push(Redirect { writes: operator != "<", target });
         }
         Ok(())
@@ -137,23 +137,23 @@ impl Walk<'_> {
 
     /// Walks `<<END` with everything that the grammar attaches to it: the rest of the line, the lines, the end.
     fn heredoc_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
-        const STRANGE: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
+        const AMBIGUOUS: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
         let children = self.children(node);
-        let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(STRANGE);
+        let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(AMBIGUOUS);
         let (start, body, end) = (find("heredoc_start")?, find("heredoc_body")?, find("heredoc_end")?);
         let delimiter = self.source(start);
         let quoted =
             ['\'', '"'].iter().find_map(|quote| delimiter.strip_prefix(*quote)?.strip_suffix(*quote));
         let name = quoted.unwrap_or(delimiter);
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return Err(STRANGE);
+            return Err(AMBIGUOUS);
         }
         // Bash reads from the next line up to the first line that equals the delimiter.
-        let line_end = self.text.get(start.end_byte()..).and_then(|rest| rest.find('\n')).ok_or(STRANGE)?
+        let line_end = self.text.get(start.end_byte()..).and_then(|rest| rest.find('\n')).ok_or(AMBIGUOUS)?
             + start.end_byte();
         let tabs = children.iter().any(|child| child.kind() == "<<-");
         let mut at = line_end + 1;
-        let lines = self.text.get(at..).ok_or(STRANGE)?.split_inclusive('\n');
+        let lines = self.text.get(at..).ok_or(AMBIGUOUS)?.split_inclusive('\n');
         let mut found = None;
         for line in lines {
             let bare = line.strip_suffix('\n').unwrap_or(line);
@@ -164,7 +164,7 @@ impl Walk<'_> {
             }
             at += line.len();
         }
-        let found = found.ok_or(STRANGE)?;
+        let found = found.ok_or(AMBIGUOUS)?;
         let blank = |range: std::ops::Range<usize>| {
             self.text.get(range).is_some_and(|gap| gap.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n')))
         };
@@ -176,7 +176,7 @@ impl Walk<'_> {
             || !blank(before_body)
             || !blank(body.end_byte().max(line_end + 1)..end.start_byte().max(line_end + 1))
         {
-            return Err(STRANGE);
+            return Err(AMBIGUOUS);
         }
         if quoted.is_none() {
             self.here_document(body)?;
@@ -188,7 +188,7 @@ impl Walk<'_> {
                 _ => {}
             }
             if child.end_byte() > line_end {
-                return Err(STRANGE);
+                return Err(AMBIGUOUS);
             }
             match child.kind() {
                 "&&" | "||" => {}

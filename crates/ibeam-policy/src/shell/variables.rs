@@ -1,4 +1,4 @@
-//! Variables: assignments, and values that follow from the text itself: process ids, and the words of a loop.
+//! Assignments to variables, and the values of variables that the text itself shows: numbers, and the words of a loop.
 //!
 //! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, and is checked like that. A variable
 //! is replaced only if the text assigns it nowhere else.
@@ -115,10 +115,9 @@ impl Walk<'_> {
 
     /// Checks the variables used in arithmetic against all assignments of the text.
     pub(super) fn check_arithmetic_variables(&self) -> Result<(), Unanalyzable> {
-        let tainted = |name: &String| {
-            self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
-        };
-        if self.arithmetic_variables.iter().any(tainted) {
+        let may_not_be_number =
+            |name: &String| self.non_numeric_variables.iter().any(|other| other == name || other == "*");
+        if self.arithmetic_variables.iter().any(may_not_be_number) {
             return Err(Unanalyzable("arithmetic on something that may not be a number"));
         }
         Ok(())
@@ -178,10 +177,10 @@ impl Walk<'_> {
         self.commands = commands;
     }
 
-    /// Whether a variable is assigned in the text, and only numbers.
+    /// Whether the text assigns a variable, and only numbers.
     fn is_number(&self, name: &str) -> bool {
         self.assignments.iter().any(|assigned| assigned == name)
-            && !self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
+            && !self.non_numeric_variables.iter().any(|other| other == name || other == "*")
     }
 
     /// Returns the commands that replace a command of a loop. Returns `None` if its variables have no known values.
@@ -197,7 +196,7 @@ impl Walk<'_> {
         }
         let mut choices: Vec<Vec<(usize, &Word)>> = vec![Vec::new()];
         for at in loops {
-            let found = self.loops.get(at).filter(|found| self.is_only_assigned_once(&found.name))?;
+            let found = self.loops.get(at).filter(|found| self.is_assigned_once(&found.name))?;
             choices = choices
                 .iter()
                 .flat_map(|choice| {
@@ -209,7 +208,7 @@ impl Walk<'_> {
         if choices.is_empty() || choices.len() > MAX_ALTERNATIVES {
             return None;
         }
-        let with = |choice: &[(usize, &Word)]| {
+        let substitute = |choice: &[(usize, &Word)]| {
             let splits = self.assignments.iter().any(|name| name == "IFS");
             let value_of =
                 |variable: &Variable| loop_value(choice, variable).filter(|_| variable.quoted || !splits);
@@ -220,12 +219,12 @@ impl Walk<'_> {
             let words = std::iter::once(program.clone()).chain(words).collect();
             SimpleCommand { words, ..simple.clone() }
         };
-        Some(choices.iter().map(|choice| with(choice)).collect())
+        Some(choices.iter().map(|choice| substitute(choice)).collect())
     }
 
-    fn is_only_assigned_once(&self, name: &str) -> bool {
+    fn is_assigned_once(&self, name: &str) -> bool {
         let times = self.assignments.iter().filter(|assigned| *assigned == name).count();
-        times == 1 && !self.non_numeric_variables.iter().any(|tainted| tainted == "*")
+        times == 1 && !self.non_numeric_variables.iter().any(|other| other == "*")
     }
 }
 

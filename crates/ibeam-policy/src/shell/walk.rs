@@ -43,7 +43,7 @@ pub(super) const RESERVED: &[&str] = &[
 pub(super) const UNSUPPORTED_SYNTAX: Unanalyzable = Unanalyzable("syntax that is not understood");
 pub(super) const BASH_ONLY: Unanalyzable = Unanalyzable("syntax that only bash has");
 
-/// Parses `text`. `posix` means that the shell may not be bash.
+/// Parses `text`. `posix` means that a shell other than bash may run the text.
 ///
 /// # Errors
 /// The first part that cannot be analyzed.
@@ -56,8 +56,10 @@ pub(crate) fn parse_script(text: &str, posix: bool) -> Result<Script, Unanalyzab
     Ok(Script { commands: walk.commands, defines_functions: walk.defines_functions })
 }
 
+/// The state of a walk over the syntax tree of one text.
 pub(super) struct Walk<'t> {
     pub(super) text: &'t str,
+    /// Whether a shell other than bash may run the text.
     pub(super) posix: bool,
     depth: u32,
     pub(super) commands: Vec<SimpleCommand>,
@@ -94,17 +96,19 @@ impl<'t> Walk<'t> {
         }
     }
 
+    /// Returns the text of a node.
     pub(super) fn source(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or("\0")
     }
 
     /// Returns the children without comments.
-    #[allow(clippy::unused_self, reason = "reads like the rest of the walk")]
+    #[allow(clippy::unused_self, reason = "called like the other methods of the walk")]
     pub(super) fn children<'n>(&self, node: Node<'n>) -> Vec<Node<'n>> {
         let mut cursor = node.walk();
         node.children(&mut cursor).filter(|child| child.kind() != "comment").collect()
     }
 
+    /// Counts one more level of nesting.
     pub(super) fn enter(&mut self) -> Result<(), Unanalyzable> {
         self.depth += 1;
         if self.depth > MAX_DEPTH { Err(Unanalyzable("commands nested too deeply")) } else { Ok(()) }
@@ -114,8 +118,8 @@ impl<'t> Walk<'t> {
         self.depth -= 1;
     }
 
-    /// Walks a sequence of statements: a program, a body, the content of brackets. `top` means that it certainly runs,
-    /// in this shell.
+    /// Walks a sequence of statements: a program, a body, the content of brackets. `top` means that the sequence
+    /// certainly runs, in this shell.
     fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Unanalyzable> {
         self.enter()?;
         let mut cursor = node.walk();
@@ -209,6 +213,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
+    /// Adds a command at the current position.
     pub(super) fn push(&mut self, mut simple: SimpleCommand) {
         simple.may_repeat = self.in_loop || self.in_function;
         self.commands.push(simple);
@@ -232,7 +237,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// `$(…)`, `` `…` ``, `<(…)` and `>(…)`.
+    /// Walks `$(…)`, `` `…` ``, `<(…)` or `>(…)`.
     pub(super) fn substitution(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("$((") || source.starts_with("$`") {
@@ -269,7 +274,7 @@ impl<'t> Walk<'t> {
         parts.into_iter().rev().try_for_each(|part| self.statement(part))
     }
 
-    /// `a | b`.
+    /// Walks `a | b`.
     pub(super) fn pipeline(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut before: Option<Node<'_>> = None;
         for child in self.children(node) {
@@ -298,6 +303,7 @@ impl<'t> Walk<'t> {
         }
     }
 
+    /// Walks `{ …; }` or `((…))`.
     fn compound(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if let Some(inner) = source.strip_prefix("((") {
@@ -315,6 +321,7 @@ impl<'t> Walk<'t> {
         self.block(node, false)
     }
 
+    /// Walks the definition of a function. Returns its name.
     fn function(&mut self, node: Node<'_>) -> Result<String, Unanalyzable> {
         let children = self.children(node);
         let name = children
@@ -430,6 +437,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
+    /// Walks `[ … ]` or `[[ … ]]`.
     fn test_command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("[[") {
@@ -438,7 +446,7 @@ impl<'t> Walk<'t> {
         if !(source.starts_with("[ ") && source.ends_with(" ]")) {
             return Err(Unanalyzable("a condition that shells read in different ways"));
         }
-        // In bash it is an ordinary command, so its words matter.
+        // In bash `[` is an ordinary command, so its words matter.
         let mut simple = SimpleCommand { words: vec![Word::literal("[")], ..SimpleCommand::default() };
         for child in self.children(node).into_iter().filter(Node::is_named) {
             self.test_operands(child, &mut simple.words)?;
@@ -500,7 +508,7 @@ impl<'t> Walk<'t> {
                 "=~" | "==" | "$" | "unset" | "unsetenv" => {
                     let next = self.text.get(node.end_byte()..).unwrap_or("");
                     if !(next.is_empty() || next.starts_with([' ', '\t', '\n', ';', '&', '|', ')'])) {
-                        return Err(Unanalyzable("words that shells part in different ways"));
+                        return Err(Unanalyzable("words that shells split in different ways"));
                     }
                     Word::literal(self.source(node))
                 }

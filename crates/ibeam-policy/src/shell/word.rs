@@ -10,12 +10,12 @@ use crate::fold::is_ignored_char;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(super) name: String,
-    /// Its position in the text of the word, in bytes.
+    /// The position in the text of the word, in bytes.
     pub(super) at: usize,
     pub(super) length: usize,
-    /// Whether it is in double quotes, so that its value is one word.
+    /// Whether the variable is in double quotes, so that its value is one word.
     pub(super) quoted: bool,
-    /// The innermost loop over this variable that contains it.
+    /// The innermost loop over this variable that contains the word, as an index of `Walk::loops`.
     pub(super) in_loop: Option<usize>,
 }
 
@@ -71,11 +71,13 @@ impl Word {
         !self.is_known() && (self.may_split || self.known_prefix().is_empty() || self.text.starts_with('-'))
     }
 
-    fn expands(&mut self, source: &str, quoted: bool) {
+    /// Adds an expansion that is not in `variables`.
+    fn push_expansion(&mut self, source: &str, quoted: bool) {
         self.depends_on_more = true;
         self.push_unknown(source, quoted);
     }
 
+    /// Adds a part whose value is unknown.
     fn push_unknown(&mut self, source: &str, quoted: bool) {
         self.unknown_from.get_or_insert(self.text.len());
         self.text.push_str(source);
@@ -120,8 +122,8 @@ impl Walk<'_> {
     pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
         let mut word = Word::default();
         self.word_part(node, &mut word)?;
-        let opened = word.has_braces && (word.text.contains(',') || word.text.contains(".."));
-        if opened && !word.quoted {
+        let expands_braces = word.has_braces && (word.text.contains(',') || word.text.contains(".."));
+        if expands_braces && !word.quoted {
             if self.posix {
                 return Err(Unanalyzable("syntax that only bash has"));
             }
@@ -129,7 +131,7 @@ impl Walk<'_> {
             word.depends_on_more = true;
             word.unknown_from = Some(word.unknown_from.map_or(at, |from| from.min(at)));
             word.may_split = true;
-        } else if opened {
+        } else if expands_braces {
             return Err(Unanalyzable("a brace expansion"));
         }
         if word.has_tilde && word.text.len() > 1 && !word.text.starts_with("~/") {
@@ -171,12 +173,12 @@ impl Walk<'_> {
             "expansion" => self.expansion(node, false, word),
             "command_substitution" => {
                 self.substitution(node)?;
-                word.expands(source, false);
+                word.push_expansion(source, false);
                 Ok(())
             }
             "arithmetic_expansion" => {
                 self.arithmetic_expansion(source)?;
-                word.expands(source, false);
+                word.push_expansion(source, false);
                 Ok(())
             }
             "process_substitution" => {
@@ -212,11 +214,11 @@ impl Walk<'_> {
                 "expansion" => self.expansion(child, true, word)?,
                 "command_substitution" => {
                     self.substitution(child)?;
-                    word.expands(source, true);
+                    word.push_expansion(source, true);
                 }
                 "arithmetic_expansion" => {
                     self.arithmetic_expansion(source)?;
-                    word.expands(source, true);
+                    word.push_expansion(source, true);
                 }
                 _ => return Err(Unanalyzable("a word that is not understood")),
             }
@@ -245,7 +247,7 @@ impl Walk<'_> {
         check_literal_lines(self.text.get(at..node.end_byte()).unwrap_or("`"))
     }
 
-    /// `$name` and `${name}`.
+    /// Adds `$name` or `${name}`, written as `source`, to `word`.
     fn variable(
         &mut self,
         name: &str,
@@ -266,7 +268,7 @@ impl Walk<'_> {
             "PWD" if word.text.is_empty() => word.text.push('.'),
             "@" if quoted => {
                 // `"$@"` becomes one word per argument.
-                word.expands(source, false);
+                word.push_expansion(source, false);
             }
             _ if is_shell_local(name) => {
                 let (at, length) = (word.text.len(), source.len());
@@ -275,27 +277,28 @@ impl Walk<'_> {
                 word.variables.push(Variable { name, at, length, quoted, in_loop });
                 word.push_unknown(source, quoted);
             }
-            _ => word.expands(source, quoted),
+            _ => word.push_expansion(source, quoted),
         }
         Ok(())
     }
 
     /// Walks `${…}`: a name, optionally an operator, optionally a default word.
     fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
-        const STRANGE: Unanalyzable = Unanalyzable("an expansion that is not understood");
+        const UNKNOWN_EXPANSION: Unanalyzable = Unanalyzable("an expansion that is not understood");
         let source = self.source(node);
-        let inner = source.strip_prefix("${").and_then(|inner| inner.strip_suffix('}')).ok_or(STRANGE)?;
+        let inner =
+            source.strip_prefix("${").and_then(|inner| inner.strip_suffix('}')).ok_or(UNKNOWN_EXPANSION)?;
         let length = inner.len() > 1 && inner.starts_with('#');
         let named = if length { inner.get(1..).unwrap_or("") } else { inner };
         let special = named.starts_with(['@', '*', '?', '#', '$', '-']);
         let name_ends =
             if special { 1 } else { named.find(|c: char| !is_name_character(c)).unwrap_or(named.len()) };
-        let (name, mut rest) = named.split_at_checked(name_ends).ok_or(STRANGE)?;
+        let (name, mut rest) = named.split_at_checked(name_ends).ok_or(UNKNOWN_EXPANSION)?;
         if !is_variable(name) {
-            return Err(STRANGE);
+            return Err(UNKNOWN_EXPANSION);
         }
         if let Some(subscript) = rest.strip_prefix('[') {
-            let (index, after) = subscript.split_once(']').ok_or(STRANGE)?;
+            let (index, after) = subscript.split_once(']').ok_or(UNKNOWN_EXPANSION)?;
             let plain = matches!(index, "@" | "*")
                 || (!index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()));
             if !plain || self.posix {
@@ -312,17 +315,18 @@ impl Walk<'_> {
             return self.variable(name, source, quoted && !all, word);
         }
         if length {
-            return Err(STRANGE);
+            return Err(UNKNOWN_EXPANSION);
         }
         const OPERATORS: &[&str] =
             &[":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", "^", ",,", ","];
-        let operator = OPERATORS.iter().find(|operator| rest.starts_with(**operator)).ok_or(STRANGE)?;
+        let operator =
+            OPERATORS.iter().find(|operator| rest.starts_with(**operator)).ok_or(UNKNOWN_EXPANSION)?;
         let tail = rest.get(operator.len()..).unwrap_or("");
         let plain =
             |text: &str| !text.contains(['$', '`', '\'', '"', '\\', '{', '}', '<', '>', '(', ')', '\n']);
         if !plain(tail) {
             if !operator.ends_with(['-', '+', '?']) {
-                return Err(STRANGE);
+                return Err(UNKNOWN_EXPANSION);
             }
             let mut at = node.end_byte() - 1 - tail.len();
             let mut scratch = Word::default();
@@ -332,16 +336,16 @@ impl Walk<'_> {
             {
                 let between = self.text.get(at..child.start_byte()).unwrap_or("$");
                 if !plain(between) {
-                    return Err(STRANGE);
+                    return Err(UNKNOWN_EXPANSION);
                 }
                 self.default_value(child, &mut scratch)?;
                 at = child.end_byte();
             }
             if !plain(self.text.get(at..node.end_byte() - 1).unwrap_or("$")) {
-                return Err(STRANGE);
+                return Err(UNKNOWN_EXPANSION);
             }
         }
-        word.expands(source, quoted);
+        word.push_expansion(source, quoted);
         Ok(())
     }
 
@@ -455,18 +459,18 @@ fn expands(after: &str) -> bool {
 
 /// Decodes `$'…'` if its escapes are simple.
 fn decode_ansi_c(source: &str) -> Result<String, Unanalyzable> {
-    const STRANGE: Unanalyzable = Unanalyzable("a quote with escapes that are not plain");
-    let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(STRANGE)?;
+    const UNKNOWN_ESCAPE: Unanalyzable = Unanalyzable("a quote with escapes that are not plain");
+    let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(UNKNOWN_ESCAPE)?;
     let mut text = String::new();
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         text.push(match c {
-            '\'' => return Err(STRANGE),
+            '\'' => return Err(UNKNOWN_ESCAPE),
             '\\' => match chars.next() {
                 Some('n') => '\n',
                 Some('t') => '\t',
                 Some(c @ ('\\' | '\'' | '"')) => c,
-                _ => return Err(STRANGE),
+                _ => return Err(UNKNOWN_ESCAPE),
             },
             c => c,
         });

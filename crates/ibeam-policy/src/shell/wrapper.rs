@@ -1,5 +1,5 @@
-//! Programs that only run another program: `env`, `timeout`, `xargs`, `sh -c` … The program that finally runs is what
-//! counts.
+//! Programs that only run another program: `env`, `timeout`, `xargs`, `sh -c` … The rules apply to the program that
+//! finally runs.
 
 use super::redirect::Redirect;
 use super::walk;
@@ -34,13 +34,13 @@ pub(crate) struct CommandStep {
     /// The program that is named, followed by what it runs through wrappers; the last one finally runs. Empty for a
     /// bare redirection or assignment.
     pub(crate) call_chain: Vec<Call>,
-    /// Files that it reads from or writes to.
+    /// Files that the command reads from or writes to.
     pub(crate) redirects: Vec<Redirect>,
-    /// Variables it sets that programs may read.
+    /// Variables that the command sets and that programs may read.
     pub(crate) assigned_variables: Vec<String>,
-    /// Whether it calls a function of the text, whose body is among the other steps.
+    /// Whether the command calls a function of the text, whose body is among the other steps.
     pub(crate) calls_function: bool,
-    /// Whether it may run again after later steps.
+    /// Whether the command may run again after later steps.
     pub(crate) may_repeat: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name))
 }
 
-/// Shells.
+/// The names of shells.
 pub(crate) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
 
@@ -129,9 +129,9 @@ const PARSED_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 /// # Errors
 /// The first part that cannot be analyzed.
 pub(crate) fn parse_steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
-    let mut opened = CommandSteps::default();
-    expand_text(text, false, 0, &[], &mut opened)?;
-    Ok(opened)
+    let mut expanded = CommandSteps::default();
+    expand_text(text, false, 0, &[], &mut expanded)?;
+    Ok(expanded)
 }
 
 /// Adds the steps of `text`, each below `wrappers`. `posix` means that the shell may not be bash.
@@ -140,37 +140,33 @@ fn expand_text(
     posix: bool,
     depth: u32,
     wrappers: &[Call],
-    opened: &mut CommandSteps,
+    expanded: &mut CommandSteps,
 ) -> Result<(), Unanalyzable> {
     if depth > MAX_DEPTH {
         return Err(TOO_DEEP);
     }
     let script = walk::parse_script(text, posix)?;
-    opened.defines_functions |= script.defines_functions;
+    expanded.defines_functions |= script.defines_functions;
     for simple in script.commands {
-        let first = opened.steps.len();
+        let first = expanded.steps.len();
         if simple.calls_function {
             let program = simple.words.first().cloned().unwrap_or_default();
-            let layers = vec![Call {
+            let call_chain = vec![Call {
                 program,
                 args: simple.words.get(1..).unwrap_or_default().to_vec(),
                 has_unknown_arguments: false,
             }];
-            opened.steps.push(CommandStep {
-                call_chain: layers,
-                calls_function: true,
-                ..CommandStep::default()
-            });
+            expanded.steps.push(CommandStep { call_chain, calls_function: true, ..CommandStep::default() });
         } else {
-            expand_words(&simple.words, false, depth, wrappers, opened)?;
+            expand_words(&simple.words, false, depth, wrappers, expanded)?;
         }
-        if opened.steps.len() == first {
-            opened.steps.push(CommandStep::default());
+        if expanded.steps.len() == first {
+            expanded.steps.push(CommandStep::default());
         }
-        for step in opened.steps.iter_mut().skip(first) {
+        for step in expanded.steps.iter_mut().skip(first) {
             step.may_repeat |= simple.may_repeat;
         }
-        if let Some(step) = opened.steps.get_mut(first) {
+        if let Some(step) = expanded.steps.get_mut(first) {
             step.redirects.extend(simple.redirects);
             step.assigned_variables.extend(simple.assigned_variables);
         }
@@ -178,12 +174,13 @@ fn expand_text(
     Ok(())
 }
 
+/// Adds the steps of one command, each below `wrappers`. `has_unknown_arguments` means that a wrapper adds arguments.
 fn expand_words(
     words: &[Word],
-    more: bool,
+    has_unknown_arguments: bool,
     depth: u32,
     wrappers: &[Call],
-    opened: &mut CommandSteps,
+    expanded: &mut CommandSteps,
 ) -> Result<(), Unanalyzable> {
     if depth > MAX_DEPTH {
         return Err(TOO_DEEP);
@@ -195,41 +192,42 @@ fn expand_words(
     // After the keyword `time` the shell treats assignments and keywords as such; the grammar treats both as arguments.
     let keyword = walk::RESERVED.contains(&program.text.as_str()) && program.text != "!";
     if (keyword && !program.quoted) || program.text.contains('=') {
-        return Err(Unanalyzable("an assignment or a keyword where a program stands"));
+        return Err(Unanalyzable("an assignment or a keyword in place of a program's name"));
     }
     if program.text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
         return Err(Unanalyzable("a program's name with an invisible character"));
     }
-    let mut call = Call { program: program.clone(), args: args.to_vec(), has_unknown_arguments: more };
+    let mut call = Call { program: program.clone(), args: args.to_vec(), has_unknown_arguments };
     call.has_unknown_arguments |= hazard::has_relevant_unknown(&call);
     let name = call.name();
     let name = name.as_str();
     let below = |call: &Call| [wrappers, std::slice::from_ref(call)].concat();
-    let before = opened.steps.len();
+    let before = expanded.steps.len();
     if SHELLS.contains(&name) {
         if let Some(text) = shell_command_text(args)? {
             if !PARSED_SHELLS.contains(&name) {
                 return Err(Unanalyzable("a text for a shell with another grammar"));
             }
-            expand_text(text, name != "bash", depth + 1, &below(&call), opened)?;
+            expand_text(text, name != "bash", depth + 1, &below(&call), expanded)?;
         }
     } else if name == "find" {
         let (rest, commands) = split_find_exec(args);
         if !commands.is_empty() {
             for command in commands {
-                expand_words(command, true, depth + 1, &below(&call), opened)?;
+                expand_words(command, true, depth + 1, &below(&call), expanded)?;
             }
             // The rest is a separate command.
-            let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
-            opened.steps.insert(before, CommandStep { call_chain: layers, ..CommandStep::default() });
+            let call_chain = [wrappers, &[Call { args: rest, ..call }]].concat();
+            expanded.steps.insert(before, CommandStep { call_chain, ..CommandStep::default() });
             return Ok(());
         }
     } else if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
         let inner = wrapped_command(wrapper, name, args)?;
-        expand_words(inner, more || name == "xargs", depth + 1, &below(&call), opened)?;
+        let has_unknown_arguments = has_unknown_arguments || name == "xargs";
+        expand_words(inner, has_unknown_arguments, depth + 1, &below(&call), expanded)?;
     }
-    if opened.steps.len() == before {
-        opened.steps.push(CommandStep { call_chain: below(&call), ..CommandStep::default() });
+    if expanded.steps.len() == before {
+        expanded.steps.push(CommandStep { call_chain: below(&call), ..CommandStep::default() });
     }
     Ok(())
 }
