@@ -10,7 +10,8 @@ use super::word::Word;
 use super::wrapper::Call;
 
 /// Options of `git log`, `git diff` and similar sub-commands.
-const LOG_OPTIONS: &str = "oneline pretty? format= abbrev-commit no-abbrev-commit abbrev? no-abbrev graph no-graph decorate? \
+const LOG_OPTIONS: &str = "\
+    oneline pretty? format= abbrev-commit no-abbrev-commit abbrev? no-abbrev graph no-graph decorate? \
     no-decorate decorate-refs= decorate-refs-exclude= source all branches? tags? remotes? glob= exclude= max-count= skip= \
     since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp \
     fixed-strings perl-regexp merges no-merges first-parent reverse date-order author-date-order topo-order date= \
