@@ -30,7 +30,7 @@ use crate::upstream_proxy::{ProxyRoute, UpstreamProxies};
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The address is not public. No connection was made.
-    #[error("{}", describe_non_public(host, *port, *address, what))]
+    #[error("{}", describe_non_public(host, *port, *address, class))]
     NotPublic {
         /// The requested host.
         host: String,
@@ -39,9 +39,9 @@ pub enum DialError {
         /// The address of the host.
         address: IpAddr,
         /// The class of the address.
-        what: NonPublicAddress,
+        class: NonPublicAddress,
     },
-    /// The name is one of this machine, and a proxy would resolve it to its own machine.
+    /// The name refers to this machine. A proxy would resolve the name to the proxy's own machine.
     #[error("`{host}` is a name of this machine, which a proxy cannot reach")]
     LocalName {
         /// The requested host.
@@ -74,7 +74,7 @@ pub enum DialError {
     /// The proxy of the environment failed.
     #[error("the proxy `{proxy}` that the environment names {detail}")]
     Proxy {
-        /// Its URL without user and password.
+        /// The URL of the proxy without user and password.
         proxy: String,
         /// The failure, as the end of the sentence.
         detail: String,
@@ -82,7 +82,7 @@ pub enum DialError {
 }
 
 impl DialError {
-    /// Whether this program refused the connection, not the other side.
+    /// Whether this program refused the connection, and not the other side.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::NotPublic { .. } | Self::LocalName { .. } => true,
@@ -94,12 +94,13 @@ impl DialError {
     }
 }
 
-fn describe_non_public(host: &str, port: u16, address: IpAddr, what: &NonPublicAddress) -> String {
+/// Returns the message of [`DialError::NotPublic`].
+fn describe_non_public(host: &str, port: u16, address: IpAddr, class: &NonPublicAddress) -> String {
     let authority = SocketAddr::new(address, port);
     let subject = if host.trim_matches(['[', ']']) == address.to_string() {
-        format!("`{host}` is {what}")
+        format!("`{host}` is {class}")
     } else {
-        format!("`{host}` leads to {address}, {what}")
+        format!("`{host}` leads to {address}, {class}")
     };
     format!(
         "{subject}; only public addresses are reached; a person may grant it with `--allow-net {authority}` or pin \
@@ -130,8 +131,9 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// Creates a dialer that resolves names with `resolver` unless they are in `pins`. Of the private addresses it
-    /// reaches those of `pins`, and those `granted` by address and port. A connection may take up to `timeout`.
+    /// Creates a dialer that resolves names with `resolver` unless they are in `pins`. The dialer reaches only two
+    /// kinds of private addresses: those in `pins`, and those `granted` with their port. A connection may take up to
+    /// `timeout`.
     pub fn new(
         resolver: Arc<dyn Resolver>,
         pins: PinnedHosts,
@@ -234,16 +236,18 @@ impl Dialer {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
+    /// Checks that an address of `host` is public.
     fn check(&self, host: &Host, port: u16, address: IpAddr) -> Result<(), DialError> {
-        (self.check)(address).map_err(|what| DialError::NotPublic {
+        (self.check)(address).map_err(|class| DialError::NotPublic {
             host: host.to_string(),
             port,
             address,
-            what,
+            class,
         })
     }
 
-    /// Connects to the first of `sockets` that accepts. Each but the last may take a quarter of the time.
+    /// Connects to the first of `sockets` that accepts a connection. Each socket except the last may take a quarter of
+    /// the timeout.
     async fn connect(&self, sockets: &[SocketAddr]) -> io::Result<TcpStream> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut remaining = sockets.len();
@@ -264,7 +268,7 @@ impl Dialer {
 
     /// Connects to the proxy of the environment. Its address is not checked, because the user named it.
     async fn connect_to_proxy(&self, route: &ProxyRoute) -> Result<TcpStream, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: route.name.clone(), detail };
+        let failed = |detail: String| DialError::Proxy { proxy: route.display_url.clone(), detail };
         let addresses = match route.host.parse() {
             Ok(address) => vec![address],
             Err(_) => {
@@ -284,22 +288,22 @@ impl Dialer {
         host: &Host,
         port: u16,
     ) -> Result<Box<dyn Stream>, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: route.name.clone(), detail };
-        let broke = |error: hyper::Error| failed(format!("broke off: {error}"));
+        let failed = |detail: String| DialError::Proxy { proxy: route.display_url.clone(), detail };
+        let broken = |error: hyper::Error| failed(format!("failed: {error}"));
         let authority = format!("{host}:{port}");
         let stream = TokioIo::new(self.connect_to_proxy(route).await?);
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.map_err(broke)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.map_err(broken)?;
         let task = AbortOnDrop::spawn(connection.with_upgrades());
         let mut request = Request::builder().method(Method::CONNECT).uri(&authority).header(HOST, &authority);
         if let Some(authorization) = &route.authorization {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
         let request = request.body(Empty::<Bytes>::new()).map_err(|error| failed(error.to_string()))?;
-        let answer = sender.send_request(request).await.map_err(broke)?;
+        let answer = sender.send_request(request).await.map_err(broken)?;
         if !answer.status().is_success() {
             return Err(failed(format!("refused `{authority}`: {}", answer.status())));
         }
-        let upgraded = hyper::upgrade::on(answer).await.map_err(broke)?;
+        let upgraded = hyper::upgrade::on(answer).await.map_err(broken)?;
         task.detach();
         Ok(Box::new(TokioIo::new(upgraded)))
     }

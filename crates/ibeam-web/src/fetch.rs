@@ -1,7 +1,7 @@
 //! Fetching a page: request, redirects, body.
 //!
 //! Each redirect is checked before it is followed. A request carries nothing that identifies the user: no cookie, no
-//! key, no referrer. At most the limit of bytes is read from a body.
+//! key, no referrer. At most `FetchLimits::body_bytes` bytes of a body are read.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
 use crate::fetch_url::FetchUrl;
 
-/// Number of redirects that are followed.
+/// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 /// The accepted types. Text that needs no conversion is preferred.
 const ACCEPT_HEADER: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
@@ -36,15 +36,15 @@ pub type TlsConfigFactory = Arc<dyn Fn() -> Result<ClientConfig, String> + Send 
 /// Limits of time and size for one fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchLimits {
-    /// From the start of the connection to the head of the response.
+    /// Maximum time from the start of the connection to the head of the response.
     pub response_timeout: Duration,
-    /// The longest time without data in a body.
+    /// Maximum time without data in a body.
     pub idle_timeout: Duration,
-    /// The entire fetch, with redirects.
+    /// Maximum time of the entire fetch, with redirects.
     pub total_timeout: Duration,
-    /// Bytes that are read from a body.
+    /// Maximum number of bytes that are read from a body.
     pub body_bytes: usize,
-    /// Bytes of text that the model receives.
+    /// Maximum number of bytes of text that the model receives.
     pub text_bytes: usize,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum FetchError {
     Dial(#[from] DialError),
     #[error("no secure connection to `{host}`: {detail}")]
     Tls { host: String, detail: String },
-    #[error("`{host}` broke off: {detail}")]
+    #[error("the connection to `{host}` failed: {detail}")]
     Broken { host: String, detail: String },
     #[error("`{url}` redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects { url: String },
@@ -115,8 +115,11 @@ pub(crate) struct FetchedPage {
 /// The part of a body that was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnreadBody {
+    /// The whole body was read.
     None,
+    /// This many bytes were not read.
     Bytes(u64),
+    /// An unknown number of bytes was not read.
     Unknown,
 }
 
@@ -139,7 +142,7 @@ impl Fetcher {
         Self { dialer, url_policy, tls_factory, tls_config: OnceLock::new(), limits }
     }
 
-    /// Fetches `target`, which the gate has permitted. Dropping the future closes the connection.
+    /// Fetches `target`, which the policy has permitted. Dropping the future closes the connection.
     pub(crate) async fn fetch(&self, target: &FetchUrl) -> Result<FetchedPage, FetchError> {
         let timed_out =
             |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.total_timeout };
@@ -271,6 +274,7 @@ impl Fetcher {
 /// A response whose body can be read while the task runs.
 struct OpenResponse {
     response: Response<Incoming>,
+    /// The task that drives the connection.
     _task: AbortOnDrop,
 }
 

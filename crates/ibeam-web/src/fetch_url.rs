@@ -16,7 +16,7 @@ pub(crate) struct FetchUrl {
 }
 
 impl FetchUrl {
-    /// Parses a URL that a model wrote.
+    /// Parses a URL from the arguments of a tool call.
     ///
     /// # Errors
     /// A sentence that names the problem.

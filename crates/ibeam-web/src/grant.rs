@@ -20,9 +20,10 @@ pub struct InvalidGrant {
     pub detail: String,
 }
 
-/// Hosts and ports that commands may reach. Prints in the form that is parsed.
+/// Hosts and ports that commands may reach. `Display` prints the form that `FromStr` parses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
+    /// The hosts.
     hosts: HostPattern,
     /// The port; `None` for every port.
     port: Option<u16>,
@@ -42,17 +43,17 @@ impl Grant {
     ///
     /// # Errors
     /// `InvalidGrant` for an invalid domain or port.
-    pub fn for_pages(token: &str) -> Result<Vec<Self>, InvalidGrant> {
+    pub fn from_allow_token(token: &str) -> Result<Vec<Self>, InvalidGrant> {
         let (hosts, named) = Self::parse_token(token)?;
         let ports = named.map_or_else(|| vec![80, 443], |port| vec![port]);
         Ok(ports.into_iter().map(|port| Self { hosts: hosts.clone(), port: Some(port) }).collect())
     }
 
-    /// Returns the grant that a denied `WebFetch` token revokes: its port, or every port.
+    /// Returns the hosts and ports that a denied `WebFetch` token denies: its port, or every port.
     ///
     /// # Errors
     /// `InvalidGrant` for an invalid domain or port.
-    pub fn for_every_port(token: &str) -> Result<Self, InvalidGrant> {
+    pub fn from_deny_token(token: &str) -> Result<Self, InvalidGrant> {
         let (hosts, port) = Self::parse_token(token)?;
         Ok(Self { hosts, port })
     }
@@ -150,10 +151,11 @@ impl fmt::Display for Grant {
 /// The decision of the grants for a host and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantDecision {
+    /// A grant covers the host and port.
     Allowed,
-    /// No grant covers it.
+    /// No grant covers the host and port.
     NotGranted,
-    /// A rule denies it.
+    /// A rule denies the host and port.
     Denied,
 }
 
@@ -162,11 +164,12 @@ pub(crate) enum GrantDecision {
 pub struct Grants {
     /// The hosts that commands may reach.
     pub allow: Vec<Grant>,
-    /// The hosts that they may not reach, even if granted.
+    /// The hosts that commands may not reach, even if granted.
     pub deny: Vec<Grant>,
 }
 
 impl Grants {
+    /// Decides about a connection to `host` at `port`.
     pub(crate) fn decide(&self, host: &Host, port: u16) -> GrantDecision {
         let covered = |grants: &[Grant]| grants.iter().any(|grant| grant.covers(host, port));
         match (covered(&self.deny), covered(&self.allow)) {

@@ -48,19 +48,19 @@ fn a_star_before_a_name_is_every_name_below_and_a_star_alone_every_host() {
 
 #[test]
 fn an_allowed_web_fetch_domain_has_two_ports_and_a_denied_one_every_port() {
-    let allow = Grant::for_pages("*").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::for_every_port("*.evil.test").unwrap()] };
+    let allow = Grant::from_allow_token("*").unwrap();
+    let grants = Grants { allow, deny: vec![Grant::from_deny_token("*.evil.test").unwrap()] };
     let decide = |name: &str, port| grants.decide(&host::parse_canonical(name).unwrap(), port);
     assert_eq!([decide("a.test", 80), decide("a.test", 443)], [GrantDecision::Allowed; 2]);
     assert_eq!(decide("a.test", 22), GrantDecision::NotGranted);
     assert_eq!([decide("a.evil.test", 443), decide("a.evil.test", 22)], [GrantDecision::Denied; 2]);
-    assert!(Grant::for_pages("https://a").is_err());
+    assert!(Grant::from_allow_token("https://a").is_err());
 }
 
 #[test]
 fn the_port_of_a_web_fetch_token_is_the_only_one() {
-    let allow = Grant::for_pages("a.test:8080").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::for_every_port("a.test:22").unwrap()] };
+    let allow = Grant::from_allow_token("a.test:8080").unwrap();
+    let grants = Grants { allow, deny: vec![Grant::from_deny_token("a.test:22").unwrap()] };
     let decide = |port| grants.decide(&host::parse_canonical("a.test").unwrap(), port);
     assert_eq!(
         [decide(8080), decide(80), decide(443)],
@@ -68,7 +68,7 @@ fn the_port_of_a_web_fetch_token_is_the_only_one() {
     );
     assert_eq!(decide(22), GrantDecision::Denied);
     for token in ["a.test:", "a.test:0", "a.test:65536", "a.test:x", "a.test:+80"] {
-        assert!(Grant::for_pages(token).is_err() && Grant::for_every_port(token).is_err(), "{token}");
+        assert!(Grant::from_allow_token(token).is_err() && Grant::from_deny_token(token).is_err(), "{token}");
     }
 }
 

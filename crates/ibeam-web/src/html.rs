@@ -1,8 +1,8 @@
 //! Conversion of HTML to Markdown.
 //!
-//! A page may be written to harm the converter: so deeply nested that the stack overflows, or so tangled that it takes
-//! too long. So the parser stops at a depth that no ordinary page has, the tree is trimmed before it is converted, and
-//! both run on a separate thread that stops when the result is no longer needed.
+//! A page may be written to harm the converter: nested so deeply that the stack overflows, or so that the conversion
+//! takes too long. So the parser stops at a depth that no ordinary page has, the tree is trimmed before it is
+//! converted, and both run on a separate thread that stops when the result is no longer needed.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,20 +23,22 @@ const SKIPPED: [&str; 9] =
     ["script", "style", "noscript", "template", "iframe", "svg", "canvas", "object", "head"];
 /// Elements that indent each line of their content, so that deep nesting multiplies the text.
 const INDENTING: [&str; 4] = ["blockquote", "ul", "ol", "li"];
-/// Levels that are converted. An indenting element counts as `INDENT_DEPTH`. Ordinary pages have some dozens.
+/// Maximum depth that is converted. An indenting element counts as `INDENT_DEPTH` levels. Ordinary pages have some
+/// dozen levels.
 const MAX_DEPTH: usize = 200;
 const INDENT_DEPTH: usize = 8;
-/// Levels at which the parser stops, because it goes through all of them at each tag.
+/// Depth at which the parser stops, because it visits all open levels at each tag.
 const MAX_PARSED_DEPTH: usize = 10 * MAX_DEPTH;
-/// Nodes that are converted. Their text is far longer than what a model receives.
+/// Maximum number of nodes that are converted. Their text is far longer than the text that a model receives.
 const MAX_NODES: usize = 100_000;
-/// Tags that are parsed, half of them closing tags. A node takes a hundred times the memory of its tag.
+/// Maximum number of tags that are parsed, half of them closing tags. A node takes a hundred times the memory of its
+/// tag.
 const MAX_TAGS: usize = 2 * MAX_NODES;
-/// Bytes of text that are converted.
+/// Maximum number of bytes of text that are converted.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Length up to which a link is resolved.
+/// Maximum length of a resolved link. A longer link stays relative.
 const MAX_URL_BYTES: usize = 2048;
-/// Enough for `MAX_DEPTH` levels of the converter's recursion.
+/// Size of the thread's stack, which is enough for `MAX_DEPTH` levels of the converter's recursion.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes between two checks of the depth and of cancellation.
 const CHUNK_BYTES: usize = 4 * 1024;
@@ -45,7 +47,7 @@ const CHUNK_BYTES: usize = 4 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Markdown {
     pub(crate) text: String,
-    /// Whether no part was left out for its size.
+    /// Whether no part was left out because of the size or depth of the page.
     pub(crate) is_complete: bool,
 }
 
@@ -63,6 +65,7 @@ pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<Markdown
     receiver.await.map_err(|error| error.to_string())?
 }
 
+/// Clears the flag `is_wanted` when it is dropped.
 struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelOnDrop {
@@ -111,6 +114,7 @@ fn depth_of_end(document: &Rc<Node>) -> usize {
     std::iter::successors(last(document), last).count()
 }
 
+/// The result of trimming a document.
 struct Trimmed {
     title: Option<String>,
     is_complete: bool,
@@ -120,8 +124,8 @@ struct Trimmed {
 fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
     let mut trimmed = Trimmed { title: None, is_complete: true };
     let (mut nodes, mut text) = (0, 0);
-    let mut open = vec![(Rc::clone(document), 0)];
-    while let Some((node, depth)) = open.pop() {
+    let mut pending = vec![(Rc::clone(document), 0)];
+    while let Some((node, depth)) = pending.pop() {
         nodes += 1;
         let mut children = node.children.borrow_mut();
         let name = element_name(&node);
@@ -152,7 +156,7 @@ fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
         children.truncate(limit);
         let child_depth = depth + if INDENTING.contains(&name) { INDENT_DEPTH } else { 1 };
         // The first child is visited first, so that the end of the page is left out.
-        open.extend(children.iter().rev().map(|child| (Rc::clone(child), child_depth)));
+        pending.extend(children.iter().rev().map(|child| (Rc::clone(child), child_depth)));
     }
     trimmed
 }

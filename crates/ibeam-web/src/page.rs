@@ -14,7 +14,7 @@ use crate::html;
 
 /// Time limit for the conversion of a page.
 const CONVERSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes at the start of a page that are searched for a declared charset.
+/// Number of bytes at the start of a page that are searched for a declared charset.
 const CHARSET_SCAN_BYTES: usize = 1024;
 
 /// The text of a page, with a note about what was left out.
@@ -24,6 +24,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
+/// How the text of a page is obtained.
 enum PageFormat {
     Html,
     Text,
@@ -72,6 +73,7 @@ fn parse_content_type(content_type: &str) -> (String, Option<String>) {
     (essence, charset)
 }
 
+/// Returns the format for a content type. Returns `None` for content that is not text.
 fn page_format(essence: &str, bytes: &[u8]) -> Option<PageFormat> {
     const TEXTS: &[&str] = &[
         "application/json",

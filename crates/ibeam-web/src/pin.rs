@@ -37,6 +37,7 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
+    /// Returns the socket address for a connection to `port` of the name.
     pub(crate) fn socket(self, port: u16) -> SocketAddr {
         SocketAddr::new(self.address, self.port.unwrap_or(port))
     }

@@ -31,11 +31,11 @@ use crate::dialer::{AbortOnDrop, DialError, Dialer, Stream};
 use crate::grant::{GrantDecision, Grants};
 use crate::host;
 
-/// Connections served at once, more than any package installer opens.
+/// Maximum number of connections served at once. No package installer opens so many.
 const MAX_CONNECTIONS: usize = 256;
-/// Largest head of a request.
+/// Maximum size of the head of a request.
 const MAX_HEAD_BYTES: usize = 32 * 1024;
-/// Time from the start of a request to the end of its head.
+/// Maximum time from the start of a request to the end of its head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 /// Pause after `accept` failed, for example because of too many descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -156,7 +156,7 @@ impl EgressProxy {
         let opened = self.dialer.connect_plain(&host, port).await?;
         let uri = request.uri().clone();
         let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
-        drop_hop_by_hop(request.headers_mut());
+        remove_hop_by_hop(request.headers_mut());
         let headers = request.headers_mut();
         headers.insert(HOST, HeaderValue::try_from(authority).map_err(ErrorResponse::broken)?);
         match opened.route {
@@ -175,7 +175,7 @@ impl EgressProxy {
             hyper::client::conn::http1::handshake(stream).await.map_err(ErrorResponse::broken)?;
         let task = AbortOnDrop::spawn(connection);
         let mut response = sender.send_request(request).await.map_err(ErrorResponse::broken)?;
-        drop_hop_by_hop(response.headers_mut());
+        remove_hop_by_hop(response.headers_mut());
         // The connection must stay open until its body is read.
         Ok(response.map(|body| {
             body.map_frame(move |frame| {
@@ -210,14 +210,16 @@ impl EgressProxy {
 
 /// A connection that becomes a tunnel after its response is sent.
 struct Tunnel {
+    /// The connection of the client in the sandbox.
     inside: OnUpgrade,
+    /// The connection to the requested host.
     outside: Box<dyn Stream>,
 }
 
-/// A response that the proxy itself gives instead of a forwarded one.
+/// A response of the proxy itself, in place of a forwarded response.
 struct ErrorResponse {
     status: StatusCode,
-    /// The reason phrase, because some programs print only this of a refused tunnel.
+    /// The reason phrase, which is all that some programs print about a refused tunnel.
     phrase: String,
     detail: String,
 }
@@ -269,8 +271,8 @@ impl ErrorResponse {
 impl From<DialError> for ErrorResponse {
     fn from(error: DialError) -> Self {
         let (status, phrase) = match &error {
-            DialError::NotPublic { address, what, .. } => {
-                (StatusCode::FORBIDDEN, format!("Forbidden: {address} is {what}"))
+            DialError::NotPublic { address, class, .. } => {
+                (StatusCode::FORBIDDEN, format!("Forbidden: {address} is {class}"))
             }
             DialError::LocalName { .. } => (StatusCode::FORBIDDEN, "Forbidden".to_owned()),
             DialError::TimedOut { .. } => (StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout".to_owned()),
@@ -282,7 +284,8 @@ impl From<DialError> for ErrorResponse {
     }
 }
 
-fn drop_hop_by_hop(headers: &mut hyper::HeaderMap) {
+/// Removes the headers that a proxy does not forward.
+fn remove_hop_by_hop(headers: &mut hyper::HeaderMap) {
     let listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -309,7 +312,8 @@ async fn reject_overload(mut client: TcpStream) {
 
 /// Returns the environment of commands whose proxy listens at `port` of their loopback interface.
 ///
-/// Commands reach their loopback interface directly, except for addresses that are granted: those mean the host.
+/// Commands reach their own loopback interface directly, except for granted addresses, which refer to the loopback
+/// interface of the host.
 pub fn proxy_environment(port: u16, grants: &Grants) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://127.0.0.1:{port}");
     let granted = grants.addresses();

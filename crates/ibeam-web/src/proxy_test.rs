@@ -125,7 +125,7 @@ async fn a_denied_host_is_refused_even_if_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.evil.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::changed(dialer(&names), &["*:80"], |proxy| {
-        proxy.grants.deny.push(Grant::for_every_port("*.evil.test").unwrap());
+        proxy.grants.deny.push(Grant::from_deny_token("*.evil.test").unwrap());
     });
     assert!(proxy.answer("GET http://a.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 200"));
     let answer = proxy.answer("GET http://b.evil.test/ HTTP/1.1\r\n\r\n").await;

@@ -1,11 +1,12 @@
-//! The check that an IP address is public, which means that it belongs to the same host from everywhere on the Internet.
+//! The check that an IP address is public, which means that it belongs to the same host from everywhere on the
+//! Internet.
 //!
 //! Every other address is refused with its class: addresses of this machine or network (loopback, private networks, the
 //! link, cloud metadata), unassigned addresses, and every form of IPv6 that contains such an IPv4 address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The class of an address that is not public. Prints as "a loopback address" and the like.
+/// The class of an address that is not public. `Display` prints a noun phrase, such as "a loopback address".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NonPublicAddress(&'static str);
@@ -48,7 +49,7 @@ const IPV4: &[Block<Ipv4Addr>] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, RESERVED),
 ];
 
-/// The special-purpose registry of IPv6. Every other address outside of 2000::/3 is reserved.
+/// The special-purpose registry of IPv6. Every other address outside `IPV6_PUBLIC` is reserved.
 const IPV6: &[Block<Ipv6Addr>] = &[
     (Ipv6Addr::UNSPECIFIED, 128, UNSPECIFIED),
     (Ipv6Addr::LOCALHOST, 128, LOOPBACK),
@@ -63,6 +64,7 @@ const IPV6: &[Block<Ipv6Addr>] = &[
     (Ipv6Addr::new(0x2001, 0x0db8, 0, 0, 0, 0, 0, 0), 32, DOCUMENTATION),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, DOCUMENTATION),
 ];
+/// The block 2000::/3 of public addresses.
 const IPV6_PUBLIC: Block<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, "");
 
 /// Checks that `address` is public.
@@ -94,31 +96,31 @@ fn check_v6(address: Ipv6Addr) -> Result<(), NonPublicAddress> {
     if let Some((.., what)) = IPV6.iter().find(covers) {
         return Err(NonPublicAddress(what));
     }
-    match embedded(address) {
-        Embedded::Reached(inside) => check_v4(inside),
-        Embedded::Hidden(inside) if check_v4(inside).is_err() => check_v4(inside),
-        Embedded::Hidden(_) | Embedded::None if covers(&&IPV6_PUBLIC) => Ok(()),
-        Embedded::Hidden(_) | Embedded::None => Err(NonPublicAddress(RESERVED)),
+    match embedded_ipv4(address) {
+        EmbeddedIpv4::Destination(inside) => check_v4(inside),
+        EmbeddedIpv4::PossibleRoute(inside) if check_v4(inside).is_err() => check_v4(inside),
+        EmbeddedIpv4::PossibleRoute(_) | EmbeddedIpv4::None if covers(&&IPV6_PUBLIC) => Ok(()),
+        EmbeddedIpv4::PossibleRoute(_) | EmbeddedIpv4::None => Err(NonPublicAddress(RESERVED)),
     }
 }
 
-/// An IPv4 address inside an IPv6 one.
-enum Embedded {
-    /// Packets go to it: mapped addresses, and NAT64 with the well-known prefix.
-    Reached(Ipv4Addr),
-    /// Packets may be routed to it: 6to4, ISATAP, IPv4-compatible addresses.
-    Hidden(Ipv4Addr),
+/// The IPv4 address inside an IPv6 address.
+enum EmbeddedIpv4 {
+    /// Packets go to the IPv4 address: mapped addresses, and NAT64 with the well-known prefix.
+    Destination(Ipv4Addr),
+    /// Packets may be routed to the IPv4 address: 6to4, ISATAP, IPv4-compatible addresses.
+    PossibleRoute(Ipv4Addr),
     None,
 }
 
-fn embedded(address: Ipv6Addr) -> Embedded {
+fn embedded_ipv4(address: Ipv6Addr) -> EmbeddedIpv4 {
     let [a, b, c, d, e, f, ..] = address.segments();
     let low = Ipv4Addr::from_bits((address.to_bits() & u128::from(u32::MAX)) as u32);
     match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => Embedded::Reached(low),
-        (0x2002, ..) => Embedded::Hidden(Ipv4Addr::from_bits((u32::from(b) << 16) | u32::from(c))),
-        (0, 0, 0, 0, 0, 0) | (.., 0 | 0x0200, 0x5efe) => Embedded::Hidden(low),
-        _ => Embedded::None,
+        (0, 0, 0, 0, 0, 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => EmbeddedIpv4::Destination(low),
+        (0x2002, ..) => EmbeddedIpv4::PossibleRoute(Ipv4Addr::from_bits((u32::from(b) << 16) | u32::from(c))),
+        (0, 0, 0, 0, 0, 0) | (.., 0 | 0x0200, 0x5efe) => EmbeddedIpv4::PossibleRoute(low),
+        _ => EmbeddedIpv4::None,
     }
 }
 

@@ -15,7 +15,7 @@ pub struct UpstreamProxies(Matcher);
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyRoute {
     /// The URL of the proxy without user and password, for messages.
-    pub(crate) name: String,
+    pub(crate) display_url: String,
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) authorization: Option<HeaderValue>,
@@ -36,12 +36,13 @@ impl UpstreamProxies {
         Self(matcher.build())
     }
 
-    /// Returns an environment without a proxy.
+    /// Creates the value for an environment without a proxy.
     pub fn none() -> Self {
         Self::new(|_| None)
     }
 
-    /// Returns the proxy for a connection to `host`, which is `secure` if it is a tunnel.
+    /// Returns the proxy for a connection to `host`. `secure` selects the proxy for `https://`, which is used for
+    /// tunnels.
     ///
     /// # Errors
     /// The URL of a proxy that is not for plain HTTP.
@@ -52,16 +53,16 @@ impl UpstreamProxies {
         let uri = proxy.uri();
         let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
         let port = uri.port_u16().unwrap_or(80);
-        let name = format!("{scheme}://{host}:{port}");
+        let display_url = format!("{scheme}://{host}:{port}");
         if scheme != "http" {
-            return Err(name);
+            return Err(display_url);
         }
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let authorization = proxy.basic_auth().cloned().map(|mut value| {
             value.set_sensitive(true);
             value
         });
-        Ok(Some(ProxyRoute { name, host, port, authorization }))
+        Ok(Some(ProxyRoute { display_url, host, port, authorization }))
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
     fn the_password_of_a_proxy_is_not_in_its_name() {
         let upstream = UpstreamProxies::new(|_| Some("http://me:secret@proxy:3128".to_owned()));
         let route = upstream.route(&host::parse_canonical("a.test").unwrap(), 443, true).unwrap().unwrap();
-        assert_eq!(route.name, "http://proxy:3128");
+        assert_eq!(route.display_url, "http://proxy:3128");
         assert!(route.authorization.unwrap().is_sensitive());
     }
 }

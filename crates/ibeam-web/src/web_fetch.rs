@@ -34,6 +34,7 @@ impl WebFetch {
     }
 }
 
+/// Fetches `target` and converts the page to the outcome of the call.
 async fn fetch(fetcher: &Fetcher, target: Result<FetchUrl, String>) -> ToolOutcome {
     let target = match target {
         Ok(target) => target,

@@ -190,9 +190,9 @@ async fn responses_that_are_not_pages_are_reported() {
             "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nx",
             "is image/png, not text",
         ),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "broke off"),
-        ("not HTTP at all\r\n\r\n", "broke off"),
-        ("", "broke off"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "the connection to `a.test` failed"),
+        ("not HTTP at all\r\n\r\n", "the connection to `a.test` failed"),
+        ("", "the connection to `a.test` failed"),
     ] {
         let site = Site::start(move |_| Reply::Bytes(reply.into())).await;
         let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
@@ -238,7 +238,7 @@ async fn an_endless_page_is_read_up_to_the_limit() {
 async fn an_endless_response_head_is_an_error() {
     let site = Site::start(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\nA: ".to_vec())).await;
     let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
-    assert!(message.contains("broke off"), "{message}");
+    assert!(message.contains("the connection to `a.test` failed"), "{message}");
 }
 
 #[tokio::test]

@@ -112,14 +112,14 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let bad = |error: InvalidGrant| Reason::Usage { detail: error.to_string() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
-            grants.allow.extend(Grant::for_pages(domain).map_err(bad)?);
+            grants.allow.extend(Grant::from_allow_token(domain).map_err(bad)?);
         }
     }
     // A person cannot be asked about a single connection of a command, so a rule that asks denies it.
     let ask_rules = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
     for rule in policy.deny.iter().chain(ask_rules) {
         if let Rule::WebFetch(domain) = rule {
-            grants.deny.push(Grant::for_every_port(domain).map_err(bad)?);
+            grants.deny.push(Grant::from_deny_token(domain).map_err(bad)?);
         }
     }
     Ok(grants)
