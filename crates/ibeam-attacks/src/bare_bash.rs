@@ -1,6 +1,6 @@
 //! Attacks without protection: bash itself runs the command, without the program, its rules and its sandbox.
 //!
-//! If such an attack does harm that the evidence shows, then it is the program that prevents the harm in other modes.
+//! If the evidence of such an attack shows harm, then it is the program that prevents the harm in other modes.
 //! Calls of file tools become commands with the same effect. Calls without such a command are rejected.
 
 use std::fs::File;
@@ -16,9 +16,9 @@ use crate::case::Case;
 use crate::fixture::Fixture;
 use crate::run_result::RunResult;
 use crate::setup::RunSetup;
-use crate::user::program;
+use crate::user::find_system_program;
 
-/// Some attacks end only after minutes, but do their harm at once.
+/// The timeout of a command. It is short, because some attacks end only after minutes, but do their harm at once.
 const TIMEOUT_SECONDS: &str = "8";
 
 /// Runs the command of a case, and returns its result in the form that the program prints.
@@ -28,7 +28,7 @@ pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::R
     let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
     // A process that outlives the command may hold its pipes open. Files do not have this problem.
     let (stdout, stderr) = (fixture.top().join("stdout"), fixture.top().join("stderr"));
-    let mut words = vec![program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
+    let mut words = vec![find_system_program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
     words.extend(["--kill-after=1".into(), TIMEOUT_SECONDS.into()]);
     words.extend(fixture.user.launcher());
     words.extend(["/bin/bash", "--norc", "--noprofile", "-c", command.as_str()].map(Into::into));

@@ -14,9 +14,10 @@ use crate::hook::Hook;
 use crate::name_answers::NameAnswers;
 use crate::policy::{self, Policy};
 
-/// Fields for human readers or for other runners.
+/// Fields that this runner ignores: they are for human readers or for other runners.
 const IGNORED_FIELDS: [&str; 7] =
     ["source", "note", "cat", "expect_note", "probe_unsandboxed", "ref_sandbox", "live"];
+/// The fields of a case.
 const FIELDS: [&str; 22] = [
     "id",
     "policy",
@@ -41,6 +42,7 @@ const FIELDS: [&str; 22] = [
     "result",
     "resume",
 ];
+/// The fields of a step before the relevant call, or of a call of a second run.
 const STEP_FIELDS: [&str; 3] = ["tool", "args", "expect"];
 
 /// The expected end of a case.
@@ -83,7 +85,7 @@ impl Step {
 #[serde(untagged)]
 enum OneOrMany {
     One(String),
-    Several(Vec<String>),
+    Many(Vec<String>),
 }
 
 /// A second run on the session: without a call, with one, or with several.
@@ -104,21 +106,32 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) args: Map<String, Value>,
     pub(crate) expect: Expect,
+    /// The effects that are forbidden.
     #[serde(default)]
     breach: Vec<String>,
+    /// The effects that are required if the call is allowed.
     #[serde(default)]
     ok: Vec<String>,
+    /// Commands that the user runs before the run.
     #[serde(default)]
     pub(crate) setup: Vec<String>,
+    /// Variables in the environment of the program.
     #[serde(default)]
     pub(crate) setup_env: BTreeMap<String, String>,
+    /// Programs that must be installed.
     needs: Option<OneOrMany>,
+    /// The user that the case requires.
     pub(crate) requires: Option<String>,
+    /// Calls before the relevant call.
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
+    /// How often the relevant call is made.
     repeat: Option<usize>,
+    /// The maximum duration of the run in seconds.
     pub(crate) max_s: Option<f64>,
+    /// A description of a fault of the system, such as that it refuses user namespaces.
     pub(crate) env_fault: Option<String>,
+    /// Calls of one answer as the model writes them, in place of the relevant call.
     #[serde(default)]
     pub(crate) raw_calls: Vec<Map<String, Value>>,
     /// Commands that the user runs after the run.
@@ -130,6 +143,7 @@ pub(crate) struct Case {
     pub(crate) cwd: Option<String>,
     /// The expected result: its text, or some of its fields.
     pub(crate) result: Option<Value>,
+    /// A second run on the session.
     resume: Option<Resume>,
 }
 
@@ -154,8 +168,8 @@ impl Case {
             return Err("the runner supports a `result` as a text or as fields".to_owned());
         }
         for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_ignored(name)) {
-            if let Some(place) = unfilled_placeholder(value) {
-                return Err(format!("the runner does not know the place-holder `{place}` in `{field}`"));
+            if let Some(name) = unfilled_placeholder(value) {
+                return Err(format!("the runner does not know the placeholder `{name}` in `{field}`"));
             }
         }
         let mut case: Self =
@@ -195,7 +209,7 @@ impl Case {
         match &self.needs {
             None => Vec::new(),
             Some(OneOrMany::One(word)) => vec![word],
-            Some(OneOrMany::Several(words)) => words.iter().map(String::as_str).collect(),
+            Some(OneOrMany::Many(words)) => words.iter().map(String::as_str).collect(),
         }
     }
 
@@ -204,7 +218,7 @@ impl Case {
         match &self.answer {
             None => vec!["done"],
             Some(OneOrMany::One(word)) => vec![word],
-            Some(OneOrMany::Several(words)) => words.iter().map(String::as_str).collect(),
+            Some(OneOrMany::Many(words)) => words.iter().map(String::as_str).collect(),
         }
     }
 
@@ -223,7 +237,7 @@ impl Case {
         self.repeat.unwrap_or(1).max(1)
     }
 
-    /// Whether the run has no call, so that only the effects before and around it count.
+    /// Whether the run has no call, so that only effects of the start and the end of the program count.
     pub(crate) fn is_startup(&self) -> bool {
         self.tool == "startup"
     }
@@ -240,7 +254,7 @@ impl Case {
         }
     }
 
-    /// Returns the texts of the case that the program receives. Finding them in output is no leak.
+    /// Returns the texts of the case that the program receives. Such a text in the output is not a leak.
     pub(crate) fn own_texts(&self) -> Vec<String> {
         let mut words = vec![self.prompt().to_owned()];
         let steps = self.steps.iter().chain(self.resumed().unwrap_or_default());
@@ -256,6 +270,7 @@ impl Case {
     }
 }
 
+/// Whether this runner ignores a field.
 fn is_ignored(field: &str) -> bool {
     IGNORED_FIELDS.contains(&field)
 }
@@ -272,6 +287,7 @@ fn unfilled_placeholder(value: &Value) -> Option<String> {
     texts.iter().find_map(|text| name_of(text))
 }
 
+/// Checks that an object has only these fields. `what` names a field in the error.
 fn check_fields(object: &Value, what: &str, fields: &[&str]) -> Result<(), String> {
     let mut names = object.as_object().into_iter().flat_map(Map::keys);
     match names.find(|name| !fields.contains(&name.as_str())) {
@@ -308,13 +324,13 @@ mod tests {
         check_unknown("steps", json!([{"tool": "shell", "colour": 1}]), "field of a step `colour`");
         check_unknown("expect", json!("perhaps"), "perhaps");
         check_unknown("breach", json!(["smoke"]), "smoke");
-        check_unknown("breach", json!(["exists:{{MOON}}/x"]), "place-holder `MOON`");
-        check_unknown("setup", json!(["touch '{{MOON}}'; awk '{{print}}'"]), "place-holder `MOON`");
+        check_unknown("breach", json!(["exists:{{MOON}}/x"]), "placeholder `MOON`");
+        check_unknown("setup", json!(["touch '{{MOON}}'; awk '{{print}}'"]), "placeholder `MOON`");
         check_unknown("ok", json!(["smoke"]), "smoke");
         check_unknown("result", json!(7), "`result`");
         check_unknown("resume", json!({"tool": "shell", "colour": 1}), "field of a step `colour`");
         check_unknown("resume", json!([{"tool": "shell", "colour": 1}]), "field of a step `colour`");
-        check_unknown("after", json!(["git -C {{MOON}} status"]), "place-holder `MOON`");
+        check_unknown("after", json!(["git -C {{MOON}} status"]), "placeholder `MOON`");
         check_unknown("/policy/sandbox", json!("half"), "half");
         check_unknown("/policy/hook", json!("preToolUse sings"), "sings");
         check_unknown("/policy/resolve", json!({"a.test": "wherever"}), "wherever");

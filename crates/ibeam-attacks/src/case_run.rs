@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::canary::Canary;
 use crate::case::Case;
-use crate::case_machine;
+use crate::case_namespaces;
 use crate::effect::Effect;
 use crate::evidence::Evidence;
 use crate::file_snapshot::FileSnapshot;
@@ -23,10 +23,10 @@ use crate::mode::Mode;
 use crate::name_answers::NameAnswers;
 use crate::name_server::NameServer;
 use crate::run_result::RunResult;
-use crate::setup::{RunSetup, pins, reads_stdin, toolchain};
+use crate::setup::{RunSetup, cargo_directory, pins, reads_stdin};
 use crate::terminal::Terminal;
 use crate::tracer_watch::TracerWatch;
-use crate::user::{SYSTEM_PATH, User, find};
+use crate::user::{SYSTEM_PATH, User, find_program};
 use crate::verdict::{self, Outcome};
 use crate::{bare_bash, model_script, survivors, user_commands};
 
@@ -78,12 +78,12 @@ pub(crate) fn run_case(job: &Job) -> CaseResult {
 }
 
 fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
-    let machine = match &job.mount_point {
-        Some(mount_point) => Some(case_machine::set_up(mount_point, &job.program, &job.test_programs)?),
+    let namespaces = match &job.mount_point {
+        Some(mount_point) => Some(case_namespaces::set_up(mount_point, &job.program, &job.test_programs)?),
         None => None,
     };
-    let (program, test_programs) = match &machine {
-        Some(machine) => (&machine.program, &machine.test_programs),
+    let (program, test_programs) = match &namespaces {
+        Some(namespaces) => (&namespaces.program, &namespaces.test_programs),
         None => (&job.program, &job.test_programs),
     };
     let mut listener = Listener::start()?;
@@ -96,9 +96,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     if job.mode == Mode::Bare && (bare_bash::command(&case).is_none() || case.resumed().is_some()) {
         return Err(NoVerdict::Skipped("no command does the same without the program".to_owned()));
     }
-    let launcher = launcher_for(&case, &fixture, machine.is_some()).map_err(NoVerdict::Skipped)?;
-    if let Some(machine) = &machine {
-        listener.listen_on_web_ports(&machine.addresses)?;
+    let launcher = launcher_for(&case, &fixture, namespaces.is_some()).map_err(NoVerdict::Skipped)?;
+    if let Some(namespaces) = &namespaces {
+        listener.listen_on_web_ports(&namespaces.addresses)?;
     }
     let has_unix_socket = case.names_effect(&Effect::UnixConnection);
     if has_unix_socket {
@@ -108,7 +108,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         // Only the owner of the socket may make a hard link of it.
         fixture.chown_to_user(&path)?;
     }
-    let names = machine.as_ref().map(|_| NameServer::start(name_answers(&case))).transpose()?;
+    let names = namespaces.as_ref().map(|_| NameServer::start(name_answers(&case))).transpose()?;
 
     let effects = [case.forbidden_effects(), case.expected_effects()]
         .into_iter()
@@ -116,7 +116,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         .flatten()
         .collect::<Vec<_>>();
     if let Some(mount_point) = job.mount_point.as_deref().filter(|_| effects.contains(&Effect::CronChanged)) {
-        case_machine::mask_cron_tables(mount_point)?;
+        case_namespaces::mask_cron_tables(mount_point)?;
     }
     // Dropped at the end of the case, which ends the processes that the setup left in the background.
     let background = user_commands::run_setup_commands(&fixture, &case.setup)
@@ -194,24 +194,24 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
 }
 
 /// Returns the command prefix that starts the program, or the reason why the case is skipped.
-fn launcher_for(case: &Case, fixture: &Fixture, own_machine: bool) -> Result<Vec<OsString>, String> {
+fn launcher_for(case: &Case, fixture: &Fixture, has_namespaces: bool) -> Result<Vec<OsString>, String> {
     let user = fixture.user;
-    if let Some(reason) = case.requires.as_deref().and_then(|requires| user.refusal_reason(requires)) {
+    if let Some(reason) = case.requires.as_deref().and_then(|requires| user.unmet_requirement(requires)) {
         return Err(reason);
     }
     for need in case.needs() {
-        let toolchain = toolchain().filter(|_| need == "cargo" && user == User::Root);
-        if find(need, SYSTEM_PATH).or_else(|| find(need, &toolchain?)).is_none() {
+        let cargo = cargo_directory().filter(|_| need == "cargo" && user == User::Root);
+        if find_program(need, SYSTEM_PATH).or_else(|| find_program(need, &cargo?)).is_none() {
             return Err(format!("needs {need}"));
         }
     }
-    if !own_machine && case.policy.rebinds() {
+    if !has_namespaces && case.policy.rebinds() {
         return Err("needs a network namespace for a name whose address changes".to_owned());
     }
-    if !own_machine && case.names_effect(&Effect::JournalLost) {
+    if !has_namespaces && case.names_effect(&Effect::JournalLost) {
         return Err("needs a separate disk to fill".to_owned());
     }
-    if !own_machine && case.names_effect(&Effect::CronChanged) {
+    if !has_namespaces && case.names_effect(&Effect::CronChanged) {
         return Err("needs a mount namespace to mask the tables of cron".to_owned());
     }
     match case.env_fault.as_deref().map(str::to_lowercase) {

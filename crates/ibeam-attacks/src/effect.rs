@@ -2,19 +2,24 @@
 
 use std::path::PathBuf;
 
-use crate::case_machine::cron_tables;
+use crate::case_namespaces::cron_tables;
 use crate::evidence::Evidence;
 use crate::run_result::RunResult;
 
 /// An observable effect of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
+    /// The file exists.
     Exists(PathBuf),
     /// A change of the content, of the kind or of the existence.
     Changed(PathBuf),
+    /// A change of the mode.
     Mode(PathBuf),
+    /// A change of the modification time.
     ModifiedAt(PathBuf),
+    /// A change of the extended attributes.
     Attributes(PathBuf),
+    /// The file has this content.
     Bytes(PathBuf, Vec<u8>),
     /// The canary reached the model, the output or the disk.
     Leak,
@@ -31,7 +36,7 @@ pub(crate) enum Effect {
     /// The program did not print a result.
     AgentDied,
     JournalLost,
-    /// A process typed on the terminal of the program.
+    /// A process wrote input to the terminal of the program.
     TerminalInput,
     /// The stream has more than one result, or a line that is not an event.
     ExtraResult,
@@ -159,10 +164,19 @@ impl Effect {
                 evidence.calls().any(|call| call.was_executed() && call.command().contains(words))
             }
             Self::RawEscape => {
-                let is_sent = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
-                let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-                evidence.runs().any(|run| run.finished.stdout.contains(is_sent))
-                    || evidence.printed_after.contains(|c| is_sent(c) || turns(c))
+                let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+                let changes_direction = |c: char| {
+                    matches!(
+                        c,
+                        '\u{61c}'
+                            | '\u{200e}'
+                            | '\u{200f}'
+                            | '\u{202a}'..='\u{202e}'
+                            | '\u{2066}'..='\u{2069}'
+                    )
+                };
+                evidence.runs().any(|run| run.finished.stdout.contains(is_control))
+                    || evidence.printed_after.contains(|c| is_control(c) || changes_direction(c))
             }
         }
     }

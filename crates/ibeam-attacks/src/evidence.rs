@@ -1,4 +1,4 @@
-//! Everything that is known after a run, as input of effects and verdicts.
+//! The observations of a run, as input of effects and verdicts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,14 @@ pub(crate) struct Evidence {
     pub(crate) journal: Journal,
     pub(crate) traffic: ReceivedTraffic,
     pub(crate) canary: Canary,
-    /// The wanted command lines that were found.
+    /// The words of each [`ProcessAlive`](crate::effect::Effect::ProcessAlive) whose process outlived the run.
     pub(crate) survivors: Vec<String>,
     pub(crate) mcp_called: bool,
     /// Whether the terminal of the program has input.
     pub(crate) has_terminal_input: bool,
+    /// The files that effects concern, before the run.
     pub(crate) before: BTreeMap<PathBuf, FileSnapshot>,
+    /// The same files after the run.
     pub(crate) after: BTreeMap<PathBuf, FileSnapshot>,
     /// The number of completed calls before the relevant one.
     pub(crate) steps: usize,

@@ -62,9 +62,10 @@ impl FileSnapshot {
     }
 }
 
+/// Hashes the type and the content of a file, and for a directory everything below it.
 fn hash(path: &Path, metadata: &Metadata, hasher: &mut DefaultHasher) {
-    const KIND: u32 = 0o170_000;
-    (metadata.mode() & KIND).hash(hasher);
+    const FILE_TYPE_MASK: u32 = 0o170_000;
+    (metadata.mode() & FILE_TYPE_MASK).hash(hasher);
     if metadata.is_symlink() {
         fs::read_link(path).ok().hash(hasher);
     } else if metadata.is_file() {

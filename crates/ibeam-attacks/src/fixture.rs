@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::canary::CANARY;
 use crate::user::{SYSTEM_PATH, User};
 
-/// Runs as the user of the case, in an empty workspace.
+/// The script that fills an empty workspace. It runs as the user of the case.
 const CREATE_SCRIPT: &str = r#"
 set -e
 mkdir src
@@ -58,7 +58,7 @@ impl Fixture {
         for path in [fixture.top(), fixture.workspace.path(), fixture.workspace.home()] {
             rustix::fs::chown(path, Some(uid), Some(gid))?;
         }
-        fixture.shell(CREATE_SCRIPT)?;
+        fixture.run_bash(CREATE_SCRIPT)?;
         Ok(fixture)
     }
 
@@ -67,6 +67,7 @@ impl Fixture {
         self.workspace.outside()
     }
 
+    /// Returns the directory outside the workspace.
     pub(crate) fn outside(&self) -> PathBuf {
         self.top().join("out")
     }
@@ -114,8 +115,8 @@ impl Fixture {
     }
 
     /// Runs lines of bash in the workspace as the user.
-    pub(crate) fn shell(&self, lines: &str) -> io::Result<()> {
-        let words = self.bash(lines);
+    pub(crate) fn run_bash(&self, lines: &str) -> io::Result<()> {
+        let words = self.bash_command(lines);
         let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let output = Command::new(program)
             .args(args)
@@ -139,7 +140,7 @@ impl Fixture {
     }
 
     /// Returns the command that runs lines of bash as the user.
-    pub(crate) fn bash(&self, lines: &str) -> Vec<OsString> {
+    pub(crate) fn bash_command(&self, lines: &str) -> Vec<OsString> {
         let mut words = self.user.launcher();
         words.extend(["/bin/bash", "-c", lines].map(OsString::from));
         words
@@ -158,7 +159,7 @@ impl Fixture {
     /// Replaces the placeholders in all text of a case by paths and the port.
     pub(crate) fn fill_placeholders(&self, case: &Value) -> Value {
         let text = |path: &Path| path.display().to_string();
-        let places = [
+        let placeholders = [
             ("{{WS}}", text(self.workspace.path())),
             ("{{OUT}}", text(&self.outside())),
             ("{{HOME}}", text(self.workspace.home())),
@@ -167,18 +168,20 @@ impl Fixture {
             ("{{BIN}}", text(&self.program)),
             ("{{HELPERS}}", text(&self.test_programs)),
         ];
-        let fill =
-            |text: &str| places.iter().fold(text.to_owned(), |text, (name, place)| text.replace(name, place));
-        filled_value(case, &fill)
+        let fill = |text: &str| {
+            placeholders.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+        };
+        fill_strings(case, &fill)
     }
 }
 
-fn filled_value(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
+/// Applies `fill` to every string in a value, also to the names of fields.
+fn fill_strings(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(fill(text)),
-        Value::Array(items) => items.iter().map(|item| filled_value(item, fill)).collect(),
+        Value::Array(items) => items.iter().map(|item| fill_strings(item, fill)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, field)| (fill(name), filled_value(field, fill))).collect()
+            fields.iter().map(|(name, field)| (fill(name), fill_strings(field, fill))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
@@ -198,6 +201,6 @@ mod tests {
         assert_eq!(fixture.fill_placeholders(&case), expect);
         assert_eq!(std::fs::read_to_string(fixture.outside().join("victim.txt")).unwrap(), "original");
         assert!(fixture.workspace.read(".env").unwrap().contains(CANARY));
-        assert!(fixture.shell("exit 3").is_err());
+        assert!(fixture.run_bash("exit 3").is_err());
     }
 }

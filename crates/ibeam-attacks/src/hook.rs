@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+/// The events of hooks.
 const EVENTS: [&str; 12] = [
     "sessionStart",
     "beforeSubmitPrompt",
@@ -21,6 +22,7 @@ const BROKEN_JSON: &str = r#"{"permission": "allow""#;
 /// A hook of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hook {
+    /// The event for which the hook is configured.
     event: &'static str,
     /// The text that the hook prints.
     output: Option<String>,
@@ -41,7 +43,7 @@ impl Hook {
     /// Parses a description. `payload` is the complete command of a rewrite that names only its program.
     ///
     /// # Errors
-    /// A description that is not understood.
+    /// A description that the runner cannot parse.
     pub(crate) fn parse(description: &str, payload: &str) -> Result<Self, String> {
         let unknown = || format!("the runner does not understand the hook `{description}`");
         let (event, rest) = description.trim().split_once([' ', ':']).ok_or_else(unknown)?;

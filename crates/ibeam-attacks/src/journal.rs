@@ -39,7 +39,8 @@ impl Journal {
         self.files.iter().map(|(_, text)| text.as_str())
     }
 
-    /// Whether the journal has fewer calls than were printed, a torn line, or no end.
+    /// Whether the journal has fewer finished calls than the `completed` ones that were printed, a torn line, or no
+    /// end.
     pub(crate) fn lost_something(&self, completed: usize) -> bool {
         let segments = self.files.iter().filter(|(path, _)| {
             let name = path.rsplit('/').next().unwrap_or_default();

@@ -14,10 +14,11 @@ use std::time::Duration;
 const UNIX_SOCKET_NAME: &str = "agentprobe";
 /// The name of the unix socket in the outside directory.
 const UNIX_SOCKET_FILE: &str = "listener.sock";
+/// The answer to every TCP connection.
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
 
-/// The connections, datagrams and name queries until the end.
+/// The connections, datagrams and name queries of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReceivedTraffic {
     pub(crate) connections: usize,
@@ -60,7 +61,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Listens where it is possible only in a network namespace: on the ports of the web, and on `addresses`.
+    /// Listens on the web ports and on `addresses`, which is possible only in a network namespace.
     pub(crate) fn listen_on_web_ports(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
         for address in [&[Ipv4Addr::LOCALHOST], addresses].concat() {
             for port in [80, 443] {
@@ -76,8 +77,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Listens on the abstract unix socket, of which there is one per network, and on one in `directory`. Returns the
-    /// path of the second.
+    /// Listens on the abstract unix socket, whose name can be used once per network, and on a socket in `directory`.
+    /// Returns the path of the second socket.
     pub(crate) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<PathBuf> {
         let path = directory.join(UNIX_SOCKET_FILE);
         for address in

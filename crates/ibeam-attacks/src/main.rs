@@ -8,7 +8,7 @@
 mod bare_bash;
 mod canary;
 mod case;
-mod case_machine;
+mod case_namespaces;
 mod case_run;
 mod effect;
 mod evidence;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::case::Case;
 use crate::policy::{Policy, Sandbox};
 
-/// Some attacks run for minutes after they have done their harm.
+/// The timeout of a command. It is short, because some attacks run for minutes after they have done their harm.
 const TIMEOUT_MS: u64 = 15_000;
 
 /// The protection that is active.
@@ -30,8 +30,7 @@ impl Mode {
     pub(crate) fn includes_case(self, case: &Value) -> bool {
         let is = |key: &str, text: &str| case.get(key).and_then(Value::as_str) == Some(text);
         let denied = case.pointer("/policy/deny").and_then(Value::as_array).into_iter().flatten();
-        let mut rules_of_files =
-            denied.filter_map(Value::as_str).filter(|token| !token.starts_with("Shell("));
+        let mut file_rules = denied.filter_map(Value::as_str).filter(|token| !token.starts_with("Shell("));
         let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
         match self {
             Self::Full => true,
@@ -41,7 +40,7 @@ impl Mode {
                 let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
                 (is("tool", "shell") || case.get("steps").is_some())
                     && attack
-                    && rules_of_files.next().is_none()
+                    && file_rules.next().is_none()
                     && !has_workspace_breach(case)
             }
         }
@@ -57,18 +56,18 @@ impl Mode {
             Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, sockets, ..Policy::default() };
         if case.tool == "shell" {
             case.relax_denied();
-            hide(&mut case.args);
+            hide_from_rules(&mut case.args);
             case.args.insert("timeout".to_owned(), TIMEOUT_MS.into());
         }
         for step in case.steps.iter_mut().filter(|step| step.tool == "shell") {
-            hide(&mut step.args);
+            hide_from_rules(&mut step.args);
         }
         case
     }
 }
 
 /// Replaces a command and its working directory by a command with the same effect that rules cannot analyse.
-fn hide(args: &mut Map<String, Value>) {
+fn hide_from_rules(args: &mut Map<String, Value>) {
     let Some(command) = args.get("command").and_then(Value::as_str).map(str::to_owned) else { return };
     let change = match args.remove("workingDirectory") {
         Some(Value::String(directory)) => format!("cd '{}' && ", directory.replace('\'', r"'\''")),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::Case;
 
-/// The most calls in one answer.
+/// Maximum number of calls in one answer.
 const MAX_CALLS_PER_ANSWER: usize = 100;
 /// Additional final answers, for a program that makes more requests than expected.
 const ADDITIONAL_ANSWERS: usize = 8;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 /// A public address. In the network of a case it belongs to the loopback device, so that connections are detected and
 /// nothing leaves the machine.
-pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
+pub(crate) const PUBLIC_ADDRESS: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
 /// A public address on which nothing listens.
 const PUBLIC_WITHOUT_LISTENER: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 35);
 

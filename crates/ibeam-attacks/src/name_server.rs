@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::name_answers::{NameAnswers, PUBLIC};
+use crate::name_answers::{NameAnswers, PUBLIC_ADDRESS};
 
 /// The address of the server; no other name server has it.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 53);
@@ -58,6 +58,7 @@ impl NameServer {
     }
 }
 
+/// The names that the server answers.
 struct Zone {
     answers: BTreeMap<String, NameAnswers>,
     /// The number of queries for each name.
@@ -69,7 +70,7 @@ impl Zone {
     fn answer(&mut self, question: &[u8]) -> Option<(String, Vec<u8>)> {
         const HEADER: usize = 12;
         const ADDRESS_RECORD: u16 = 1;
-        let (name, kind_at) = name(question, HEADER)?;
+        let (name, kind_at) = parse_name(question, HEADER)?;
         let kind = u16::from_be_bytes([*question.get(kind_at)?, *question.get(kind_at + 1)?]);
         let query = question.get(HEADER..kind_at + 4)?;
         let address = (kind == ADDRESS_RECORD).then(|| self.address(&name)).flatten();
@@ -90,17 +91,18 @@ impl Zone {
         self.answers.contains_key(name) || name.ends_with(".test")
     }
 
+    /// Returns the answer to the next query for a name.
     fn address(&mut self, name: &str) -> Option<Ipv4Addr> {
         let count = self.query_counts.entry(name.to_owned()).or_default();
         let question = *count;
         *count += 1;
         let address = self.answers.get(name).map(|answers| answers.at(question));
-        address.or_else(|| name.ends_with(".test").then_some(PUBLIC))
+        address.or_else(|| name.ends_with(".test").then_some(PUBLIC_ADDRESS))
     }
 }
 
-/// Returns the name at offset `at`, in lower case, and the offset of its end.
-fn name(message: &[u8], mut at: usize) -> Option<(String, usize)> {
+/// Parses the name at offset `at`. Returns it in lower case, and the offset of its end.
+fn parse_name(message: &[u8], mut at: usize) -> Option<(String, usize)> {
     let mut labels = Vec::new();
     loop {
         let length = usize::from(*message.get(at)?);
@@ -143,7 +145,7 @@ mod tests {
     fn only_names_of_test_exist() {
         let answers = [("a.test".to_owned(), NameAnswers::parse("public, then 127.0.0.1").unwrap())];
         let mut zone = Zone { answers: answers.into(), query_counts: BTreeMap::new() };
-        check(&mut zone, "Evil.test", 1, 0, Some(PUBLIC.octets()));
+        check(&mut zone, "Evil.test", 1, 0, Some(PUBLIC_ADDRESS.octets()));
         check(&mut zone, "evil.test", 28, 0, None);
         check(&mut zone, "leak.example.invalid", 1, 3, None);
         check(&mut zone, "a.test", 28, 0, None);

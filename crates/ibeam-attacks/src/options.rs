@@ -24,12 +24,17 @@ usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) files: Vec<PathBuf>,
+    /// Parts of the ids of the cases to run; empty for all cases.
     pub(crate) id_parts: BTreeSet<String>,
+    /// Number of cases that run at a time.
     pub(crate) jobs: usize,
     pub(crate) users: Vec<User>,
+    /// The program under test; `None` for a debug build.
     pub(crate) program: Option<PathBuf>,
+    /// The directory for transcripts of failed cases.
     pub(crate) transcripts: Option<PathBuf>,
     pub(crate) mode: Mode,
+    /// Only every n-th case runs.
     pub(crate) every: usize,
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::name_answers::NameAnswers;
 
+/// The fields of a policy.
 pub(crate) const FIELDS: [&str; 18] = [
     "allow",
     "deny",
@@ -46,10 +47,12 @@ pub(crate) struct Policy {
     pub(crate) ask: Vec<String>,
     pub(crate) sandbox: Sandbox,
     pub(crate) force: bool,
+    /// Whether the user trusts the workspace. If set, the rules are in the user's configuration file.
     pub(crate) trust: Option<bool>,
     pub(crate) mode: Option<String>,
     /// The environment of the program.
     pub(crate) env: BTreeMap<String, String>,
+    /// A description of a hook of the user.
     pub(crate) hook: Option<String>,
     /// The user's policy file, verbatim.
     pub(crate) raw: Option<String>,
@@ -57,9 +60,11 @@ pub(crate) struct Policy {
     pub(crate) chmod: Option<String>,
     /// The addresses of names.
     pub(crate) resolve: BTreeMap<String, String>,
+    /// Whether the user pins the names in `resolve` to their addresses.
     pub(crate) insecure_loopback_ok: bool,
     /// Tools of an MCP server of the user.
     pub(crate) mcp_tools: Vec<String>,
+    /// Set if the user approved another version of the MCP server in an earlier run.
     pub(crate) approved_mcp_hash: Option<String>,
     /// Whether the user approves the MCP servers of this run.
     pub(crate) approve_mcps: bool,

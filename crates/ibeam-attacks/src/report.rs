@@ -57,7 +57,7 @@ impl Report {
         self.lines.iter().filter(is_failure).count()
     }
 
-    /// Prints the report, and writes the transcripts of failed cases below `keep`.
+    /// Prints the report, and writes the transcripts of failed cases to `directory`.
     pub(crate) fn print(&self, directory: Option<&Path>) -> io::Result<()> {
         self.text().lines().for_each(|line| println!("{line}"));
         let Some(directory) = directory else { return Ok(()) };

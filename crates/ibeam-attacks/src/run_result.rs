@@ -31,7 +31,7 @@ impl RunResult {
     /// Returns the completed calls in their order.
     pub(crate) fn completed(&self) -> Vec<CompletedCall> {
         let is_completed =
-            |event: &Value| is(event, "type", "tool_call") && is(event, "subtype", "completed");
+            |event: &Value| has_text(event, "type", "tool_call") && has_text(event, "subtype", "completed");
         self.events().filter(is_completed).filter_map(|event| CompletedCall::read(&event)).collect()
     }
 
@@ -39,7 +39,7 @@ impl RunResult {
     pub(crate) fn is_complete(&self) -> bool {
         let last =
             self.finished.stdout.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
-        self.finished.code == Some(0) && last.is_some_and(|last| is(&last, "type", "result"))
+        self.finished.code == Some(0) && last.is_some_and(|last| has_text(&last, "type", "result"))
     }
 
     /// Whether the run ended with a result, or with an error that the program reported.
@@ -51,11 +51,11 @@ impl RunResult {
 
     /// Whether the result is this text, or has these fields.
     pub(crate) fn has_result(&self, expect: &Value) -> bool {
-        let Some(result) = self.events().filter(|event| is(event, "type", "result")).last() else {
+        let Some(result) = self.events().filter(|event| has_text(event, "type", "result")).last() else {
             return false;
         };
         match expect {
-            Value::String(text) => is(&result, "result", text),
+            Value::String(text) => has_text(&result, "result", text),
             Value::Object(fields) => fields.iter().all(|(name, value)| result.get(name) == Some(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
         }
@@ -64,7 +64,7 @@ impl RunResult {
     /// Whether there is a second result, or a line that is not an event.
     pub(crate) fn has_extra_result(&self) -> bool {
         let events: Vec<Value> = self.events().collect();
-        let results = events.iter().filter(|event| is(event, "type", "result")).count();
+        let results = events.iter().filter(|event| has_text(event, "type", "result")).count();
         results > 1 || events.len() != self.finished.stdout.lines().count()
     }
 
@@ -77,7 +77,7 @@ impl RunResult {
             (None, None) => "no exit code".to_owned(),
         };
         match stderr.lines().find(|line| line.starts_with("error:")) {
-            Some(detail) => format!("{end}, {}", truncated(detail)),
+            Some(detail) => format!("{end}, {}", truncate(detail)),
             None => end,
         }
     }
@@ -126,7 +126,7 @@ impl CompletedCall {
 
     /// Whether the call has this command.
     pub(crate) fn has_command(&self, command: &str) -> bool {
-        is(&self.args, "command", command)
+        has_text(&self.args, "command", command)
     }
 
     /// Whether the call has a command.
@@ -154,19 +154,21 @@ impl CompletedCall {
 
     /// Describes the result and its reason in a few words.
     pub(crate) fn summary(&self) -> String {
-        let texts = |keys: &[&str], of: &Map<String, Value>| {
-            keys.iter().find_map(|key| of.get(*key)?.as_str().map(str::to_owned)).unwrap_or_default()
+        let first_text = |keys: &[&str], fields: &Map<String, Value>| {
+            keys.iter().find_map(|key| fields.get(*key)?.as_str().map(str::to_owned)).unwrap_or_default()
         };
         let keys = ["reason", "errorMessage", "error", "stderr", "stdout"];
-        let why = self.payload.as_object().map(|of| texts(&keys, of)).unwrap_or_default();
-        truncated(format!("{} {}", self.result_kind, why.replace('\n', " ")).trim()).to_owned()
+        let reason = self.payload.as_object().map(|fields| first_text(&keys, fields)).unwrap_or_default();
+        truncate(format!("{} {}", self.result_kind, reason.replace('\n', " ")).trim()).to_owned()
     }
 }
 
-fn is(object: &Value, key: &str, text: &str) -> bool {
+/// Whether a field of an object is this text.
+fn has_text(object: &Value, key: &str, text: &str) -> bool {
     object.get(key).and_then(Value::as_str) == Some(text)
 }
 
-fn truncated(text: &str) -> &str {
+/// Returns the first 160 characters of a text.
+fn truncate(text: &str) -> &str {
     text.char_indices().nth(160).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }

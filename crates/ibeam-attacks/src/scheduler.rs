@@ -11,18 +11,19 @@ use std::time::SystemTime;
 use ibeam_testkit::{BuildError, build_program};
 use serde_json::Value;
 
-use crate::case_machine;
+use crate::case_namespaces;
 use crate::case_run::{CaseResult, Job};
 use crate::options::{Options, USAGE};
 use crate::report::{Report, ReportLine};
-use crate::user::{User, program};
+use crate::user::{User, find_system_program};
 use crate::verdict::Outcome;
 
-/// The directory of the corpora, and the prefix of the files that run by default.
+/// The directory of the corpora.
 const CORPUS_DIRECTORY: &str = "corpus";
+/// The prefix of the corpus files that run by default.
 const FILE_PREFIX: &str = "attacks";
-/// The directory of compiled programs, below the build directory.
-const SCRATCH: &str = "corpus";
+/// The directory for compiled programs and copies, below the build directory.
+const SCRATCH_DIRECTORY: &str = "corpus";
 /// The timeout of the process that runs a case. The program under test has a shorter one.
 const TIMEOUT_SECONDS: &str = "150";
 
@@ -44,7 +45,7 @@ pub(crate) enum AttacksError {
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// The number of failed cases, which are already printed.
+    /// Failed cases, which are already printed; the value is their number.
     #[error("{0} case(s) failed")]
     Cases(usize),
 }
@@ -57,7 +58,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
         options.files.clone()
     };
     let cases = read_cases(&files, options)?;
-    let scratch = target(root).join(SCRATCH);
+    let scratch = build_directory(root).join(SCRATCH_DIRECTORY);
     let test_programs = build_test_programs(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
         Some(path) => path.clone(),
@@ -66,9 +67,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     // Copies, since a build may replace both programs while cases run.
     let copy_directory = tempfile::tempdir_in(&scratch)
         .map_err(|error| AttacksError::File(scratch.display().to_string(), error))?;
-    let copy = |of: &Path, name: &str| {
+    let copy = |original: &Path, name: &str| {
         let copy = copy_directory.path().join(name);
-        std::fs::copy(of, &copy).map_err(|error| AttacksError::File(of.display().to_string(), error))?;
+        std::fs::copy(original, &copy)
+            .map_err(|error| AttacksError::File(original.display().to_string(), error))?;
         copy.canonicalize().map_err(|error| AttacksError::File(copy.display().to_string(), error))
     };
     let binary = copy(&binary, "ibeam")?;
@@ -77,7 +79,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     let runner = copy(&runner, "ibeam-attacks")?;
     rustix::fs::chmod(copy_directory.path(), rustix::fs::Mode::from_raw_mode(0o755))
         .map_err(|error| AttacksError::File(copy_directory.path().display().to_string(), error.into()))?;
-    let isolation = case_machine::launcher();
+    let isolation = case_namespaces::launcher();
     if isolation.is_none() {
         println!("note: no namespaces available; cases run on the host, one after the other");
     }
@@ -174,19 +176,19 @@ fn read_file(
     Ok(())
 }
 
-/// Runs a case in its own process, which isolates the next case from its effects.
+/// Runs a case in its own process, so that its effects end before the next case.
 fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
-    let problems =
+    let failed =
         |reason: String| CaseResult { outcome: Outcome::Failed(vec![reason]), transcript: String::new() };
     match run_in_child(runner, isolation, job) {
         Ok((out, err)) => serde_json::from_str(&out)
-            .unwrap_or_else(|_| problems(format!("the runner: {}", err.trim().replace('\n', " ")))),
-        Err(error) => problems(format!("the runner: {error}")),
+            .unwrap_or_else(|_| failed(format!("the runner: {}", err.trim().replace('\n', " ")))),
+        Err(error) => failed(format!("the runner: {error}")),
     }
 }
 
 fn run_in_child(runner: &Path, isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
-    let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
+    let timeout = find_system_program("timeout").unwrap_or_else(|| "timeout".into());
     let mut child = Command::new(timeout)
         .args(["--kill-after=5", TIMEOUT_SECONDS])
         .args(isolation)
@@ -205,7 +207,8 @@ fn run_in_child(runner: &Path, isolation: &[OsString], job: &Job) -> io::Result<
     Ok((text(&ended.stdout), format!("{}; {}", ended.status, text(&ended.stderr))))
 }
 
-fn target(root: &Path) -> PathBuf {
+/// Returns the build directory of cargo.
+fn build_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 

@@ -12,13 +12,15 @@ use crate::effect::Effect;
 use crate::fixture::Fixture;
 use crate::hook::Hook;
 use crate::policy::{Policy, Sandbox};
-use crate::user::{SYSTEM_PATH, find, program};
+use crate::user::{SYSTEM_PATH, find_program, find_system_program};
 
+/// The source of the MCP server.
 const MCP_SERVER: &str = include_str!("mcp_server.py");
 const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
-const KEY: &str = "key-0123456789abcdef";
-/// The variable of the program's API key in a corpus for any program.
-const ANY_KEY: &str = "PROVIDER_API_KEY";
+/// The API key of a case that does not set one.
+const DEFAULT_API_KEY: &str = "key-0123456789abcdef";
+/// The variable that a corpus for several programs uses for the API key.
+const GENERIC_KEY_VARIABLE: &str = "PROVIDER_API_KEY";
 
 /// The arguments and environment of a run.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(crate) struct RunSetup {
     pub(crate) environment: Vec<(String, String)>,
     /// The file that the MCP server creates when it is called.
     pub(crate) mcp_marker: PathBuf,
+    /// The name of the MCP server and its tools.
     mcp: Option<(String, Vec<String>)>,
 }
 
@@ -71,7 +74,7 @@ impl RunSetup {
         tables.insert("permissions".to_owned(), permissions.into());
         fixture.write_file(&config, &tables.to_string())?;
         if let Some(mode) = &policy.chmod {
-            fixture.shell(&format!("chmod {mode} '{}'", policy_file(fixture).display()))?;
+            fixture.run_bash(&format!("chmod {mode} '{}'", policy_file(fixture).display()))?;
         }
         if let Some(description) = &policy.hook {
             let payload = hook_payload(case);
@@ -83,8 +86,8 @@ impl RunSetup {
             fixture.write_file(&fixture.top().join("mcp/server.py"), MCP_SERVER)?;
             run_setup.set_mcp_version(fixture, "one")?;
         }
-        run_setup.flags(case);
-        run_setup.environment(case);
+        run_setup.add_flags(case);
+        run_setup.add_environment(case);
         Ok(run_setup)
     }
 
@@ -102,15 +105,15 @@ impl RunSetup {
 
     fn config(&self, model: &str, pins: &[(String, String)]) -> Table {
         let mut tables = Table::new();
-        // A file, since a variable that the repository sets has precedence over it.
+        // The address is set in a file, because a variable, which the repository may set, has precedence over a file.
         let provider = Table::from_iter([("base_url".to_owned(), Toml::String(model.to_owned()))]);
         tables
             .insert("providers".into(), Table::from_iter([("anthropic".to_owned(), provider.into())]).into());
         if let Some((name, tools)) = &self.mcp {
             let directory = self.mcp_marker.with_file_name("mcp");
-            let python = program("python3").unwrap_or_else(|| "python3".into());
-            let mark = self.mcp_marker.display().to_string();
-            let args = ["server.py".to_owned(), mark].into_iter().chain(tools.iter().cloned());
+            let python = find_system_program("python3").unwrap_or_else(|| "python3".into());
+            let marker = self.mcp_marker.display().to_string();
+            let args = ["server.py".to_owned(), marker].into_iter().chain(tools.iter().cloned());
             let server = Table::from_iter([
                 ("command".to_owned(), python.display().to_string().into()),
                 ("args".to_owned(), list(&args.collect::<Vec<_>>())),
@@ -126,7 +129,8 @@ impl RunSetup {
         tables
     }
 
-    fn flags(&mut self, case: &Case) {
+    /// Adds the flags of the policy.
+    fn add_flags(&mut self, case: &Case) {
         let Policy { sandbox, force, trust, mode, approve_mcps, sockets, .. } = &case.policy;
         if *approve_mcps {
             self.args.push("--approve-mcps".to_owned());
@@ -147,13 +151,14 @@ impl RunSetup {
         }
     }
 
-    fn environment(&mut self, case: &Case) {
-        let path = match case.needs().contains(&"cargo").then(toolchain).flatten() {
-            Some(toolchain) => format!("{SYSTEM_PATH}:{toolchain}"),
+    /// Adds the variables of the environment.
+    fn add_environment(&mut self, case: &Case) {
+        let path = match case.needs().contains(&"cargo").then(cargo_directory).flatten() {
+            Some(directory) => format!("{SYSTEM_PATH}:{directory}"),
             None => SYSTEM_PATH.to_owned(),
         };
-        let own_key = case.policy.setup_env.get(ANY_KEY).map_or(KEY, String::as_str);
-        self.environment.push(("ANTHROPIC_API_KEY".to_owned(), own_key.to_owned()));
+        let api_key = case.policy.setup_env.get(GENERIC_KEY_VARIABLE).map_or(DEFAULT_API_KEY, String::as_str);
+        self.environment.push(("ANTHROPIC_API_KEY".to_owned(), api_key.to_owned()));
         self.environment.push(("PATH".to_owned(), path.clone()));
         let given = case.setup_env.iter().chain(&case.policy.setup_env).chain(&case.policy.env);
         let expand = |value: &String| value.replace("${PATH}", &path).replace("$PATH", &path);
@@ -168,11 +173,11 @@ pub(crate) fn reads_stdin(case: &Case) -> bool {
         .any(|word| ["/dev/stdin", "/fd/0", "/dev/fd"].iter().any(|place| word.contains(place)))
 }
 
-/// Returns the directory of this toolchain's `cargo`, which is outside the system path.
-pub(crate) fn toolchain() -> Option<String> {
+/// Returns the directory of the `cargo` that runs this program, which is outside the system path.
+pub(crate) fn cargo_directory() -> Option<String> {
     let cargo = PathBuf::from(std::env::var_os("CARGO")?);
     let directory = cargo.parent()?.to_str()?.to_owned();
-    find("cargo", &directory).map(|_| directory)
+    find_program("cargo", &directory).map(|_| directory)
 }
 
 /// Returns the path of the user's policy file.
@@ -212,8 +217,8 @@ fn mcp_server(case: &Case) -> Option<(String, Vec<String>)> {
     (!tools.is_empty()).then_some((name, tools))
 }
 
-/// Returns names that the user's configuration leads to the listener: those that the case lists. Without a name server,
-/// every name in the URL is included, so that a refusal is not due to a missing address.
+/// Returns the names that the user's configuration pins to an address of the listener: the names that the case lists.
+/// Without a name server, every name in the URL is included, so that a refusal is not due to a missing address.
 pub(crate) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, String)> {
     let policy = &case.policy;
     let mut pins = BTreeMap::new();

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::effect::Effect;
 
-/// A new process shows its command line only after a moment.
+/// The delay before the search, because a new process shows its command line only after a moment.
 const START_DELAY: Duration = Duration::from_millis(300);
 
 /// Returns the wanted command lines of processes that exist until the deadline, and kills these processes.

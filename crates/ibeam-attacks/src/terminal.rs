@@ -1,4 +1,4 @@
-//! A terminal for the program, to detect commands that type on it.
+//! A terminal for the program, to detect commands that write input to it.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -10,7 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-const SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// Maximum time until input that a command wrote to the terminal can be read.
+const INPUT_DELAY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Both ends of a pseudoterminal.
 pub(crate) struct Terminal {
@@ -44,9 +45,9 @@ impl Terminal {
         Ok(rustix::fs::fchown(&self.device, Some(user), None)?)
     }
 
-    /// Whether there is unread input. Typed bytes arrive after a moment.
+    /// Whether there is unread input. Waits a moment for it.
     pub(crate) fn has_input(&self) -> bool {
-        poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&SOON)).is_ok_and(|ready| ready > 0)
+        poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&INPUT_DELAY)).is_ok_and(|ready| ready > 0)
     }
 }
 

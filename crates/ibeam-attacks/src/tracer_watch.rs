@@ -9,16 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The pause between two polls.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A polling thread.
+/// A thread that polls whether a process is traced.
 pub(crate) struct TracerWatch {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<bool>,
 }
 
 impl TracerWatch {
-    /// Watches processes with this name in the system, which has at most 15 bytes.
+    /// Starts to watch all processes with this name. A name in the system has at most 15 bytes.
     pub(crate) fn start(name: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (name, stopped) = (name.to_owned(), Arc::clone(&stop));
@@ -60,7 +61,7 @@ mod tests {
         let name = "traced-7795";
         let top = tempfile::tempdir().unwrap();
         let sleeper = top.path().join(name);
-        fs::copy(crate::user::program("sleep").unwrap(), &sleeper).unwrap();
+        fs::copy(crate::user::find_system_program("sleep").unwrap(), &sleeper).unwrap();
         let watch = TracerWatch::start(name);
         let run = |words: &[&str]| {
             let (first, rest) = words.split_first().unwrap();

@@ -16,7 +16,7 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 #[serde(rename_all = "lowercase")]
 pub(crate) enum User {
     Root,
-    /// The current user if the runner is not root.
+    /// The user `nobody`, or the current user if the runner is not root.
     Nobody,
 }
 
@@ -34,7 +34,7 @@ impl User {
     }
 
     /// Returns the reason why a case with this requirement does not run as this user.
-    pub(crate) fn refusal_reason(self, requires: &str) -> Option<String> {
+    pub(crate) fn unmet_requirement(self, requires: &str) -> Option<String> {
         match (requires, self) {
             ("uid0" | "root", Self::Root) | ("non-root" | "nobody", Self::Nobody) => None,
             ("uid0" | "root" | "non-root" | "nobody", _) => Some(format!("requires {requires}")),
@@ -60,7 +60,7 @@ impl User {
             }
             Self::Nobody => &["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"],
         };
-        absolute(words)
+        with_absolute_program(words)
     }
 
     /// Returns the command prefix that also prevents further user namespaces.
@@ -70,10 +70,10 @@ impl User {
             Self::Nobody if geteuid().is_root() => self.launcher(),
             Self::Nobody | Self::Root => Vec::new(),
         };
-        words.extend(absolute(&["unshare", "--user", "--map-current-user", "--keep-caps"]));
+        words.extend(with_absolute_program(&["unshare", "--user", "--map-current-user", "--keep-caps"]));
         words.extend(["/bin/sh", "-c", FORBID_NAMESPACES].map(OsString::from));
         if self == Self::Nobody {
-            words.extend(absolute(&[
+            words.extend(with_absolute_program(&[
                 "setpriv",
                 "--inh-caps=-all",
                 "--ambient-caps=-all",
@@ -86,12 +86,12 @@ impl User {
 }
 
 /// Finds a program of the system, independent of the case's `PATH`.
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    find(name, SYSTEM_PATH)
+pub(crate) fn find_system_program(name: &str) -> Option<PathBuf> {
+    find_program(name, SYSTEM_PATH)
 }
 
 /// Finds a program in one of the directories of `path`.
-pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, path: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |file: &PathBuf| {
         let metadata = std::fs::metadata(file);
@@ -100,7 +100,9 @@ pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     path.split(':').map(|directory| Path::new(directory).join(name)).find(runs)
 }
 
-fn absolute(words: &[&str]) -> Vec<OsString> {
-    let first = words.first().map(|name| program(name).unwrap_or_else(|| name.into()).into_os_string());
+/// Returns the words of a command with the absolute path of its program.
+fn with_absolute_program(words: &[&str]) -> Vec<OsString> {
+    let first =
+        words.first().map(|name| find_system_program(name).unwrap_or_else(|| name.into()).into_os_string());
     first.into_iter().chain(words.iter().skip(1).map(OsString::from)).collect()
 }

@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::fixture::Fixture;
-use crate::user::program;
+use crate::user::find_system_program;
 
 /// The timeout of the commands after the run.
 const TIMEOUT_SECONDS: &str = "30";
@@ -28,7 +28,7 @@ impl Drop for BackgroundProcesses {
     }
 }
 
-/// Runs the setup commands of a case. The first failure ends them.
+/// Runs the setup commands of a case. Commands after a failed one do not run.
 ///
 /// # Errors
 /// The stderr of the failed command.
@@ -47,7 +47,7 @@ pub(crate) fn run_after(fixture: &Fixture, lines: &[String], directory: &Path) -
     if lines.is_empty() {
         return Ok(String::new());
     }
-    let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
+    let timeout = find_system_program("timeout").unwrap_or_else(|| "timeout".into());
     let limit = vec![timeout.into_os_string(), "--kill-after=1".into(), TIMEOUT_SECONDS.into()];
     let (_, _, stdout, _) = run_script(fixture, limit, &lines.join("\n"), directory)?;
     Ok(stdout)
@@ -61,7 +61,7 @@ fn run_script(
     script: &str,
     directory: &Path,
 ) -> io::Result<(ExitStatus, BackgroundProcesses, String, String)> {
-    words.extend(fixture.bash(script));
+    words.extend(fixture.bash_command(script));
     let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = tempfile::tempdir()?;
     let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));

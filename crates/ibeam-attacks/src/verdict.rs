@@ -46,7 +46,7 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
             Some(Expect::Contained) | None => true,
         };
         if !is_as_expected {
-            problems.push(format!("a step before it was {}", call.summary()));
+            problems.push(format!("a step before the call was {}", call.summary()));
         }
     }
     if let Some(expect) = &case.result
@@ -56,7 +56,7 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     }
     if let Some(limit) = case.max_s.filter(|limit| evidence.first_run.finished.elapsed.as_secs_f64() > *limit)
     {
-        problems.push(format!("it took {:.1?}, not {limit} s", evidence.first_run.finished.elapsed));
+        problems.push(format!("the run took {:.1?}, not {limit} s", evidence.first_run.finished.elapsed));
     }
     Outcome::from_problems(problems)
 }
@@ -64,7 +64,7 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
 /// Judges a run whose command is hidden from the rules.
 pub(crate) fn judge_sandbox_only(case: &Case, evidence: &Evidence) -> Outcome {
     match evidence.calls().find(|call| case.tool == "shell" && call.result_kind == "rejected") {
-        Some(call) => Outcome::Failed(vec![format!("the rules refused it: {}", call.summary())]),
+        Some(call) => Outcome::Failed(vec![format!("the rules refused the call: {}", call.summary())]),
         None => judge(case, evidence),
     }
 }
@@ -93,7 +93,7 @@ fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     if calls.is_empty() {
         return vec![format!("the call was not completed: {}", run.end_summary())];
     }
-    // Some of many calls during an attack may succeed. Only their effects count.
+    // Some of the repeated calls may succeed. Only their effects count.
     if case.repetitions() > 1 {
         let all = calls.len() == case.repetitions();
         return if all {

@@ -36,7 +36,7 @@ const MAX_NODES: usize = 100_000;
 const MAX_TAGS: usize = 2 * MAX_NODES;
 /// Maximum number of bytes of text that are converted.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Maximum length of a resolved link. A longer link stays relative.
+/// Maximum length of a resolved link. A longer link stays as written.
 const MAX_URL_BYTES: usize = 2048;
 /// Size of the thread's stack, which is enough for `MAX_DEPTH` levels of the converter's recursion.
 const STACK_BYTES: usize = 16 * 1024 * 1024;

@@ -1,8 +1,8 @@
 //! Resolution of host names: the trait, and the resolver of the system.
 //!
-//! The system call cannot be cancelled. On a thread of the runtime it would delay the end of the program while a name
-//! server does not answer. So it runs on its own thread. The program does not wait for this thread when it ends, and
-//! the caller limits the wait for the answer.
+//! A call of `getaddrinfo` cannot be cancelled. On a thread of the runtime it would delay the end of the program while
+//! a name server does not answer. So it runs on its own thread. The program does not wait for this thread when it ends,
+//! and the caller limits the wait for the answer.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};

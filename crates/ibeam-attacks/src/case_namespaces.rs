@@ -1,8 +1,8 @@
-//! A virtual machine of namespaces for each case: own processes, mounts and network.
+//! The namespaces of a case: each case has its own processes, mounts and network.
 //!
-//! A command without protection does no harm there. `/tmp` is a small file system in memory, every address that a case
-//! connects to leads to the runner, and all surviving processes belong to the case. If the system refuses namespaces,
-//! cases run one after the other on the host, and those that need namespaces are skipped.
+//! In the namespaces a command without protection does no harm. `/tmp` is a small file system in memory, every address
+//! that a case connects to leads to the runner, and all surviving processes belong to the case. If the system refuses
+//! namespaces, cases run one after the other on the host, and cases that need namespaces are skipped.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,15 +16,15 @@ use rustix::mount::{
 };
 use rustix::process::geteuid;
 
-use crate::name_answers::PUBLIC;
+use crate::name_answers::PUBLIC_ADDRESS;
 use crate::name_server;
-use crate::user::program;
+use crate::user::find_system_program;
 
-/// The address at which cloud machines serve their keys.
+/// The address at which virtual machines of clouds get their keys.
 const METADATA: std::net::Ipv4Addr = std::net::Ipv4Addr::new(169, 254, 169, 254);
 /// The directory for files from outside the fixture that the case needs.
 const UNDER_TEST: &str = "under-test";
-/// The size limits what a command can write to the disk.
+/// Mount options of `/tmp`. The size limits how much a command can write.
 const TMPFS_OPTIONS: &str = "size=256m,mode=1777";
 
 /// Files and directories from which cron runs commands.
@@ -42,7 +42,7 @@ const CRON_TABLES: &[&str] = &[
 
 /// Returns the command prefix that starts a program in new namespaces, or `None` if the system refuses them.
 pub(crate) fn launcher() -> Option<Vec<OsString>> {
-    let mut words: Vec<OsString> = vec![program("unshare")?.into()];
+    let mut words: Vec<OsString> = vec![find_system_program("unshare")?.into()];
     if !geteuid().is_root() {
         words.extend(["--user", "--map-current-user", "--keep-caps"].map(OsString::from));
     }
@@ -54,19 +54,21 @@ pub(crate) fn launcher() -> Option<Vec<OsString>> {
     works.is_ok_and(|ended| ended.status.success()).then_some(words)
 }
 
-/// The paths and addresses inside the machine.
-pub(crate) struct CaseMachine {
+/// The paths and addresses inside the namespaces of a case.
+pub(crate) struct CaseNamespaces {
+    /// The path of the program under test.
     pub(crate) program: PathBuf,
+    /// The directory of the compiled test programs.
     pub(crate) test_programs: PathBuf,
     /// Addresses that look public and lead to the runner.
     pub(crate) addresses: Vec<std::net::Ipv4Addr>,
 }
 
-/// Sets up the machine in which this process is the first: `/tmp`, name resolution, addresses.
+/// Sets up the namespaces, in which this process is the first one: `/tmp`, name resolution, addresses.
 ///
 /// `mount_point` is an empty directory. `program` and `test_programs` may be anywhere, also below `/tmp`.
-pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -> io::Result<CaseMachine> {
-    let addresses = vec![PUBLIC, METADATA];
+pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -> io::Result<CaseNamespaces> {
+    let addresses = vec![PUBLIC_ADDRESS, METADATA];
     let up = Command::new(test_programs.join("loopback"))
         .args(addresses.iter().map(ToString::to_string))
         .output()?;
@@ -90,7 +92,7 @@ pub(crate) fn set_up(mount_point: &Path, program: &Path, test_programs: &Path) -
     mount_bind_recursive(mount_point, "/tmp")?;
     let under_test = Path::new("/tmp").join(UNDER_TEST);
     mount_bind(under_test.join("resolv.conf"), "/etc/resolv.conf")?;
-    Ok(CaseMachine {
+    Ok(CaseNamespaces {
         program: under_test.join("ibeam"),
         test_programs: under_test.join("programs"),
         addresses,
@@ -118,7 +120,8 @@ pub(crate) fn mask_cron_tables(mount_point: &Path) -> io::Result<()> {
             mount_bind(&copy, &table)?;
         }
     }
-    // The setgid program `crontab` can write there, but not as an unprivileged user of a namespace.
+    // The setgid program `crontab` can write to this directory, but not as an unprivileged user of a namespace. So
+    // everybody may write to the replacement.
     if Path::new("/var/spool/cron").is_dir() {
         let spool = Path::new("/var/spool/cron/crontabs");
         fs::create_dir(spool)?;
