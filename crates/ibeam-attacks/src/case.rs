@@ -125,7 +125,7 @@ pub(crate) struct Case {
     /// Calls before the relevant call.
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
-    /// How often the relevant call is made.
+    /// The number of times that the relevant call is made.
     repeat: Option<usize>,
     /// The maximum duration of the run in seconds.
     pub(crate) max_s: Option<f64>,

@@ -29,7 +29,7 @@ pub(crate) struct Evidence {
     pub(crate) has_terminal_input: bool,
     /// The files that effects concern, before the run.
     pub(crate) before: BTreeMap<PathBuf, FileSnapshot>,
-    /// The same files after the run.
+    /// The files that effects concern, after the run.
     pub(crate) after: BTreeMap<PathBuf, FileSnapshot>,
     /// The number of completed calls before the relevant one.
     pub(crate) steps: usize,

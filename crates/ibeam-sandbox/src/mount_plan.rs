@@ -122,7 +122,7 @@ pub(crate) struct BindMount {
     pub(crate) kind: BindKind,
 }
 
-/// What commands may do with a bind mount.
+/// The access that commands have to a bind mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BindKind {
     /// Read and write.

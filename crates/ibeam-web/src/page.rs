@@ -24,7 +24,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// How the text of a page is obtained.
+/// The kind of a page.
 enum PageFormat {
     Html,
     Text,
