@@ -178,7 +178,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         has_terminal_input: terminal.as_ref().is_some_and(Terminal::has_input),
         after: snapshots(&effects),
         before,
-        steps: case.steps.len(),
+        preceding_calls: case.steps.len(),
     };
     remove_leftovers(&evidence, fixture.top());
     let outcome = match job.mode {

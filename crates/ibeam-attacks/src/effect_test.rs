@@ -44,7 +44,7 @@ pub(crate) fn evidence_of(result: Value) -> Evidence {
         has_terminal_input: false,
         before: BTreeMap::new(),
         after: BTreeMap::new(),
-        steps: 0,
+        preceding_calls: 0,
     }
 }
 

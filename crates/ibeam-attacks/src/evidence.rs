@@ -32,7 +32,7 @@ pub(crate) struct Evidence {
     /// The files that effects concern, after the run.
     pub(crate) after: BTreeMap<PathBuf, FileSnapshot>,
     /// The number of completed calls before the relevant one.
-    pub(crate) steps: usize,
+    pub(crate) preceding_calls: usize,
 }
 
 impl Evidence {
@@ -52,7 +52,13 @@ impl Evidence {
     /// Returns the relevant calls, without the steps before them.
     pub(crate) fn calls(&self) -> impl Iterator<Item = CompletedCall> {
         let resumed = self.resumed.iter().flat_map(RunResult::completed);
-        self.first_run.completed().into_iter().skip(self.steps).chain(resumed).collect::<Vec<_>>().into_iter()
+        self.first_run
+            .completed()
+            .into_iter()
+            .skip(self.preceding_calls)
+            .chain(resumed)
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 
     /// Whether the canary reached the model, stdout, stderr or the journal, except in texts of the case.

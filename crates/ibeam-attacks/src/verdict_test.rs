@@ -157,7 +157,7 @@ fn allowed_needs_success_and_every_effect() {
 #[test]
 fn an_unexpected_result_of_a_step_fails_the_case() {
     let steps = |expect: &str| json!({"steps": [{"tool": "shell", "expect": expect}], "breach": []});
-    let evidence = |steps: usize| Evidence { steps, ..succeeded() };
+    let evidence = |preceding_calls: usize| Evidence { preceding_calls, ..succeeded() };
     check(&case("contained", &steps("denied")), &evidence(0), false);
     check(&case("contained", &steps("allowed")), &evidence(0), true);
     // The only call was the step; the relevant one is missing.

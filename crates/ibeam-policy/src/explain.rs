@@ -127,8 +127,8 @@ impl Policy {
                 .iter()
                 .map(|redirect| Redirection { writes: redirect.writes, target: redirect.target.text.clone() })
                 .collect();
-            let mut needs = None;
-            let place = self.check_paths(step, places, &mut needs).or(needs);
+            let mut uncovered = None;
+            let place = self.check_paths(step, places, &mut uncovered).or(uncovered);
             part.findings.extend(
                 place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in_finding),
             );

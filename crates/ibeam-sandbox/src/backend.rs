@@ -160,11 +160,11 @@ impl Backend {
                 .transpose()
                 .map_err(|errno| (SetupStep::Sockets, errno))?,
         };
-        let bound = ProcessLimit::new(processes);
+        let limit = ProcessLimit::new(processes);
         let StartedServer { pid, control, listener } =
-            fork_server(self.fork_mode(), &bound, Some(&prepared))?;
+            fork_server(self.fork_mode(), &limit, Some(&prepared))?;
         let names = self.layer_names(landlock.ok().filter(|_| prepared.landlock.is_some()));
-        let mut server = ForkServer::new(pid, control, bound, names);
+        let mut server = ForkServer::new(pid, control, limit, names);
         server.set_private_tmp(private_tmp);
         Ok(ConfinedServer { server, tier: self.tier, listener: listener.map(TcpListener::from) })
     }
@@ -209,7 +209,7 @@ impl Backend {
 }
 
 /// Returns the port at which a socket listens.
-pub(crate) fn port_of(listener: &TcpListener) -> Option<u16> {
+pub(crate) fn local_port(listener: &TcpListener) -> Option<u16> {
     Some(listener.local_addr().ok()?.port())
 }
 

@@ -90,7 +90,7 @@ impl Launcher {
     /// one; so call this again while commands run. Connections wait until they are accepted.
     pub fn take_proxy_listener(&self) -> Option<(TcpListener, u16)> {
         let listener = self.lock().current.as_mut()?.listener.take()?;
-        let port = backend::port_of(&listener)?;
+        let port = backend::local_port(&listener)?;
         Some((listener, port))
     }
 
@@ -131,7 +131,7 @@ impl Launcher {
             Some(running) => Ok(running),
             empty @ None => {
                 let running = self.start_server(servers.previous)?;
-                let port = running.listener.as_ref().and_then(backend::port_of);
+                let port = running.listener.as_ref().and_then(backend::local_port);
                 servers.previous.get_or_insert(PreviousServer { tier: running.tier, port });
                 Ok(empty.insert(running))
             }

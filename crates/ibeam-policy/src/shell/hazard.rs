@@ -38,16 +38,16 @@ pub(crate) fn hazard(call: &Call) -> Option<String> {
 fn known_hazard(call: &Call) -> Option<String> {
     let name = call.name();
     let name = name.as_str();
-    let fixed = |why: &str| Some(why.to_owned());
+    let objection = |why: &str| Some(why.to_owned());
     if call.has_unknown_arguments {
-        return fixed("gets unknown arguments");
+        return objection("gets unknown arguments");
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
     if NEVER_ORDINARY.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
-        return fixed("can run other programs, change the shell or open connections");
+        return objection("can run other programs, change the shell or open connections");
     }
     if builtins::is_unlisted_use(call) {
-        return fixed("evaluates or runs what it is given");
+        return objection("evaluates or runs what it is given");
     }
     match name {
         "git" => return ordinary_git::objection(call),
@@ -57,8 +57,8 @@ fn known_hazard(call: &Call) -> Option<String> {
         "jq" if filter_scripts::jq_objection(call).is_some() => {
             return filter_scripts::jq_objection(call).map(str::to_owned);
         }
-        "test" | "[" => return if is_plain_test(call) { None } else { fixed("evaluates its arguments") },
-        "read" if !is_plain_read(call) => return fixed("sets a variable that programs may read"),
+        "test" | "[" => return if is_plain_test(call) { None } else { objection("evaluates its arguments") },
+        "read" if !is_plain_read(call) => return objection("sets a variable that programs may read"),
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
         "printf" => {
             let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
@@ -69,8 +69,8 @@ fn known_hazard(call: &Call) -> Option<String> {
             let harmless = |arg: &str| matches!(arg, "--version" | "-V" | "-v" | "--help");
             let first = call.texts().find(|arg| !harmless(arg));
             return match first {
-                Some(_) => fixed("runs code it is given"),
-                None if call.args.is_empty() => fixed("runs code it is given"),
+                Some(_) => objection("runs code it is given"),
+                None if call.args.is_empty() => objection("runs code it is given"),
                 None => None,
             };
         }
@@ -78,18 +78,22 @@ fn known_hazard(call: &Call) -> Option<String> {
         _ => {}
     }
     let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
-    let odd = |is_odd: &dyn Fn(&str) -> bool| call.texts().find(|text| is_odd(text)).map(not_ordinary);
+    let objection_if = |is_objectionable: &dyn Fn(&str) -> bool| {
+        call.texts().find(|text| is_objectionable(text)).map(not_ordinary)
+    };
     let program = find_program(name)?;
     match (name, words.split_first()) {
         // `cargo +nightly test`.
         ("cargo", Some((first, rest))) if is_toolchain(first.0) => program.objection_to(rest),
         // `go run example.com/x@latest` runs fetched code.
-        ("go", _) => odd(&|text| text.contains('@')).or_else(|| program.objection(call)),
-        ("curl", _) => odd(&|text| text.starts_with('@') || (text.starts_with('-') && text.contains('@')))
-            .or_else(|| program.objection(call)),
+        ("go", _) => objection_if(&|text| text.contains('@')).or_else(|| program.objection(call)),
+        ("curl", _) => {
+            objection_if(&|text| text.starts_with('@') || (text.starts_with('-') && text.contains('@')))
+                .or_else(|| program.objection(call))
+        }
         // An archive name with a colon is on another machine. The old syntax has option letters without a dash.
         ("tar" | "bsdtar", Some(((letters, _), rest))) => {
-            odd(&|text| text.contains(':')).or_else(|| match letters.starts_with('-') {
+            objection_if(&|text| text.contains(':')).or_else(|| match letters.starts_with('-') {
                 true => program.objection_to(&words),
                 false => {
                     let plain =

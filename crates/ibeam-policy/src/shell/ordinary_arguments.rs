@@ -198,8 +198,8 @@ impl ProgramOptions {
     }
 
     fn objection_to_operands(&self, operands: &[&str]) -> Option<String> {
-        let odd = |is_odd: &dyn Fn(&str) -> bool| {
-            operands.iter().find(|text| is_odd(text)).map(|text| not_ordinary(text))
+        let objection_if = |is_objectionable: &dyn Fn(&str) -> bool| {
+            operands.iter().find(|text| is_objectionable(text)).map(|text| not_ordinary(text))
         };
         let first = |known: &[&str]| match operands.first() {
             Some(first) if !known.contains(first) => Some(not_ordinary(first)),
@@ -210,18 +210,20 @@ impl ProgramOptions {
             Operands::AtMost(most) => operands.get(most).map(|text| not_ordinary(text)),
             Operands::First(known) => first(known),
             Operands::FirstPlain(known) => first(known).or_else(|| {
-                odd(&|text| text.contains("://") || text.starts_with("git+") || text.contains("@git"))
+                objection_if(&|text| {
+                    text.contains("://") || text.starts_with("git+") || text.contains("@git")
+                })
             }),
-            Operands::NoAssignments => odd(&|text| text.contains('=')),
-            Operands::NoMachines => odd(&|text| text.contains(':')),
-            Operands::Formats => odd(&|text| !text.starts_with('+')),
-            Operands::Names => odd(&|text| {
+            Operands::NoAssignments => objection_if(&|text| text.contains('=')),
+            Operands::NoMachines => objection_if(&|text| text.contains(':')),
+            Operands::Formats => objection_if(&|text| !text.starts_with('+')),
+            Operands::Names => objection_if(&|text| {
                 !text
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':' | '['))
             }),
-            Operands::Files => odd(&|text| text.starts_with(['+', '@'])),
-            Operands::Addresses => odd(&|text| text.starts_with('@') || !is_web(text)),
+            Operands::Files => objection_if(&|text| text.starts_with(['+', '@'])),
+            Operands::Addresses => objection_if(&|text| text.starts_with('@') || !is_web(text)),
         }
     }
 }

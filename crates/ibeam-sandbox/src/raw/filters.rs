@@ -18,14 +18,17 @@ pub(crate) struct HandledRights {
     pub(crate) scopes: u64,
 }
 
+/// `struct landlock_path_beneath_attr` of the kernel.
 #[repr(C, packed)]
 struct PathBeneathRule {
     rights: u64,
-    place: i32,
+    parent_fd: i32,
 }
 
-const PATH_BENEATH: u32 = 1;
-const VERSION: u32 = 1;
+/// `LANDLOCK_RULE_PATH_BENEATH`.
+const RULE_PATH_BENEATH: u32 = 1;
+/// `LANDLOCK_CREATE_RULESET_VERSION`.
+const CREATE_RULESET_VERSION: u32 = 1;
 
 /// Applies the program to all further system calls of this process and its children. Cannot be undone.
 pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
@@ -43,7 +46,12 @@ pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
 pub(crate) fn landlock_abi() -> Result<u32, Errno> {
     // SAFETY: with this flag the call only returns the number.
     let version = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<HandledRights>(), 0_usize, VERSION)
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<HandledRights>(),
+            0_usize,
+            CREATE_RULESET_VERSION,
+        )
     };
     u32::try_from(version).map_err(|_negative| last_error())
 }
@@ -69,13 +77,19 @@ pub(crate) fn landlock_ruleset(handled: &HandledRights) -> Result<OwnedFd, Errno
 /// Grants rights below a path.
 pub(crate) fn landlock_grant(
     ruleset: BorrowedFd<'_>,
-    place: BorrowedFd<'_>,
+    path: BorrowedFd<'_>,
     rights: u64,
 ) -> Result<(), Errno> {
-    let rule = PathBeneathRule { rights, place: place.as_raw_fd() };
+    let rule = PathBeneathRule { rights, parent_fd: path.as_raw_fd() };
     // SAFETY: the rule is only read and has the layout of the kernel.
     let done = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            RULE_PATH_BENEATH,
+            &raw const rule,
+            0_u32,
+        )
     };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
