@@ -12,14 +12,14 @@ const MAX_RESULT_BYTES: usize = 30 << 10;
 #[serde(rename_all = "camelCase")]
 struct CallResult {
     #[serde(default)]
-    content: Vec<Block>,
+    content: Vec<ContentBlock>,
     is_error: Option<bool>,
     structured_content: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Block {
+struct ContentBlock {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -46,7 +46,7 @@ struct Resource {
 /// The result is not valid.
 pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json::Error> {
     let CallResult { content, is_error, structured_content } = serde_json::from_str(result.get())?;
-    let mut texts: Vec<String> = content.into_iter().map(Block::text).collect();
+    let mut texts: Vec<String> = content.into_iter().map(ContentBlock::into_text).collect();
     if texts.is_empty() {
         texts.extend(structured_content.map(|value| value.get().to_owned()));
     }
@@ -64,8 +64,8 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
     })
 }
 
-impl Block {
-    fn text(self) -> String {
+impl ContentBlock {
+    fn into_text(self) -> String {
         let Self { kind, text, data, mime_type, uri, resource } = self;
         match (kind.as_str(), text, resource) {
             ("text", text, _) => text.unwrap_or_default(),

@@ -12,7 +12,7 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A request; without `id`, a notification.
 #[derive(Serialize)]
-pub(crate) struct Outgoing<'a, P> {
+pub(crate) struct OutgoingMessage<'a, P> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct Outgoing<'a, P> {
     params: P,
 }
 
-impl<'a, P: Serialize> Outgoing<'a, P> {
+impl<'a, P: Serialize> OutgoingMessage<'a, P> {
     pub(crate) fn request(id: u64, method: &'a str, params: P) -> Self {
         Self { jsonrpc: "2.0", id: Some(id), method, params }
     }
@@ -32,7 +32,7 @@ impl<'a, P: Serialize> Outgoing<'a, P> {
 
 /// A message of a server.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum IncomingMessage {
     /// The response to a request of the client.
     Response {
         /// The id of the request.
@@ -61,7 +61,7 @@ pub(crate) struct RpcError {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct RawMessage {
     id: Option<Value>,
     method: Option<String>,
     result: Option<Box<RawValue>>,
@@ -70,18 +70,18 @@ struct Envelope {
 
 /// Returns the messages of a line: one, or several in a batch, which revision 2025-03-26 allows. `None` if the line is
 /// not a message.
-pub(crate) fn parse_line(line: &[u8]) -> Option<Vec<Incoming>> {
-    let envelopes: Vec<Envelope> = match line.iter().find(|byte| !byte.is_ascii_whitespace())? {
+pub(crate) fn parse_line(line: &[u8]) -> Option<Vec<IncomingMessage>> {
+    let messages: Vec<RawMessage> = match line.iter().find(|byte| !byte.is_ascii_whitespace())? {
         b'[' => serde_json::from_slice(line).ok()?,
         _ => vec![serde_json::from_slice(line).ok()?],
     };
-    envelopes.into_iter().map(incoming).collect()
+    messages.into_iter().map(classify).collect()
 }
 
-fn incoming(Envelope { id, method, result, error }: Envelope) -> Option<Incoming> {
+fn classify(RawMessage { id, method, result, error }: RawMessage) -> Option<IncomingMessage> {
     match (id, method) {
-        (Some(id), Some(method)) => Some(Incoming::Request { id, method }),
-        (None, Some(_)) => Some(Incoming::Notification),
+        (Some(id), Some(method)) => Some(IncomingMessage::Request { id, method }),
+        (None, Some(_)) => Some(IncomingMessage::Notification),
         (Some(id), None) => {
             // Some servers return the id as text.
             let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
@@ -91,10 +91,10 @@ fn incoming(Envelope { id, method, result, error }: Envelope) -> Option<Incoming
                 }
                 None => Ok(result.or_else(|| RawValue::from_string("null".to_owned()).ok())?),
             };
-            Some(Incoming::Response { id, result })
+            Some(IncomingMessage::Response { id, result })
         }
         // An error without an id is about a line that the server could not parse.
-        (None, None) => error.map(|_| Incoming::Notification),
+        (None, None) => error.map(|_| IncomingMessage::Notification),
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
             let line = serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": text }).to_string();
             let messages = parse_line(line.as_bytes());
             let has_id =
-                matches!(messages.as_deref(), Some([Incoming::Response { id: parsed, .. }]) if *parsed == id);
+                matches!(messages.as_deref(), Some([IncomingMessage::Response { id: parsed, .. }]) if *parsed == id);
             prop_assert!(has_id);
         }
     }

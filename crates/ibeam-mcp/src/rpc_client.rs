@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::framing::Lines;
-use crate::message::{Incoming, Outgoing, RpcError, parse_line, reply};
+use crate::message::{IncomingMessage, OutgoingMessage, RpcError, parse_line, reply};
 
 /// Number of lines that wait to be written. Beyond it, a server that sends requests without reading gets no replies.
 const OUTGOING_QUEUE_LINES: usize = 64;
@@ -129,7 +129,7 @@ impl RpcClient {
             table.responses.insert(id, sender);
             SentRequest { client: self, id }
         };
-        let line = to_line(&Outgoing::request(request.id, method, params))?;
+        let line = to_line(&OutgoingMessage::request(request.id, method, params))?;
         if let Some(outgoing) = self.outgoing() {
             // An error means that the writer has ended; then no response arrives either.
             let _ = outgoing.send(line).await;
@@ -143,7 +143,7 @@ impl RpcClient {
     /// Sends a notification, unless the queue is full.
     pub(crate) fn notify(&self, method: &str, params: impl Serialize) {
         if let (Some(outgoing), Ok(line)) =
-            (self.outgoing(), to_line(&Outgoing::notification(method, params)))
+            (self.outgoing(), to_line(&OutgoingMessage::notification(method, params)))
         {
             let _ = outgoing.try_send(line);
         }
@@ -201,19 +201,19 @@ async fn read_messages(
         };
         for message in messages {
             match message {
-                Incoming::Response { id, result } => {
+                IncomingMessage::Response { id, result } => {
                     if let Some(sender) = pending.lock().responses.remove(&id) {
                         // The request may have been cancelled in the meantime.
                         let _ = sender.send(result);
                     }
                 }
-                Incoming::Request { id, method } => {
+                IncomingMessage::Request { id, method } => {
                     if let (Some(replies), Ok(line)) = (replies.upgrade(), to_line(&reply(&id, &method))) {
                         let _ = replies.try_send(line);
                     }
                 }
                 // Includes `tools/list_changed`: the tools of a run do not change.
-                Incoming::Notification => {}
+                IncomingMessage::Notification => {}
             }
         }
     }
