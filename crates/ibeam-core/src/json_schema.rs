@@ -95,7 +95,7 @@ impl JsonSchema {
 
     /// Returns the schema that `$ref` names.
     fn referenced(&self, reference: &str) -> Option<&Value> {
-        self.document.pointer(&schema_check::target(&self.document, &self.anchors, reference)?)
+        self.document.pointer(&schema_check::resolve_reference(&self.document, &self.anchors, reference)?)
     }
 }
 
@@ -106,6 +106,6 @@ impl fmt::Debug for JsonSchema {
 }
 
 /// Returns the JSON pointer of a key below `pointer`.
-fn below(pointer: &str, key: impl Display) -> String {
+fn child_pointer(pointer: &str, key: impl Display) -> String {
     format!("{pointer}/{}", key.to_string().replace('~', "~0").replace('/', "~1"))
 }

@@ -27,7 +27,7 @@ use crate::stop::Stop;
 use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
 use model_request::ModelAnswer;
-use structured_answer::{StructuredAnswer, Verdict};
+use structured_answer::{AnswerVerdict, StructuredAnswer};
 use tool_calls::BatchResult;
 
 /// The number of consecutive answers cut by the output limit at which the run ends.
@@ -266,9 +266,9 @@ impl Run {
             }
             match (has_answer, retried_empty) {
                 (true, _) => match structured.verdict() {
-                    Verdict::Valid => return Ok(()),
-                    Verdict::Repair(notice) => journal.record(EventKind::Notice(notice)).await?,
-                    Verdict::Failed(reason) => return Err(reason.into()),
+                    AnswerVerdict::Valid => return Ok(()),
+                    AnswerVerdict::Repair(notice) => journal.record(EventKind::Notice(notice)).await?,
+                    AnswerVerdict::Failed(reason) => return Err(reason.into()),
                 },
                 (false, true) => return Err(Reason::EmptyAnswer.into()),
                 (false, false) => {

@@ -27,16 +27,16 @@ pub(super) fn has_type(value: &Value, name: &str) -> bool {
 }
 
 fn is_integer(number: &Number) -> bool {
-    whole(number).is_some() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
+    as_integer(number).is_some() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
-fn whole(number: &Number) -> Option<i128> {
+fn as_integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
 /// Compares two numbers.
 pub(super) fn compare(a: &Number, b: &Number) -> Ordering {
-    match (whole(a), whole(b)) {
+    match (as_integer(a), as_integer(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
         (Some(_) | None, _) => {
             let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
@@ -47,7 +47,7 @@ pub(super) fn compare(a: &Number, b: &Number) -> Ordering {
 
 /// Whether `number` is a multiple of `factor`, which is above 0.
 pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
-    if let (Some(number), Some(factor)) = (whole(number), whole(factor)) {
+    if let (Some(number), Some(factor)) = (as_integer(number), as_integer(factor)) {
         return number.checked_rem(factor) == Some(0);
     }
     let (Some(number), Some(factor)) = (number.as_f64(), factor.as_f64()) else { return false };
@@ -71,7 +71,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
 }
 
 /// Returns a value for a message, shortened.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn shortened_json(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_SHOWN_CHARS) {
         None => text,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::json_values::shown;
-use super::{DRAFT, InvalidSchema, below};
+use super::json_values::shortened_json;
+use super::{DRAFT, InvalidSchema, child_pointer};
 
 /// The number of schemas that may apply to one value through each other.
 const MAX_CHAIN: usize = 64;
@@ -60,7 +60,7 @@ pub(super) fn check(document: &Value) -> Result<Resources, InvalidSchema> {
 }
 
 /// Returns the pointer that a reference within `document` names.
-pub(super) fn target(
+pub(super) fn resolve_reference(
     document: &Value,
     anchors: &BTreeMap<String, String>,
     reference: &str,
@@ -99,12 +99,12 @@ fn collect_anchors(value: &Value, pointer: &str, anchors: &mut BTreeMap<String, 
                 anchors.insert(anchor.to_owned(), pointer.to_owned());
             }
             for (key, value) in fields.iter().filter(|(key, _)| !matches!(key.as_str(), "const" | "enum")) {
-                collect_anchors(value, &below(pointer, key), anchors);
+                collect_anchors(value, &child_pointer(pointer, key), anchors);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                collect_anchors(item, &below(pointer, index), anchors);
+                collect_anchors(item, &child_pointer(pointer, index), anchors);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -131,7 +131,7 @@ impl Checker<'_> {
             Some(other) => {
                 return Err(fault(
                     pointer,
-                    format!("`{}` should be a schema: an object, true or false", shown(other)),
+                    format!("`{}` should be a schema: an object, true or false", shortened_json(other)),
                 ));
             }
             None => return Ok(Vec::new()),
@@ -140,9 +140,9 @@ impl Checker<'_> {
         check_values(schema, pointer)?;
         check_identity(schema, pointer)?;
         for (key, value) in schema {
-            let place = below(pointer, key);
+            let place = child_pointer(pointer, key);
             let key = key.as_str();
-            let deeper = |name: &str| below(&place, name);
+            let deeper = |name: &str| child_pointer(&place, name);
             if ONE_IN_PLACE.contains(&key) {
                 in_place.push(place);
             } else if ONE_FOR_PARTS.contains(&key) {
@@ -151,7 +151,7 @@ impl Checker<'_> {
                 let list = value.as_array().filter(|list| !list.is_empty());
                 let list =
                     list.ok_or_else(|| fault(&place, "should be a list of one or more schemas".into()))?;
-                let places = (0..list.len()).map(|index| below(&place, index));
+                let places = (0..list.len()).map(|index| child_pointer(&place, index));
                 if key == "prefixItems" { parts.extend(places) } else { in_place.extend(places) }
             } else if MAPS_FOR_PARTS.contains(&key) || key == "dependentSchemas" {
                 let map = value.as_object();
@@ -168,7 +168,7 @@ impl Checker<'_> {
                 self.compile(pattern, &place)?;
             } else if key == "$ref" {
                 let reference = value.as_str().ok_or_else(|| fault(&place, "should be a string".into()))?;
-                let found = target(self.document, anchors, reference).ok_or_else(|| {
+                let found = resolve_reference(self.document, anchors, reference).ok_or_else(|| {
                     let detail = if reference.starts_with('#') {
                         format!("`{reference}` does not exist in this schema")
                     } else {
@@ -238,16 +238,19 @@ fn fault(pointer: &str, detail: String) -> InvalidSchema {
 fn check_identity(schema: &Map<String, Value>, pointer: &str) -> Result<(), InvalidSchema> {
     for key in ["$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"] {
         if schema.contains_key(key) {
-            return Err(fault(&below(pointer, key), "is not supported; use `$ref` and `$defs`".into()));
+            return Err(fault(
+                &child_pointer(pointer, key),
+                "is not supported; use `$ref` and `$defs`".into(),
+            ));
         }
     }
     if schema.contains_key("$id") && !pointer.is_empty() {
-        return Err(fault(&below(pointer, "$id"), "is supported at the top level only".into()));
+        return Err(fault(&child_pointer(pointer, "$id"), "is supported at the top level only".into()));
     }
     match schema.get("$schema") {
         Some(draft) if draft.as_str().map(|draft| draft.trim_end_matches('#')) != Some(DRAFT) => {
-            let detail = format!("{} is not supported; write the schema for {DRAFT}", shown(draft));
-            Err(fault(&below(pointer, "$schema"), detail))
+            let detail = format!("{} is not supported; write the schema for {DRAFT}", shortened_json(draft));
+            Err(fault(&child_pointer(pointer, "$schema"), detail))
         }
         Some(_) | None => Ok(()),
     }
@@ -284,7 +287,10 @@ fn check_values(schema: &Map<String, Value>, pointer: &str) -> Result<(), Invali
             _ => None,
         };
         if let Some(required) = required {
-            return Err(fault(&below(pointer, key), format!("{} should be {required}", shown(value))));
+            return Err(fault(
+                &child_pointer(pointer, key),
+                format!("{} should be {required}", shortened_json(value)),
+            ));
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::json_values::{compare, equal, has_type, is_multiple, shown, type_name};
-use super::{JsonSchema, Violation, below};
+use super::json_values::{compare, equal, has_type, is_multiple, shortened_json, type_name};
+use super::{JsonSchema, Violation, child_pointer};
 
 /// Returns all violations of a document.
 pub(super) fn violations(schema: &JsonSchema, document: &Value) -> Vec<Violation> {
@@ -90,13 +90,19 @@ impl<'a> Validator<'a> {
         if let Some(values) = schema.get("enum").and_then(Value::as_array)
             && !values.iter().any(|allowed| equal(allowed, value))
         {
-            let allowed: Vec<_> = values.iter().map(shown).collect();
-            self.report(place, format!("should be one of {}, not {}", allowed.join(", "), shown(value)));
+            let allowed: Vec<_> = values.iter().map(shortened_json).collect();
+            self.report(
+                place,
+                format!("should be one of {}, not {}", allowed.join(", "), shortened_json(value)),
+            );
         }
         if let Some(constant) = schema.get("const")
             && !equal(constant, value)
         {
-            self.report(place, format!("should be {}, not {}", shown(constant), shown(value)));
+            self.report(
+                place,
+                format!("should be {}, not {}", shortened_json(constant), shortened_json(value)),
+            );
         }
     }
 
@@ -141,7 +147,7 @@ impl<'a> Validator<'a> {
         if let Some(not) = schema.get("not")
             && self.attempt(not, value, place).is_ok()
         {
-            self.report(place, format!("should not match {}", shown(not)));
+            self.report(place, format!("should not match {}", shortened_json(not)));
         }
         if let Some(condition) = schema.get("if") {
             let branch = match self.attempt(condition, value, place) {
@@ -208,7 +214,7 @@ impl<'a> Validator<'a> {
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let (names, additional) = (schema.get("propertyNames"), schema.get("additionalProperties"));
         for (name, value) in fields {
-            let deeper = below(place, name);
+            let deeper = child_pointer(place, name);
             let mut is_known = false;
             if let Some(part) = properties.and_then(|properties| properties.get(name)) {
                 is_known = true;
@@ -243,7 +249,7 @@ impl<'a> Validator<'a> {
         if let Some(part) = schema.get("unevaluatedProperties") {
             for (name, value) in fields {
                 if evaluated.properties.insert(name) {
-                    self.apply(part, value, &below(place, name));
+                    self.apply(part, value, &child_pointer(place, name));
                 }
             }
         }
@@ -259,12 +265,12 @@ impl<'a> Validator<'a> {
         self.check_count(schema, items.len(), ["minItems", "maxItems"], "items", place);
         let prefix = list(schema, "prefixItems");
         for (index, (part, item)) in prefix.iter().zip(items).enumerate() {
-            self.apply(part, item, &below(place, index));
+            self.apply(part, item, &child_pointer(place, index));
             evaluated.items.insert(index);
         }
         if let Some(part) = schema.get("items") {
             for (index, item) in items.iter().enumerate().skip(prefix.len()) {
-                self.apply(part, item, &below(place, index));
+                self.apply(part, item, &child_pointer(place, index));
                 evaluated.items.insert(index);
             }
         }
@@ -274,10 +280,10 @@ impl<'a> Validator<'a> {
                 items.iter().enumerate().filter(matches).map(|(index, _)| index).collect();
             let count = |key| schema.get(key).and_then(Value::as_f64);
             if (found.len() as f64) < count("minContains").unwrap_or(1.0) {
-                self.report(place, format!("contains too few items that match {}", shown(part)));
+                self.report(place, format!("contains too few items that match {}", shortened_json(part)));
             }
             if count("maxContains").is_some_and(|most| found.len() as f64 > most) {
-                self.report(place, format!("contains too many items that match {}", shown(part)));
+                self.report(place, format!("contains too many items that match {}", shortened_json(part)));
             }
             evaluated.items.extend(found);
         }
@@ -287,13 +293,16 @@ impl<'a> Validator<'a> {
                 .enumerate()
                 .find(|(index, item)| items.iter().take(*index).any(|earlier| equal(earlier, item)));
             if let Some((index, item)) = repeated {
-                self.report(&below(place, index), format!("repeats the item {}", shown(item)));
+                self.report(
+                    &child_pointer(place, index),
+                    format!("repeats the item {}", shortened_json(item)),
+                );
             }
         }
         if let Some(part) = schema.get("unevaluatedItems") {
             for (index, item) in items.iter().enumerate() {
                 if evaluated.items.insert(index) {
-                    self.apply(part, item, &below(place, index));
+                    self.apply(part, item, &child_pointer(place, index));
                 }
             }
         }

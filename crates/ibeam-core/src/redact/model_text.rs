@@ -41,8 +41,8 @@ impl Forms {
     }
 
     /// Returns the forms that `text` begins with.
-    fn at_beginning_of(&self, text: &[u8]) -> Found {
-        let mut found = Found::default();
+    fn at_beginning_of(&self, text: &[u8]) -> FormMatch {
+        let mut found = FormMatch::default();
         for form in text.first().map_or(&[][..], |byte| self.beginning_with(*byte)) {
             if text.starts_with(form.as_bytes()) {
                 found.complete = found.complete.max(Some(form.len()));
@@ -54,7 +54,7 @@ impl Forms {
     }
 
     /// Whether the text contains a form, or ends in the beginning of one.
-    fn concerns(&self, text: &[u8]) -> bool {
+    fn may_occur_in(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
             self.may_begin(*byte) && {
                 let found = self.at_beginning_of(text.get(at..).unwrap_or_default());
@@ -77,7 +77,7 @@ impl Forms {
 
 /// The forms at the beginning of a text.
 #[derive(Default)]
-struct Found {
+struct FormMatch {
     /// The length of the longest complete form.
     complete: Option<usize>,
     /// Whether the text is the beginning of a form.
@@ -112,20 +112,22 @@ impl ModelTextRedactor {
     }
 
     /// Whether the arguments of a call contain a secret.
-    pub(crate) fn are_in(&self, value: &Value) -> bool {
+    pub(crate) fn finds_secret_in(&self, value: &Value) -> bool {
         let Some(forms) = &self.0 else { return false };
         let is_in = |text: &str| forms.are_in(text.as_bytes());
         match value {
             Value::String(text) => is_in(text),
-            Value::Array(values) => values.iter().any(|value| self.are_in(value)),
-            Value::Object(fields) => fields.iter().any(|(name, value)| is_in(name) || self.are_in(value)),
+            Value::Array(values) => values.iter().any(|value| self.finds_secret_in(value)),
+            Value::Object(fields) => {
+                fields.iter().any(|(name, value)| is_in(name) || self.finds_secret_in(value))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
     /// Redacts the arguments of a call.
     pub(crate) fn redact_call(&self, call: &mut ToolCall) {
-        if self.are_in(&call.arguments) {
+        if self.finds_secret_in(&call.arguments) {
             self.redact_json(&mut call.arguments);
         }
     }
@@ -141,7 +143,7 @@ impl ModelTextRedactor {
                 Block::Text(text) => self.redact_text(text),
                 Block::Thinking { text, provenance } => {
                     self.redact_text(text);
-                    if provenance.as_ref().is_some_and(|provenance| self.are_in(&provenance.raw)) {
+                    if provenance.as_ref().is_some_and(|provenance| self.finds_secret_in(&provenance.raw)) {
                         *provenance = None;
                     }
                 }
@@ -149,7 +151,9 @@ impl ModelTextRedactor {
                 Block::Opaque(_) => {}
             }
         }
-        answer.blocks.retain(|block| !matches!(block, Block::Opaque(opaque) if self.are_in(&opaque.raw)));
+        answer
+            .blocks
+            .retain(|block| !matches!(block, Block::Opaque(opaque) if self.finds_secret_in(&opaque.raw)));
     }
 
     /// Redacts a text in place.
@@ -195,7 +199,7 @@ impl DeltaRedactor {
     /// Adds the next delta. Returns the text that is released, possibly none.
     pub(crate) fn push(&mut self, redactor: &ModelTextRedactor, piece: String) -> String {
         let Some(forms) = &redactor.0 else { return piece };
-        if self.held.is_empty() && !forms.concerns(piece.as_bytes()) {
+        if self.held.is_empty() && !forms.may_occur_in(piece.as_bytes()) {
             return piece;
         }
         self.held.push_str(&piece);
@@ -221,20 +225,20 @@ impl DeltaRedactor {
                 continue;
             }
             let rest = text.as_bytes().get(at..).unwrap_or_default();
-            let Found { complete, may_continue } = forms.at_beginning_of(rest);
+            let FormMatch { complete, may_continue } = forms.at_beginning_of(rest);
             let cut =
                 (is_end && may_continue && rest.len() >= MIN_TRUNCATED_FORM_BYTES).then_some(rest.len());
-            let open = text.floor_char_boundary(at + RELEASED_PREFIX_BYTES);
+            let prefix_end = text.floor_char_boundary(at + RELEASED_PREFIX_BYTES);
             if let Some(length) = complete.max(cut) {
-                if open >= done {
-                    released.push_str(text.get(done..open).unwrap_or_default());
+                if prefix_end >= done {
+                    released.push_str(text.get(done..prefix_end).unwrap_or_default());
                     released.push_str(MASK);
                 }
                 done = done.max(at + length);
             }
             if may_continue && !is_end {
-                released.push_str(text.get(done..open).unwrap_or_default());
-                self.done = done.max(open) - at;
+                released.push_str(text.get(done..prefix_end).unwrap_or_default());
+                self.done = done.max(prefix_end) - at;
                 self.held = text.get(at..).unwrap_or_default().to_owned();
                 return released;
             }
@@ -323,13 +327,13 @@ mod tests {
             name: "shell".to_owned(),
             arguments: json!({ "command": format!("curl -H {KEY}"), "n": 1, "list": [{ KEY: KEY }] }),
         };
-        assert!(redactor.are_in(&call.arguments));
+        assert!(redactor.finds_secret_in(&call.arguments));
         redactor.redact_call(&mut call);
         assert_eq!(
             call.arguments,
             json!({ "command": "curl -H key***", "n": 1, "list": [{ "key***": "key***" }] })
         );
-        assert!(!redactor.are_in(&call.arguments));
+        assert!(!redactor.finds_secret_in(&call.arguments));
     }
 
     proptest! {

@@ -24,7 +24,7 @@ pub(super) struct StructuredAnswer<'a> {
 }
 
 /// The consequence of a final answer.
-pub(super) enum Verdict {
+pub(super) enum AnswerVerdict {
     /// The answer is valid, or there is no schema.
     Valid,
     /// The model is to correct the answer.
@@ -67,14 +67,14 @@ impl<'a> StructuredAnswer<'a> {
     }
 
     /// Returns the consequence of the last answer.
-    pub(super) fn verdict(&mut self) -> Verdict {
+    pub(super) fn verdict(&mut self) -> AnswerVerdict {
         match self.violations.take() {
-            None => Verdict::Valid,
+            None => AnswerVerdict::Valid,
             Some(detail) if self.repairs < MAX_REPAIRS => {
                 self.repairs += 1;
-                Verdict::Repair(Notice::AnswerMismatch { attempt: self.repairs, detail })
+                AnswerVerdict::Repair(Notice::AnswerMismatch { attempt: self.repairs, detail })
             }
-            Some(detail) => Verdict::Failed(Reason::AnswerMismatch { repairs: self.repairs, detail }),
+            Some(detail) => AnswerVerdict::Failed(Reason::AnswerMismatch { repairs: self.repairs, detail }),
         }
     }
 }

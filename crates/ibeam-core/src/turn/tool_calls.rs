@@ -143,7 +143,7 @@ impl Run {
                     return Err(reason.clone().into());
                 }
                 let Some(next) = waiting.next() else { break };
-                let next = without_secrets(journal, next);
+                let next = reject_secrets(journal, next);
                 let call = match &next {
                     PlannedCall::Ready { call, .. } | PlannedCall::Resolved { call, .. } => call.clone(),
                 };
@@ -264,9 +264,11 @@ impl Run {
 
 /// Returns the call, resolved if its arguments hold a secret: the journal must not hold it, and a call is not executed
 /// with arguments other than the recorded ones.
-fn without_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
+fn reject_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
     match &planned {
-        PlannedCall::Ready { call, .. } if journal.redactor().model_text().are_in(&call.arguments) => {
+        PlannedCall::Ready { call, .. }
+            if journal.redactor().model_text().finds_secret_in(&call.arguments) =>
+        {
             not_executed(
                 call,
                 "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
