@@ -54,7 +54,7 @@ impl AllowedActions {
         workspace: &dyn WorkspaceFiles,
         tools: AvailableTools,
     ) -> Self {
-        let mut allowed = Self::steps(task, conversation, workspace, tools);
+        let mut allowed = Self::without_fallback(task, conversation, workspace, tools);
         if allowed.is_empty() {
             allowed.answer = true;
             allowed.unwritten =
@@ -63,7 +63,7 @@ impl AllowedActions {
         allowed
     }
 
-    fn steps(
+    fn without_fallback(
         task: &Task,
         conversation: &Conversation,
         workspace: &dyn WorkspaceFiles,
@@ -106,7 +106,7 @@ impl AllowedActions {
             write: targets,
             write_new,
             shell: shell && (needs_command || is_question && counts.commands == 0),
-            answer: done && (counts.any || !task.about_files) && !unseen,
+            answer: done && (counts.has_steps || !task.about_files) && !unseen,
             unwritten: Vec::new(),
         }
     }
@@ -119,7 +119,7 @@ impl AllowedActions {
 /// Counts of the steps so far.
 #[derive(Default)]
 struct StepCounts {
-    any: bool,
+    has_steps: bool,
     reads: usize,
     writes: usize,
     failed_writes: usize,
@@ -131,7 +131,7 @@ struct StepCounts {
 
 impl StepCounts {
     fn from_steps(conversation: &Conversation) -> Self {
-        let mut counts = Self { any: !conversation.steps.is_empty(), ..Self::default() };
+        let mut counts = Self { has_steps: !conversation.steps.is_empty(), ..Self::default() };
         for step in &conversation.steps {
             let failed = usize::from(step.failed);
             match step.action {

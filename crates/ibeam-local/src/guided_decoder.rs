@@ -35,18 +35,18 @@ pub(crate) struct FreeText {
 pub(crate) struct GuidedDecoder<'a> {
     model: &'a mut dyn LanguageModel,
     should_continue: &'a dyn Fn() -> bool,
-    generated: usize,
+    output_tokens: usize,
 }
 
 impl<'a> GuidedDecoder<'a> {
     /// Creates a decoder that continues the tokens of `model`. It calls `should_continue` before each token.
     pub(crate) fn new(model: &'a mut dyn LanguageModel, should_continue: &'a dyn Fn() -> bool) -> Self {
-        Self { model, should_continue, generated: 0 }
+        Self { model, should_continue, output_tokens: 0 }
     }
 
     /// Returns the number of tokens since the start, including appended ones.
-    pub(crate) fn generated(&self) -> usize {
-        self.generated
+    pub(crate) fn output_tokens(&self) -> usize {
+        self.output_tokens
     }
 
     /// Appends `text` as if the model had written it.
@@ -59,11 +59,11 @@ impl<'a> GuidedDecoder<'a> {
     ///
     /// An option that is a prefix of another one can be chosen only if `closed`, which appends the message end. Without any
     /// option the index is 0.
-    pub(crate) fn choose(&mut self, options: &[String], closed: bool) -> Result<usize, DecodeError> {
+    pub(crate) fn choose(&mut self, options: &[String], ends_message: bool) -> Result<usize, DecodeError> {
         let mut live = Vec::with_capacity(options.len());
         for (index, option) in options.iter().enumerate() {
             let mut tokens = self.model.vocabulary().encode(option)?;
-            if closed {
+            if ends_message {
                 tokens.push(self.model.vocabulary().message_end);
             }
             live.push((index, tokens));
@@ -72,7 +72,7 @@ impl<'a> GuidedDecoder<'a> {
         while live.len() > 1 {
             let next = live.iter().filter_map(|(_, tokens)| tokens.get(depth).copied());
             // If all options have ended, they are equal.
-            let Some(best) = self.best(next) else { break };
+            let Some(best) = self.best_token(next) else { break };
             live.retain(|(_, tokens)| tokens.get(depth) == Some(&best));
             self.append(&[best])?;
             depth += 1;
@@ -192,7 +192,7 @@ impl<'a> GuidedDecoder<'a> {
         Ok(likeliest(allowed).unwrap_or(end))
     }
 
-    fn best(&self, tokens: impl Iterator<Item = u32>) -> Option<u32> {
+    fn best_token(&self, tokens: impl Iterator<Item = u32>) -> Option<u32> {
         let logits = self.model.logits();
         likeliest(
             tokens.map(|token| (token, logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY))),
@@ -203,7 +203,7 @@ impl<'a> GuidedDecoder<'a> {
         if !(self.should_continue)() {
             return Err(DecodeError::Cancelled);
         }
-        self.generated += tokens.len();
+        self.output_tokens += tokens.len();
         Ok(self.model.append(tokens)?)
     }
 }

@@ -10,9 +10,9 @@ use crate::prompt;
 use crate::repetition::CopyGuard;
 use crate::task::Task;
 
-const LINE_TOKENS: usize = 120;
-const ANSWER_TOKENS: usize = 500;
-const CONTENT_TOKENS: usize = 1500;
+const MAX_LINE_TOKENS: usize = 120;
+const MAX_ANSWER_TOKENS: usize = 500;
+const MAX_CONTENT_TOKENS: usize = 1500;
 
 /// The result of decoding one step.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) fn decode_step(
         }
         ActionKind::Write => decode_write(&mut decoder, allowed, workspace, &mut CopyGuard::new(&source))?,
         ActionKind::Shell => {
-            let line = decoder.decode_line(LINE_TOKENS)?;
+            let line = decoder.decode_line(MAX_LINE_TOKENS)?;
             let action = Action::Shell { command: line.text.trim().to_owned() };
             if !line.complete {
                 StepResult::TooLong(None)
@@ -67,10 +67,10 @@ pub(crate) fn decode_step(
         }
         ActionKind::Answer => {
             // An answer that reaches the limit is long enough.
-            StepResult::Answer(decoder.decode_message(ANSWER_TOKENS, on_text)?.text)
+            StepResult::Answer(decoder.decode_message(MAX_ANSWER_TOKENS, on_text)?.text)
         }
     };
-    Ok((next, decoder.generated()))
+    Ok((next, decoder.output_tokens()))
 }
 
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ impl ActionKind {
             (allowed.shell, Self::Shell),
             (allowed.answer, Self::Answer),
         ];
-        all.into_iter().filter(|(alloweded, _)| *alloweded).map(|(_, kind)| kind).collect()
+        all.into_iter().filter(|(is_allowed, _)| *is_allowed).map(|(_, kind)| kind).collect()
     }
 
     fn first_text(self) -> &'static str {
@@ -109,7 +109,7 @@ fn decode_write(
     guard: &mut CopyGuard,
 ) -> Result<StepResult, DecodeError> {
     let path = if allowed.write.is_empty() {
-        let line = decoder.decode_line(LINE_TOKENS)?;
+        let line = decoder.decode_line(MAX_LINE_TOKENS)?;
         decoder.append_text("\nCONTENT:\n```\n")?;
         unused_name(&line.text, workspace)
     } else {
@@ -118,7 +118,7 @@ fn decode_write(
         let chosen = decoder.choose(&options, false)?;
         allowed.write.get(chosen).cloned().unwrap_or_default()
     };
-    let content = decoder.decode_fenced(CONTENT_TOKENS, guard)?;
+    let content = decoder.decode_fenced(MAX_CONTENT_TOKENS, guard)?;
     let text = content.text;
     Ok(if content.complete {
         StepResult::Act(Action::Write { path, text })

@@ -28,7 +28,7 @@ const PENDING_EVENTS: usize = 64;
 /// The maximum length of a conversation. Memory is used only as it fills, 57 kB per token.
 const CAPACITY_TOKENS: usize = 8192;
 /// The part of the capacity that is reserved for the answer.
-const ANSWER_TOKENS: usize = 1700;
+const RESERVED_ANSWER_TOKENS: usize = 1700;
 
 type Sender = mpsc::Sender<Result<ModelEvent, ProviderError>>;
 
@@ -136,7 +136,7 @@ impl Shared {
             &allowed.unwritten,
         )?;
         let tokens = [fixed.as_slice(), rest.as_slice()].concat();
-        let room = engine.capacity().saturating_sub(ANSWER_TOKENS);
+        let room = engine.capacity().saturating_sub(RESERVED_ANSWER_TOKENS);
         if tokens.len() > room {
             return Err(LocalError::ContextFull { needed: tokens.len(), capacity: room }.into());
         }

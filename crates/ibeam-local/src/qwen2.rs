@@ -52,7 +52,7 @@ struct Projection {
 impl Projection {
     fn load(weights: &mut Weights<'_>, name: &str) -> Result<Self> {
         let weight = weights.matrix(&format!("{name}.weight"))?;
-        Ok(Self { weight, bias: weights.full(&format!("{name}.bias"))? })
+        Ok(Self { weight, bias: weights.dequantized(&format!("{name}.bias"))? })
     }
 
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
@@ -105,7 +105,15 @@ impl Qwen2 {
         };
         let (cos, sin) = rotation_tables(&shape, capacity)?;
         let layers = layers.into_iter().map(|(_, layer)| layer).collect();
-        Ok(Self { embedding, layers, final_norm: weights.full("output_norm.weight")?, head, cos, sin, shape })
+        Ok(Self {
+            embedding,
+            layers,
+            final_norm: weights.dequantized("output_norm.weight")?,
+            head,
+            cos,
+            sin,
+            shape,
+        })
     }
 
     /// Appends `tokens` at `position` and returns the logits that follow the last one.
@@ -140,12 +148,12 @@ impl Layer {
     ) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         Ok(Self {
-            attention_norm: weights.full(&name("attn_norm.weight"))?,
+            attention_norm: weights.dequantized(&name("attn_norm.weight"))?,
             query: Projection::load(weights, &name("attn_q"))?,
             key: Projection::load(weights, &name("attn_k"))?,
             value: Projection::load(weights, &name("attn_v"))?,
             output: weights.matrix(&name("attn_output.weight"))?,
-            ffn_norm: weights.full(&name("ffn_norm.weight"))?,
+            ffn_norm: weights.dequantized(&name("ffn_norm.weight"))?,
             gate: weights.matrix(&name("ffn_gate.weight"))?,
             up: weights.matrix(&name("ffn_up.weight"))?,
             down: weights.matrix(&name("ffn_down.weight"))?,

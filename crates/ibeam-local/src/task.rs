@@ -54,8 +54,8 @@ impl Task {
         for mention in &mentions {
             let is_exact = files.contains(&mention.name)
                 || (workspace.exists(&mention.name) && !written.contains(&mention.name));
-            let name = match &mention.elsewhere {
-                Some(elsewhere) if !is_exact && !task.create => elsewhere.clone(),
+            let name = match &mention.unique_path {
+                Some(unique_path) if !is_exact && !task.create => unique_path.clone(),
                 Some(_) | None => mention.name.clone(),
             };
             let exists = is_exact || files.contains(&name);
@@ -99,20 +99,20 @@ impl Task {
         let mut verbs: Vec<(usize, Verb)> = Vec::new();
         verbs.extend(found(&lexicon::CREATE).into_iter().map(|(at, _)| (at, Verb::Create)));
         verbs.extend(found(&lexicon::RUN).into_iter().map(|(at, _)| (at, Verb::Run)));
-        let mut relocated = Vec::new();
+        let mut moved_or_deleted = Vec::new();
         for (at, length) in found(&lexicon::MOVE_OR_DELETE) {
             if let Some(file) =
                 mentions.iter().find(|mention| mention.is_object(text, (start + at, length), mentions))
             {
                 verbs.push((at, Verb::Run));
-                relocated.push(at);
+                moved_or_deleted.push(at);
                 self.removed.push(file.name.clone());
             }
         }
         verbs.extend(
             found(&lexicon::CHANGE)
                 .into_iter()
-                .filter(|(at, _)| !relocated.contains(at))
+                .filter(|(at, _)| !moved_or_deleted.contains(at))
                 .map(|(at, _)| (at, Verb::Change)),
         );
         verbs.sort();

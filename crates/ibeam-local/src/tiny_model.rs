@@ -88,7 +88,7 @@ pub(crate) fn vocabulary() -> Vocabulary {
 
 fn names() -> Vec<String> {
     let mut letters: Vec<(u8, char)> =
-        crate::vocabulary::byte_letters().into_iter().map(|(letter, byte)| (byte, letter)).collect();
+        crate::vocabulary::bytes_by_letter().into_iter().map(|(letter, byte)| (byte, letter)).collect();
     letters.sort_unstable();
     let mut names: Vec<String> = letters.into_iter().map(|(_, letter)| letter.to_string()).collect();
     names.extend(

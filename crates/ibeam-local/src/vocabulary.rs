@@ -36,7 +36,7 @@ impl Vocabulary {
             .and_then(|value| value.to_vec().ok())
             .ok_or("`tokenizer.ggml.tokens` is missing")?;
         let kinds = content.metadata.get("tokenizer.ggml.token_type").and_then(|value| value.to_vec().ok());
-        let letters = byte_letters();
+        let letters = bytes_by_letter();
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(names.len()));
         let (mut message_start, mut message_end) = (None, None);
         for (id, name) in (0u32..).zip(names) {
@@ -103,7 +103,7 @@ fn is_control(kind: Option<i32>, name: &str) -> bool {
 }
 
 /// Returns the character for each byte in a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
-pub(crate) fn byte_letters() -> HashMap<char, u8> {
+pub(crate) fn bytes_by_letter() -> HashMap<char, u8> {
     let mut spare = 256u32;
     (0..=255u8)
         .filter_map(|byte| {

@@ -45,7 +45,7 @@ impl<'a> Weights<'a> {
     }
 
     /// Returns the tensor `name` in full precision.
-    pub(crate) fn full(&mut self, name: &str) -> Result<Tensor> {
+    pub(crate) fn dequantized(&mut self, name: &str) -> Result<Tensor> {
         self.quantized(name)?.dequantize(&Device::Cpu)
     }
 

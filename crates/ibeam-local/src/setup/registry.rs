@@ -13,7 +13,7 @@ use super::partial_download::report;
 use super::{BUFFER_BYTES, PartialDownload, Phase, PinnedModel, ProgressCallback, SetupError};
 
 /// The interval at which the progress of a download is measured.
-const POLL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The Python interpreter.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl Wheels<'_> {
         if !success {
             return Err(self.failure(requirement, &fs::read_to_string(&log).unwrap_or_default()));
         }
-        self.find().ok_or_else(|| SetupError::PipFailed {
+        self.find_wheel().ok_or_else(|| SetupError::PipFailed {
             requirement: name(requirement),
             output: "it reported success and left no wheel".to_owned(),
         })
@@ -121,11 +121,11 @@ impl Wheels<'_> {
                 return Ok(status.success());
             }
             on_bytes(directory_size(scratch))?;
-            std::thread::sleep(POLL);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn find(&self) -> Option<PathBuf> {
+    fn find_wheel(&self) -> Option<PathBuf> {
         let mut files = fs::read_dir(&self.directory).ok()?.flatten().map(|entry| entry.path());
         files.find(|path| path.extension().is_some_and(|extension| extension == "whl"))
     }

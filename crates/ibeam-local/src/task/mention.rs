@@ -12,7 +12,7 @@ pub(super) struct Mention {
     pub(super) start: usize,
     pub(super) end: usize,
     /// The only file of the workspace with this name in another directory.
-    pub(super) elsewhere: Option<String>,
+    pub(super) unique_path: Option<String>,
 }
 
 const MAX_EXTENSION_LEN: usize = 8;
@@ -61,7 +61,7 @@ pub(super) fn find_mentions(text: &str, files: &[String]) -> Vec<Mention> {
             (false, Some(from)) => {
                 start = None;
                 let is_call = letter == '(';
-                if let Some(mention) = name_in(text, from, at, files).filter(|_| !is_call) {
+                if let Some(mention) = parse_mention(text, from, at, files).filter(|_| !is_call) {
                     found.push(mention);
                 }
             }
@@ -70,7 +70,7 @@ pub(super) fn find_mentions(text: &str, files: &[String]) -> Vec<Mention> {
     }
     for file in files.iter().filter(|file| !file.chars().all(is_path_letter)) {
         for (at, name) in text.match_indices(file.as_str()) {
-            found.push(Mention { name: name.to_owned(), start: at, end: at + name.len(), elsewhere: None });
+            found.push(Mention { name: name.to_owned(), start: at, end: at + name.len(), unique_path: None });
         }
     }
     found.sort_by_key(|mention| mention.start);
@@ -81,7 +81,7 @@ fn is_path_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/')
 }
 
-fn name_in(text: &str, from: usize, to: usize, files: &[String]) -> Option<Mention> {
+fn parse_mention(text: &str, from: usize, to: usize, files: &[String]) -> Option<Mention> {
     let word = text.get(from..to)?;
     let name = word.trim_end_matches(['.', '-', '/']);
     // `./a.txt` and `a.txt` are one file.
@@ -95,12 +95,12 @@ fn name_in(text: &str, from: usize, to: usize, files: &[String]) -> Option<Menti
     if word.starts_with("//") {
         return None;
     }
-    let mut elsewhere = files.iter().filter(|file| file.rsplit('/').next() == Some(name));
-    let elsewhere = match (elsewhere.next(), elsewhere.next()) {
+    let mut same_names = files.iter().filter(|file| file.rsplit('/').next() == Some(name));
+    let unique_path = match (same_names.next(), same_names.next()) {
         (Some(file), None) if !is_known => Some(file.clone()),
         _ => None,
     };
-    Some(Mention { name: name.to_owned(), start, end: start + name.len(), elsewhere })
+    Some(Mention { name: name.to_owned(), start, end: start + name.len(), unique_path })
 }
 
 fn looks_like_file(name: &str) -> bool {
