@@ -18,7 +18,7 @@ use crate::file_error::FileError;
 use crate::git_directory::controlled_git_directory;
 use crate::known_contents::KnownContents;
 use crate::offload::within_time_limit;
-use crate::past_contents::PastContents;
+use crate::past_file_access::PastFileAccess;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// A workspace with the policy that applies to its files.
@@ -70,7 +70,7 @@ impl ReadPolicy {
 pub(crate) type FileIds = HashSet<(u64, u64)>;
 
 impl Files {
-    pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastContents) -> Self {
+    pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastFileAccess) -> Self {
         let known_contents = KnownContents::new(past.absolute(&workspace));
         Self { workspace, read_policy: ReadPolicy::new(path_policy), known_contents }
     }
@@ -130,7 +130,7 @@ impl Files {
     /// Returns the path that was checked, if it may be written.
     ///
     /// # Errors
-    /// As [`Self::to_read`].
+    /// As [`Self::check_read`].
     pub(crate) fn check_write(
         &self,
         action: &'static str,
@@ -231,7 +231,7 @@ impl TargetPath {
         let (own_workspace, own_path) = (workspace.clone(), path.to_owned());
         let resolved = within_time_limit(move || resolve(&own_workspace, &own_path));
         let resolved = resolved.unwrap_or_else(|| Ok(workspace.resolve_lexically(path)));
-        Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical(path), error }))
+        Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical_path(path), error }))
     }
 
     /// Returns the absolute path that policy checks: without links, or normalized by name where the path does not

@@ -11,7 +11,7 @@ use ibeam_protocol::{PermissionMode, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace, all};
+use crate::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace, all};
 
 /// A workspace with its tools.
 pub(crate) struct Fixture {
@@ -56,8 +56,8 @@ impl Fixture {
     /// Returns the same workspace with the tools of a resumed run, whose earlier runs read or wrote files at these
     /// times.
     pub(crate) fn with_past(self, past_ms: HashMap<PathBuf, u64>) -> Self {
-        let past_contents = PastContents::from_times(past_ms);
-        let settings = ToolSettings { past_contents, ..ToolSettings::default() };
+        let past_file_access = PastFileAccess::from_times(past_ms);
+        let settings = ToolSettings { past_file_access, ..ToolSettings::default() };
         Self { tools: all(Workspace::new(&self.root(), &[]).unwrap(), settings), ..self }
     }
 

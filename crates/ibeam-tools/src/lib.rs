@@ -32,7 +32,7 @@ mod known_contents;
 mod ls;
 mod name_collision;
 mod offload;
-mod past_contents;
+mod past_file_access;
 mod read;
 mod shell;
 mod staging;
@@ -54,7 +54,7 @@ pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied,
 pub use dir_walk::list_files;
 pub use git_references::paths_named_by_git;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
-pub use past_contents::PastContents;
+pub use past_file_access::PastFileAccess;
 pub use shell::background::{BackgroundProcesses, CommandTimeouts};
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
@@ -78,13 +78,16 @@ pub struct ToolSettings {
     /// The commands that run in the background, and the timeouts. Keep a clone to end the commands with the run.
     pub background: BackgroundProcesses,
     /// The files that earlier runs of the session read and wrote.
-    pub past_contents: PastContents,
+    pub past_file_access: PastFileAccess,
 }
 
 /// Returns all built-in tools by name.
 pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
-    let files =
-        Arc::new(files::Files::new(workspace.clone(), settings.path_policy.clone(), &settings.past_contents));
+    let files = Arc::new(files::Files::new(
+        workspace.clone(),
+        settings.path_policy.clone(),
+        &settings.past_file_access,
+    ));
     let workspace = Arc::new(workspace);
     let tools: [Arc<dyn Tool>; 9] = [
         Arc::new(delete::Delete::new(&files)),

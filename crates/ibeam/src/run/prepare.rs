@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_core::{Provider, ResumedState};
 use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
 use ibeam_session::Session;
-use ibeam_tools::PastContents;
+use ibeam_tools::PastFileAccess;
 
 use super::rule_markers;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral};
@@ -20,7 +20,7 @@ pub(super) struct PreparedRun {
     /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
-    pub(super) past_contents: PastContents,
+    pub(super) past_file_access: PastFileAccess,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn prepare(
     opened: OpenedSession,
     choice: ModelChoice,
 ) -> Result<PreparedRun, Failure> {
-    let OpenedSession { id, session, past, past_contents } = opened;
+    let OpenedSession { id, session, past, past_file_access } = opened;
     let mut notices = app.base.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
@@ -43,7 +43,7 @@ pub(super) fn prepare(
     notices.extend(choice.notice());
     let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app)?;
-    Ok(PreparedRun { head, provider, session, past, past_contents, notices })
+    Ok(PreparedRun { head, provider, session, past, past_file_access, notices })
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.

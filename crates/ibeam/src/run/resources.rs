@@ -8,7 +8,7 @@ use ibeam_core::{
     Stop, Tool, ToolInputError, ToolSet,
 };
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
-use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace};
+use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
 
 use super::sandbox::RunSandbox;
 use super::{answer_schema, model_info};
@@ -41,7 +41,7 @@ pub(super) struct RunInputs {
     /// The schema of the final answer.
     pub(super) answer_schema: Option<Arc<JsonSchema>>,
     /// The file contents that earlier runs of the session read and wrote.
-    pub(super) past_contents: PastContents,
+    pub(super) past_file_access: PastFileAccess,
 }
 
 /// Builds the run and the resources that its turns share.
@@ -63,7 +63,7 @@ pub(super) fn build(
         has_person,
         mut extra_instructions,
         answer_schema,
-        past_contents,
+        past_file_access,
     } = inputs;
     if let Some(schema) = &answer_schema {
         extra_instructions.push(answer_schema::instruction(schema));
@@ -88,7 +88,7 @@ pub(super) fn build(
             path_policy: path_policy.clone(),
             quarantine: Some(app.dirs.quarantine()),
             background: background.clone(),
-            past_contents,
+            past_file_access,
         },
     );
     tools.extend(servers.tools(head.permission_mode));

@@ -245,7 +245,7 @@ impl<'a> RunSession<'a> {
         let stop = process.new_stop();
         let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
         let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
-        let PreparedRun { mut head, provider, session, past, past_contents, mut notices } =
+        let PreparedRun { mut head, provider, session, past, past_file_access, mut notices } =
             prepare::prepare(app, opened, model)?;
         head.sandbox.clone_from(&sandbox.report);
         notices.extend(sandbox.notices.iter().cloned());
@@ -274,7 +274,7 @@ impl<'a> RunSession<'a> {
             head,
             provider,
             sandbox,
-            past_contents,
+            past_file_access,
         };
         let RunResources { run, background, proxy } = resources::build(app, inputs, &servers, stop)?;
         if let Some(proxy) = proxy {

@@ -8,7 +8,7 @@ use ibeam_config::Dirs;
 use ibeam_core::{ResumedState, Stop};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, SessionOptions};
-use ibeam_tools::PastContents;
+use ibeam_tools::PastFileAccess;
 use tokio::sync::oneshot;
 
 use super::thread_error;
@@ -56,14 +56,14 @@ pub(super) struct OpenedSession {
     /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
-    pub(super) past_contents: PastContents,
+    pub(super) past_file_access: PastFileAccess,
 }
 
 /// The content of a stored session before this run.
 #[derive(Default)]
 struct StoredContent {
     past: ResumedState,
-    past_contents: PastContents,
+    past_file_access: PastFileAccess,
     /// The workspace of its last run.
     cwd: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ struct StoredContent {
 impl StoredContent {
     fn fold(&mut self, event: Event) {
         self.past.fold(&event);
-        self.past_contents.fold(&event);
+        self.past_file_access.fold(&event);
         if let EventKind::SessionStarted(head) = event.kind {
             self.cwd = Some(head.cwd);
         }
@@ -175,14 +175,14 @@ impl SessionOpener {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
-        let StoredContent { past, past_contents, cwd } = stored;
+        let StoredContent { past, past_file_access, cwd } = stored;
         if !self.forks
             && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
         {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
         }
-        Ok(OpenedSession { id: run_id, session, past, past_contents })
+        Ok(OpenedSession { id: run_id, session, past, past_file_access })
     }
 
     /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session.

@@ -15,11 +15,11 @@ const MAX_FILES: usize = 4096;
 
 /// Paths as the model wrote them, with the time of the last call that read or wrote the file.
 #[derive(Clone, Debug, Default)]
-pub struct PastContents {
+pub struct PastFileAccess {
     times_ms: HashMap<String, u64>,
 }
 
-impl PastContents {
+impl PastFileAccess {
     /// Applies the next event of the session.
     pub fn fold(&mut self, event: &Event) {
         let EventKind::ToolCallFinished { call, outcome: ToolOutcome::Success { .. }, .. } = &event.kind
@@ -55,7 +55,7 @@ impl PastContents {
         let mut times = HashMap::with_capacity(self.times_ms.len());
         for (requested, time) in &self.times_ms {
             // The model may have written the path of a file in several ways.
-            let latest = times.entry(workspace.lexical(requested)).or_insert(*time);
+            let latest = times.entry(workspace.lexical_path(requested)).or_insert(*time);
             *latest = (*latest).max(*time);
         }
         times
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_last_successful_call_of_each_file_counts() {
-        let mut past = PastContents::default();
+        let mut past = PastFileAccess::default();
         for event in [
             finished("read", "a", 1, true),
             finished("edit", "./a", 5, true),
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_oldest_files_are_forgotten() {
-        let mut past = PastContents::default();
+        let mut past = PastFileAccess::default();
         (0..=MAX_FILES as u64)
             .for_each(|number| past.fold(&finished("read", &number.to_string(), number, true)));
         assert_eq!(past.times_ms.len(), MAX_FILES);
