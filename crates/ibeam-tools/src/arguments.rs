@@ -52,7 +52,7 @@ pub(crate) fn explain<A: Arguments>(wrong: &str) -> ToolInputError {
 }
 
 /// Returns the outcome of a call whose arguments turn out to be wrong when it runs.
-pub(crate) fn refused<A: Arguments>(wrong: &str) -> ToolOutcome {
+pub(crate) fn error_outcome<A: Arguments>(wrong: &str) -> ToolOutcome {
     let ToolInputError(message) = explain::<A>(wrong);
     ToolOutcome::error(message)
 }
@@ -144,7 +144,7 @@ pub(crate) mod lenient {
     }
 
     /// Deserialises `true` or `false`, also in quotes; `null` and the empty string are absent.
-    pub(crate) fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    pub(crate) fn boolean<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
         let value = Value::deserialize(from)?;
         match &value {
             Value::Null => Ok(None),

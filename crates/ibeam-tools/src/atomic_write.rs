@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::dir_entry::{DirEntryAt, sync_names};
 use crate::file_error::FileError;
-use crate::staging::{self, Staged};
+use crate::staging::{self, StagedFile};
 
 impl DirEntryAt {
     /// Makes `bytes` the content of the file. `old` is the metadata of the file that was there before, if any.
@@ -30,7 +30,7 @@ impl DirEntryAt {
             }
         }
         staging::remove_leftovers(&self.directory);
-        let mut staged = Staged::new(&self.directory).map_err(fail)?;
+        let mut staged = StagedFile::new(&self.directory).map_err(fail)?;
         let written = self.fill_and_publish(&mut staged, bytes, old);
         if written.is_err() {
             staged.discard(&self.directory);
@@ -40,7 +40,7 @@ impl DirEntryAt {
 
     fn fill_and_publish(
         &self,
-        staged: &mut Staged,
+        staged: &mut StagedFile,
         bytes: &[u8],
         old: Option<&Stat>,
     ) -> Result<(), FileError> {
@@ -113,7 +113,7 @@ mod tests {
         let fixture = Fixture::with("f", "old");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let entry = DirEntryAt::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
-        let seen = entry.regular().unwrap();
+        let seen = entry.stat_regular_file().unwrap();
         meanwhile(&fixture);
         let before = std::fs::read(fixture.path("f")).ok();
         let written = entry.replace(b"new", seen.as_ref()).map_err(|error| error.to_string());

@@ -16,7 +16,7 @@ pub(crate) const SEARCH: OFlags = OFlags::PATH;
 pub(crate) const SEARCH: OFlags = OFlags::RDONLY;
 
 /// Whether `openat2` is missing, or refused by a system call filter.
-static WITHOUT: AtomicBool = AtomicBool::new(false);
+static IS_OPENAT2_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// Opens `rel_path`, which is relative and free of `..`, beneath `from`.
 ///
@@ -24,29 +24,31 @@ static WITHOUT: AtomicBool = AtomicBool::new(false);
 /// The system's; `LOOP` or `NOTDIR` where a component is a symbolic link.
 pub(crate) fn open(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    if !WITHOUT.load(Ordering::Relaxed) {
-        match at_once(from, rel_path, flags) {
+    if !IS_OPENAT2_MISSING.load(Ordering::Relaxed) {
+        match open_with_openat2(from, rel_path, flags) {
             // A filter that does not list the call refuses it with EPERM. A file may be refused with EPERM too; then
             // opening it by name fails in the same way.
-            Err(Errno::NOSYS | Errno::PERM) if !has_openat2(from) => WITHOUT.store(true, Ordering::Relaxed),
+            Err(Errno::NOSYS | Errno::PERM) if !has_openat2(from) => {
+                IS_OPENAT2_MISSING.store(true, Ordering::Relaxed)
+            }
             // The tree changed while the kernel resolved the path.
             Err(Errno::AGAIN) => {}
             opened => return opened,
         }
     }
-    name_by_name(from, rel_path, flags)
+    open_name_by_name(from, rel_path, flags)
 }
 
 /// Opens the directory `rel_path` for searching beneath `from`.
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn directory(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_directory(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
     open(from, rel_path, SEARCH | OFlags::DIRECTORY)
 }
 
 #[cfg(target_os = "linux")]
-fn at_once(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_with_openat2(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     // With `NOFOLLOW`, `O_PATH` would open a symbolic link in the last place itself.
@@ -55,15 +57,15 @@ fn at_once(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<Owned
 }
 
 #[cfg(not(target_os = "linux"))]
-fn at_once(_: BorrowedFd<'_>, _: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
+fn open_with_openat2(_: BorrowedFd<'_>, _: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }
 
 fn has_openat2(from: BorrowedFd<'_>) -> bool {
-    at_once(from, Path::new("."), SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC).is_ok()
+    open_with_openat2(from, Path::new("."), SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC).is_ok()
 }
 
-fn name_by_name(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_name_by_name(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let search = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut names = rel_path.components().peekable();
     let mut directory: Option<OwnedFd> = None;
@@ -105,7 +107,7 @@ mod tests {
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
-    use super::{SEARCH, name_by_name, open};
+    use super::{SEARCH, open, open_name_by_name};
     use crate::fixture::Fixture;
 
     #[track_caller]
@@ -119,7 +121,7 @@ mod tests {
         let rel_path = Path::new(rel_path);
         for opened in [
             open(root.as_fd(), rel_path, flags),
-            name_by_name(root.as_fd(), rel_path, flags | OFlags::NOFOLLOW),
+            open_name_by_name(root.as_fd(), rel_path, flags | OFlags::NOFOLLOW),
         ] {
             match (opened, expect) {
                 (Ok(_), Ok(())) => {}

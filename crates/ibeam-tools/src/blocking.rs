@@ -59,31 +59,31 @@ impl Drop for RaiseOnDrop {
 #[derive(Clone)]
 struct LateThread {
     count: &'static AtomicUsize,
-    has_ended: Arc<AtomicBool>,
+    is_late_or_ended: Arc<AtomicBool>,
 }
 
 impl LateThread {
     fn new(count: &'static AtomicUsize) -> Self {
-        Self { count, has_ended: Arc::default() }
+        Self { count, is_late_or_ended: Arc::default() }
     }
 
     /// Counts the thread, unless it has ended.
-    fn begin(&self) {
-        if !self.has_ended.swap(true, Ordering::Relaxed) {
+    fn mark_late(&self) {
+        if !self.is_late_or_ended.swap(true, Ordering::Relaxed) {
             self.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Stops counting the thread, if it was counted.
-    fn end(&self) {
-        if self.has_ended.swap(true, Ordering::Relaxed) {
+    fn mark_ended(&self) {
+        if self.is_late_or_ended.swap(true, Ordering::Relaxed) {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Returns a call that runs `work` as [`run`] does.
-pub(crate) fn prepared(
+pub(crate) fn prepare_call(
     arguments: Value,
     access: Access,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
@@ -101,7 +101,7 @@ async fn run(
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
     if context.stop.requested().is_some() {
-        return interrupted();
+        return interrupted_outcome();
     }
     if LATE_THREADS.load(Ordering::Relaxed) >= MAX_LATE_THREADS {
         return ToolOutcome::error(format!(
@@ -109,14 +109,16 @@ async fn run(
              or work with other files"
         ));
     }
-    let Some(_turn) = descriptors::acquire_descriptors(&context).await else { return interrupted() };
+    let Some(_permit) = descriptors::acquire_descriptors(&context).await else {
+        return interrupted_outcome();
+    };
     let flag = EndFlag::after(context.file_timeout);
     let raise = RaiseOnDrop(flag.clone());
     let late_thread = LateThread::new(&LATE_THREADS);
     let ending = late_thread.clone();
     let mut running = offload(move || {
         let outcome = work(&flag);
-        ending.end();
+        ending.mark_ended();
         outcome
     });
     let max_time = context.file_timeout.saturating_add(GRACE);
@@ -134,7 +136,7 @@ async fn run(
             ended.unwrap_or_else(|error| ToolOutcome::error(format!("the tool itself failed: {error}")))
         }
         None => {
-            late_thread.begin();
+            late_thread.mark_late();
             if context.stop.requested().is_some() {
                 interrupted_unknown()
             } else {
@@ -145,7 +147,7 @@ async fn run(
 }
 
 /// Returns the outcome of a call that the end of the run interrupted.
-pub(crate) fn interrupted() -> ToolOutcome {
+pub(crate) fn interrupted_outcome() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
         for_model: "interrupted: the run is ending".into(),
@@ -195,7 +197,7 @@ mod tests {
             }
             run(context, move |_| {
                 let _ = wait.recv_timeout(Duration::from_secs(30));
-                interrupted()
+                interrupted_outcome()
             })
             .await
         });
@@ -225,12 +227,12 @@ mod tests {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = || COUNT.load(Ordering::Relaxed);
         let (late_thread, quick) = (LateThread::new(&COUNT), LateThread::new(&COUNT));
-        quick.end();
-        quick.begin();
+        quick.mark_ended();
+        quick.mark_late();
         assert_eq!(count(), 0, "it had ended before it was late");
-        late_thread.begin();
+        late_thread.mark_late();
         assert_eq!(count(), 1);
-        late_thread.end();
+        late_thread.mark_ended();
         assert_eq!(count(), 0);
     }
 }

@@ -15,7 +15,7 @@ use ibeam_policy::{PathPolicy, read_only_git_entries};
 use ibeam_sandbox::{Confinement, filter_existing};
 
 use crate::files::FileIds;
-use crate::git_directory::{GitDirectories, pointer};
+use crate::git_directory::{GitDirectories, read_pointer};
 use crate::git_index;
 use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
 use crate::workspace::Workspace;
@@ -133,8 +133,8 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
         .filter(|path| !path_policy.allows_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
     // Level by level: a large browser profile must not use up the entries that small key files need.
-    let mut ahead: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
-    while let Some((path, is_denied)) = ahead.pop_front() {
+    let mut pending: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
+    while let Some((path, is_denied)) = pending.pop_front() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
         let is_denied = is_denied || path_policy.denies_read(&path);
         if metadata.is_file() && is_denied {
@@ -152,7 +152,7 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
                     || entry.file_type().is_ok_and(|kind| kind.is_dir())
                     || path_policy.denies_read(&entry.path()))
             {
-                ahead.push_back((entry.path(), is_denied));
+                pending.push_back((entry.path(), is_denied));
             }
         }
     }
@@ -243,7 +243,8 @@ impl PlanBuilder<'_> {
                     self.hide_objects(path, &entry);
                 } else if metadata.is_file() {
                     self.protect(&entry);
-                    if let Some(directory) = pointer(&entry, b"gitdir: ").map(|target| path.join(target)) {
+                    if let Some(directory) = read_pointer(&entry, b"gitdir: ").map(|target| path.join(target))
+                    {
                         self.hide_objects(path, &directory);
                     }
                 }
@@ -276,7 +277,7 @@ impl PlanBuilder<'_> {
         }
         let is_denied = |path: &Path| self.path_policy.denies_read(&work_tree.join(path));
         let Some(path) = git_index::find_file(&work_tree.join(".git"), is_denied) else { return };
-        let common = pointer(&directory.join("commondir"), b"").map(|common| directory.join(common));
+        let common = read_pointer(&directory.join("commondir"), b"").map(|common| directory.join(common));
         let common = common.as_deref().unwrap_or(directory);
         for name in ["objects", "lfs"] {
             if let Ok(real) = common.join(name).canonicalize()
@@ -328,10 +329,10 @@ impl PlanBuilder<'_> {
 
     /// Finds the paths that deny rules with wildcards cover.
     fn search_deny_rules(&mut self) {
-        let mut ahead: Vec<PathBuf> =
+        let mut pending: Vec<PathBuf> =
             self.path_policy.search_roots().into_iter().filter_map(|path| path.canonicalize().ok()).collect();
         let mut remaining = MAX_SEARCHED_ENTRIES;
-        while let Some(directory) = ahead.pop() {
+        while let Some(directory) = pending.pop() {
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let Some(next_remaining) = remaining.checked_sub(1) else {
                     self.is_complete = false;
@@ -361,7 +362,7 @@ impl PlanBuilder<'_> {
                     }
                 }
                 if kind.is_dir() {
-                    ahead.push(path);
+                    pending.push(path);
                 }
             }
         }

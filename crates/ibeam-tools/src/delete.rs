@@ -49,7 +49,7 @@ impl Tool for Delete {
         let access = Access::Write(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| {
+        Ok(blocking::prepare_call(canonical, access, move |end| {
             delete(&files, &args.path, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
@@ -88,7 +88,7 @@ fn delete(
         files.known_contents().check_file(&entry, &resolved, &stat, end)?;
     }
     entry.remove()?;
-    files.known_contents().forget(&resolved);
+    files.known_contents().remove(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };
     let for_model = format!("deleted `{requested}` ({file_size} bytes)");

@@ -69,7 +69,7 @@ impl<'a> DirCache<'a> {
             Some(held) if held.0.as_os_str() == parent.as_os_str() => held,
             Some(_) | None => {
                 let (from, rel_path) = self.workspace.anchor(parent);
-                (parent.to_owned(), beneath::directory(from, rel_path)?)
+                (parent.to_owned(), beneath::open_directory(from, rel_path)?)
             }
         };
         let held = self.held.insert(held);

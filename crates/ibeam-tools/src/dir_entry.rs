@@ -53,7 +53,7 @@ impl DirEntryAt {
         };
         // The workspace root is addressed by its parent's entry. It is a directory, so every tool here refuses it.
         let (from, rel_path) = workspace.anchor(parent);
-        let directory = match beneath::directory(from, rel_path) {
+        let directory = match beneath::open_directory(from, rel_path) {
             Err(Errno::NOENT) if parents == Parents::Created => create_parents(from, rel_path),
             opened => opened,
         };
@@ -71,7 +71,7 @@ impl DirEntryAt {
     }
 
     /// Returns the metadata of the regular file; `None` when nothing exists, an error for anything else.
-    pub(crate) fn regular(&self) -> Result<Option<Stat>, FileError> {
+    pub(crate) fn stat_regular_file(&self) -> Result<Option<Stat>, FileError> {
         match self.stat()? {
             Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => Ok(Some(stat)),
@@ -90,7 +90,7 @@ impl DirEntryAt {
             ),
             errno => FileError::system("read", &self.requested, errno),
         };
-        self.regular()?.ok_or_else(|| fail(Errno::NOENT))?;
+        self.stat_regular_file()?.ok_or_else(|| fail(Errno::NOENT))?;
         let (file, stat) = open_regular(self.directory.as_fd(), &self.name).map_err(fail)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((file, stat)),
@@ -137,14 +137,14 @@ pub(crate) fn sync_names(directory: &OwnedFd) {
 
 /// Opens a directory, and creates the missing ones on the path.
 fn create_parents(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
-    let mut directory = beneath::directory(from, Path::new("."))?;
+    let mut directory = beneath::open_directory(from, Path::new("."))?;
     for component in rel_path.components() {
         let Component::Normal(step) = component else { continue };
-        directory = match beneath::directory(directory.as_fd(), Path::new(step)) {
+        directory = match beneath::open_directory(directory.as_fd(), Path::new(step)) {
             Err(Errno::NOENT) => {
                 create_directory(&directory, step)?;
                 sync_names(&directory);
-                beneath::directory(directory.as_fd(), Path::new(step))?
+                beneath::open_directory(directory.as_fd(), Path::new(step))?
             }
             opened => opened?,
         };

@@ -22,7 +22,7 @@ const TIME_CHECK_INTERVAL: usize = 512;
 const MAX_NAMED: usize = 5;
 
 /// An entry that a walk found.
-pub(crate) struct Entry {
+pub(crate) struct WalkEntry {
     /// Absolute path.
     pub(crate) path: PathBuf,
     pub(crate) kind: FileType,
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
 /// A directory that was read, and the ignore rules that apply in it.
 pub(crate) struct Listing {
     pub(crate) rules: IgnoreRules,
-    entries: vec::IntoIter<Entry>,
+    entries: vec::IntoIter<WalkEntry>,
 }
 
 /// Reads directories, and holds the state that a whole walk shares.
@@ -46,18 +46,18 @@ pub(crate) struct DirReader<'a> {
     /// Some directory was read in part, because the limit of entries was reached.
     pub(crate) is_truncated: bool,
     /// The directories that were not read, or read in part, because the time or the entries ran out.
-    pub(crate) unread: Unread,
+    pub(crate) unread: UnreadDirectories,
 }
 
 /// Directories that a walk did not read completely.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadDirectories {
     pub(crate) count: u64,
     /// The first ones, absolute.
     pub(crate) first: Vec<PathBuf>,
 }
 
-impl Unread {
+impl UnreadDirectories {
     /// Adds a directory.
     pub(crate) fn add(&mut self, directory: &Path) {
         self.count += 1;
@@ -76,7 +76,7 @@ impl<'a> DirReader<'a> {
             skipped: 0,
             rule_counts: RuleCounts::default(),
             is_truncated: false,
-            unread: Unread::default(),
+            unread: UnreadDirectories::default(),
         }
     }
 
@@ -116,17 +116,18 @@ impl<'a> DirReader<'a> {
         }
         found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let rules = above.within(directory, presence, &mut self.rule_counts);
-        let is_store = |name: &OsString| [".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store);
-        let entries: Vec<Entry> = found
+        let is_version_control =
+            |name: &OsString| [".git", ".hg", ".jj", ".svn"].iter().any(|directory| name == *directory);
+        let entries: Vec<WalkEntry> = found
             .into_iter()
-            .filter(|(name, _)| !is_store(name))
-            .map(|(name, kind)| Entry { path: directory.join(name), kind })
+            .filter(|(name, _)| !is_version_control(name))
+            .map(|(name, kind)| WalkEntry { path: directory.join(name), kind })
             .collect();
         Listing { rules, entries: entries.into_iter() }
     }
 
     /// Returns the next entry of a listing that is neither ignored nor denied.
-    pub(crate) fn next_entry(&self, listing: &mut Listing) -> Option<Entry> {
+    pub(crate) fn next_entry(&self, listing: &mut Listing) -> Option<WalkEntry> {
         let Listing { rules, entries } = listing;
         entries.find(|entry| {
             !rules.is_ignored(&entry.path, entry.kind.is_dir()) && self.read_policy.allows_read(&entry.path)
@@ -173,9 +174,9 @@ impl<'a> DirWalk<'a> {
 }
 
 impl Iterator for DirWalk<'_> {
-    type Item = Entry;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Entry> {
+    fn next(&mut self) -> Option<WalkEntry> {
         loop {
             let Some((listing, depth)) = &mut self.current else {
                 if self.reader.is_finished() {

@@ -27,13 +27,13 @@ use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::read::not_text;
-use crate::text_format::{TextFormat, line_count};
-use crate::write::writable;
+use crate::text_format::{TextFormat, format_line_count};
+use crate::write::check_writable;
 use diff::{Diff, diff};
 use edit_call::{Change, EditArguments, EditCall};
 
 /// Maximum bytes of a file that is edited in memory.
-const FILE_LIMIT: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Edits a file of the workspace.
 pub(crate) struct Edit {
@@ -57,7 +57,7 @@ impl Tool for Edit {
         let access = Access::Write(target.checked_path().to_owned());
         let canonical = shared::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |_| {
+        Ok(blocking::prepare_call(canonical, access, move |_| {
             edit(&files, &args, target).unwrap_or_else(ToolOutcome::from)
         }))
     }
@@ -78,29 +78,32 @@ impl Tool for Edit {
 
 fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
-    let resolved = writable(files, requested, target)?;
+    let resolved = check_writable(files, requested, target)?;
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     let (file, stat) = entry.open()?;
     // The diff shows the lines around the change.
     files.check_hard_links(requested, &stat)?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
-    if size > FILE_LIMIT {
+    if size > MAX_FILE_BYTES {
         let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
         return Err(FileError::refused(requested, reason));
     }
     let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", requested, &error))?;
+    file.take(MAX_FILE_BYTES)
+        .read_to_end(&mut old)
+        .map_err(|error| FileError::io("read", requested, &error))?;
     files.known_contents().check_bytes(requested, &resolved, &stat, &old)?;
 
-    let new = changed(&old, &call.change).map_err(|reason| match reason {
-        Refusal::NotText(kind) => not_text(requested, kind),
-        Refusal::Reason(reason) => FileError::refused(requested, reason),
+    let new = apply_change(&old, &call.change).map_err(|reason| match reason {
+        EditError::NotText(kind) => not_text(requested, kind),
+        EditError::Reason(reason) => FileError::refused(requested, reason),
     })?;
     entry.replace(&new.bytes, Some(&stat))?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
-    let message = format!("edited `{requested}`: {} added, {lines_removed} removed", line_count(lines_added));
+    let message =
+        format!("edited `{requested}`: {} added, {lines_removed} removed", format_line_count(lines_added));
     let output = EditOutput {
         path: resolved.real,
         lines_added,
@@ -112,7 +115,7 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
 }
 
 /// A file before and after the change, as text, and its new bytes.
-struct Changed<'a> {
+struct EditResult<'a> {
     bytes: Vec<u8>,
     old_text: Cow<'a, [u8]>,
     new_text: Vec<u8>,
@@ -120,18 +123,18 @@ struct Changed<'a> {
 
 /// Why a file is not changed.
 #[derive(Debug)]
-enum Refusal {
+enum EditError {
     NotText(&'static str),
     /// Words that follow the path.
     Reason(String),
 }
 
 /// Applies the change to the content of a file.
-fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
-    let format = TextFormat::detect(old, true).map_err(Refusal::NotText)?;
+fn apply_change<'a>(old: &'a [u8], change: &Change) -> Result<EditResult<'a>, EditError> {
+    let format = TextFormat::detect(old, true).map_err(EditError::NotText)?;
     let name = format.encoding.name();
     let old_text = format.decode(old).ok_or_else(|| {
-        Refusal::Reason(format!(
+        EditError::Reason(format!(
             "looks like {name} but does not survive being decoded and encoded again; use `shell` with a tool that edits bytes"
         ))
     })?;
@@ -140,17 +143,17 @@ fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
         Change::MultiStrReplace(list) => str_replace::apply(&old_text, &list.edits),
         Change::ApplyPatch(patch) => patch::apply(&old_text, &patch.patch_content),
     }
-    .map_err(Refusal::Reason)?;
+    .map_err(EditError::Reason)?;
     let bytes = if format.encoding == UTF_8 {
         // UTF-8 bytes outside the edit are copied, even invalid ones.
         [old.get(..format.bom_length()).unwrap_or_default(), &new_text].concat()
     } else {
         let text = String::from_utf8_lossy(&new_text);
         format.encode(&text).map_err(|missing| {
-            Refusal::Reason(format!("is encoded in {name}, which has no `{missing}`; use other characters"))
+            EditError::Reason(format!("is encoded in {name}, which has no `{missing}`; use other characters"))
         })?
     };
-    Ok(Changed { bytes, old_text, new_text })
+    Ok(EditResult { bytes, old_text, new_text })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::read::read_up_to;
 use crate::staging;
 
 /// Larger files are not compared.
-const LIMIT: usize = 4 << 20;
+const MAX_COMPARED_BYTES: usize = 4 << 20;
 
 /// The state of a path.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl FileState {
     /// Reads what is at `requested`, after removing temporary files that a killed write left there.
     pub(crate) fn at(files: &Files, requested: &str) -> Self {
         match Self::read(files, requested) {
-            Ok(remains) => remains,
+            Ok(state) => state,
             Err(FileError::NotFound { .. }) => Self::Nothing,
             Err(error) => Self::Other(error.to_string()),
         }
@@ -54,9 +54,9 @@ impl FileState {
             staging::remove_leftovers(&entry.directory);
         }
         let (mut file, stat) = entry.open()?;
-        let bytes =
-            read_up_to(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", requested, &error))?;
-        Ok(if bytes.len() > LIMIT { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
+        let bytes = read_up_to(&mut file, MAX_COMPARED_BYTES + 1)
+            .map_err(|error| FileError::io("read", requested, &error))?;
+        Ok(if bytes.len() > MAX_COMPARED_BYTES { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn is_plain(text: &[u8], is_submodule: bool) -> bool {
 }
 
 /// Whether the texts differ only in the upstream settings of branches.
-pub(crate) fn differs_in_branches(old: &[u8], new: &[u8]) -> bool {
+pub(crate) fn differs_only_in_branches(old: &[u8], new: &[u8]) -> bool {
     let is_of_branch = |(key, _): &&(String, String)| key.starts_with("branch.");
     match (entries(old), entries(new)) {
         (Some(old), Some(new)) => {
@@ -153,7 +153,7 @@ fn parse_value<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{differs_in_branches, is_plain, value};
+    use super::{differs_only_in_branches, is_plain, value};
 
     const CLONE: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
         \tlogallrefupdates = true\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\
@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_branch_may_follow_another() {
-        let with = |more: &str| differs_in_branches(CLONE.as_bytes(), format!("{CLONE}{more}").as_bytes());
+        let with =
+            |more: &str| differs_only_in_branches(CLONE.as_bytes(), format!("{CLONE}{more}").as_bytes());
         assert!(with("[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n"));
         assert!(!with("[branch \"x\"]\n\tmergeoptions = --strategy=x\n"));
         assert!(!with("[core]\n\tbare = true\n"));

@@ -70,12 +70,13 @@ impl GitDirectories {
     }
 
     fn follow_pointer(&mut self, root: &Path, home: Option<&Path>, entry: &Path) {
-        let Some(directory) = pointer(entry, b"gitdir: ").and_then(|path| resolve_directory(root, &path))
+        let Some(directory) =
+            read_pointer(entry, b"gitdir: ").and_then(|path| resolve_directory(root, &path))
         else {
             return;
         };
         if directory.starts_with(root) {
-            let common = pointer(&directory.join("commondir"), b"")
+            let common = read_pointer(&directory.join("commondir"), b"")
                 .and_then(|path| resolve_directory(&directory, &path));
             self.add_inner(root, common.unwrap_or(directory));
             return;
@@ -86,12 +87,12 @@ impl GitDirectories {
         if !is_owned_by_user(&directory) {
             return;
         }
-        let points_back = pointer(&directory.join("gitdir"), b"").and_then(|path| {
+        let points_back = read_pointer(&directory.join("gitdir"), b"").and_then(|path| {
             let back = directory.join(path);
             Some(back.parent()?.canonicalize().ok()?.join(back.file_name()?))
         });
         if points_back.as_deref() == Some(entry) {
-            let common = pointer(&directory.join("commondir"), b"")
+            let common = read_pointer(&directory.join("commondir"), b"")
                 .and_then(|path| resolve_directory(&directory, &path));
             if let Some(common) = common
                 && directory.parent() == Some(common.join("worktrees").as_path())
@@ -144,7 +145,7 @@ pub(crate) fn read_small(file: &Path, limit: u64) -> Option<Vec<u8>> {
 }
 
 /// Returns the path in a file of one line that begins with `before`.
-pub(crate) fn pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
+pub(crate) fn read_pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
     if !file.symlink_metadata().ok()?.is_file() {
         return None;
     }

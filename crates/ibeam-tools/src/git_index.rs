@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::git_config;
-use crate::git_directory::{MAX_CONFIG_BYTES, pointer, read_small};
+use crate::git_directory::{MAX_CONFIG_BYTES, read_pointer, read_small};
 
 /// Maximum bytes of an index; a tree of a million files has about 100 MB.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
@@ -46,9 +46,9 @@ pub(crate) fn find_file(entry: &Path, matches: impl Fn(&Path) -> bool) -> Option
 }
 
 fn visit_entries(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
-    let directory = pointer(entry, b"gitdir: ")
+    let directory = read_pointer(entry, b"gitdir: ")
         .map_or_else(|| entry.to_owned(), |path| entry.parent().unwrap_or(entry).join(path));
-    let common = pointer(&directory.join("commondir"), b"")
+    let common = read_pointer(&directory.join("commondir"), b"")
         .map_or_else(|| directory.clone(), |path| directory.join(path));
     let config = read_small(&common.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
     let is_sha256 = git_config::value(&config, "extensions.objectformat")
@@ -102,7 +102,7 @@ fn parse(bytes: &[u8], id_length: usize, visit: &mut dyn FnMut(u32, &Path)) -> O
 }
 
 fn read_u32(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |read_u32, byte| read_u32 << 8 | u32::from(*byte))
+    bytes.iter().fold(0, |value, byte| value << 8 | u32::from(*byte))
 }
 
 /// Returns a number in git's offset encoding, and its length.

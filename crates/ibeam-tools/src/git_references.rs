@@ -81,7 +81,7 @@ pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
                 found.extend(read_only_git_entries().iter().map(|name| directory.join(name)));
             }
         }
-        let mut reader = Reader { root, home, files, found: &mut found };
+        let mut reader = ConfigReader { root, home, files, found: &mut found };
         reader.read();
     }
     found.sort();
@@ -89,7 +89,7 @@ pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     found
 }
 
-struct Reader<'a> {
+struct ConfigReader<'a> {
     root: &'a Path,
     home: &'a Path,
     /// Files to read, and those that were read.
@@ -97,7 +97,7 @@ struct Reader<'a> {
     found: &'a mut Vec<PathBuf>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     fn read(&mut self) {
         let mut index = 0;
         while let Some(file) = self.files.get(index).cloned().filter(|_| index < MAX_CONFIG_FILES) {

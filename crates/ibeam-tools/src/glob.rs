@@ -18,9 +18,9 @@ use crate::files::{Files, TargetPath};
 use crate::tree_search::{self, SearchRoot, WalkStep};
 
 /// The number of files that are returned.
-const FILE_LIMIT: usize = 200;
+const MAX_RETURNED_FILES: usize = 200;
 /// The number of files that are held while searching for the newest; the others are only counted.
-const CANDIDATE_LIMIT: usize = 20_000;
+const MAX_CANDIDATES: usize = 20_000;
 
 /// Finds files of the workspace by name.
 pub(crate) struct Glob {
@@ -65,18 +65,18 @@ impl Tool for Glob {
         let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| glob(&files, args, target, end)))
+        Ok(blocking::prepare_call(canonical, access, move |end| glob(&files, args, target, end)))
     }
 }
 
 fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new_directory(files, args.directory(), target) {
+    let start = match SearchRoot::for_directory(files, args.directory(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
     let matcher = match tree_search::path_glob(&args.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
-        Err(wrong) => return arguments::refused::<GlobArguments>(&wrong),
+        Err(wrong) => return arguments::error_outcome::<GlobArguments>(&wrong),
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
@@ -89,18 +89,18 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
             total_files += 1;
             let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
             found.push((Reverse(modified), relative.to_owned()));
-            if found.len() >= CANDIDATE_LIMIT {
+            if found.len() >= MAX_CANDIDATES {
                 found.sort_unstable();
-                found.truncate(FILE_LIMIT);
+                found.truncate(MAX_RETURNED_FILES);
             }
         }
         WalkStep::Continue
     });
     if end.is_stopped() {
-        return blocking::interrupted();
+        return blocking::interrupted_outcome();
     }
     found.sort_unstable();
-    found.truncate(FILE_LIMIT);
+    found.truncate(MAX_RETURNED_FILES);
     let newest: Vec<PathBuf> = found.into_iter().map(|(_, file)| file).collect();
 
     let mut for_model = String::new();

@@ -55,10 +55,10 @@ struct GrepArguments {
     glob: Option<String>,
     #[serde(default, alias = "output_mode", skip_serializing_if = "Option::is_none")]
     output_mode: Option<OutputMode>,
-    #[serde(default, alias = "case_insensitive", alias = "-i", deserialize_with = "lenient::switch")]
+    #[serde(default, alias = "case_insensitive", alias = "-i", deserialize_with = "lenient::boolean")]
     #[serde(skip_serializing_if = "Option::is_none")]
     case_insensitive: Option<bool>,
-    #[serde(default, deserialize_with = "lenient::switch", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
     multiline: Option<bool>,
     #[serde(default, alias = "head_limit", deserialize_with = "lenient::number")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ impl Tool for Grep {
         let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| grep(&files, args, target, end)))
+        Ok(blocking::prepare_call(canonical, access, move |end| grep(&files, args, target, end)))
     }
 }
 
@@ -113,10 +113,10 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
         Ok(search_root) => search_root,
         Err(error) => return error.into(),
     };
-    let ((matcher, is_light), filter) = match (matcher(&args), Filter::new(&args, &search_root)) {
+    let ((matcher, is_light), filter) = match (compile_pattern(&args), Filter::new(&args, &search_root)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
-            return arguments::refused::<GrepArguments>(&wrong);
+            return arguments::error_outcome::<GrepArguments>(&wrong);
         }
     };
     let mode = args.output_mode.unwrap_or(OutputMode::Content);
@@ -131,7 +131,7 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
         }
     });
     if end.is_stopped() {
-        return blocking::interrupted();
+        return blocking::interrupted_outcome();
     }
     let truncated = collector.truncated || walked.is_partial();
     let matches = collector.matches;
@@ -145,7 +145,7 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
 }
 
 /// Compiles the pattern; the flag is true where the pattern is light enough for lines of any length.
-fn matcher(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
+fn compile_pattern(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
     if args.pattern.len() > PATTERN_LIMIT {
         return Err(format!(
             "`pattern` is longer than {PATTERN_LIMIT} bytes; simplify it, or search several times"

@@ -156,7 +156,7 @@ fn directories_nested_as_deep_as_paths_go_are_walked() {
     let mut directory = OwnedFd::from(std::fs::File::open(fixture.root()).unwrap());
     for _ in 0..3000 {
         rustix::fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
-        directory = beneath::directory(directory.as_fd(), Path::new("d")).unwrap();
+        directory = beneath::open_directory(directory.as_fd(), Path::new("d")).unwrap();
     }
     for text in reports(&fixture) {
         assert!(text.contains("seen.txt"), "{text}");

@@ -79,14 +79,14 @@ pub(crate) struct KnownContents {
 
 #[derive(Default)]
 struct List {
-    digests: HashMap<PathBuf, Entry>,
+    digests: HashMap<PathBuf, KnownContent>,
     uses: u64,
     /// The times, in milliseconds, at which earlier runs of the session read or wrote files, by absolute paths whose
     /// links are not resolved.
     past_ms: HashMap<PathBuf, u64>,
 }
 
-struct Entry {
+struct KnownContent {
     digest: ContentDigest,
     last_use: u64,
 }
@@ -101,7 +101,7 @@ impl KnownContents {
     pub(crate) fn record(&self, path: &ResolvedPath, digest: ContentDigest) {
         let mut list = self.lock();
         list.uses += 1;
-        let entry = Entry { digest, last_use: list.uses };
+        let entry = KnownContent { digest, last_use: list.uses };
         list.digests.insert(path.real.clone(), entry);
         if list.digests.len() > MAX_FILES {
             let oldest = list.digests.iter().min_by_key(|(_, entry)| entry.last_use);
@@ -112,7 +112,7 @@ impl KnownContents {
     }
 
     /// Removes the file at `path` from the list.
-    pub(crate) fn forget(&self, path: &ResolvedPath) {
+    pub(crate) fn remove(&self, path: &ResolvedPath) {
         let mut list = self.lock();
         list.digests.remove(&path.real);
         list.past_ms.remove(&path.real);

@@ -63,7 +63,7 @@ impl Tool for Ls {
         let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| ls(&files, &args, target, end)))
+        Ok(blocking::prepare_call(canonical, access, move |end| ls(&files, &args, target, end)))
     }
 }
 
@@ -76,31 +76,31 @@ fn path_or_default(path: &str) -> &str {
 }
 
 fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new_directory(files, path_or_default(&args.path), target) {
+    let start = match SearchRoot::for_directory(files, path_or_default(&args.path), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
     if args.ignore.len() > GLOB_LIMIT {
         let many = format!("`ignore` has {} globs; {GLOB_LIMIT} is the limit", args.ignore.len());
-        return arguments::refused::<LsArguments>(&many);
+        return arguments::error_outcome::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
         args.ignore.iter().map(|glob| tree_search::path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
-        Err(wrong) => return arguments::refused::<LsArguments>(&wrong),
+        Err(wrong) => return arguments::error_outcome::<LsArguments>(&wrong),
     };
     let mut listing = TreeListing {
         levels: Vec::new(),
         remaining: ENTRY_LIMIT,
-        end: WalkSummary::default(),
+        summary: WalkSummary::default(),
         truncated: false,
     };
     listing.fill(files, &start, &ignored, end);
     if end.is_stopped() {
-        return blocking::interrupted();
+        return blocking::interrupted_outcome();
     }
-    let walked = std::mem::take(&mut listing.end);
+    let walked = std::mem::take(&mut listing.summary);
     let truncated = listing.truncated || walked.is_partial();
     let Some(root) = listing.into_tree() else {
         return ToolOutcome::error(format!("`{}` could not be listed", args.path));
@@ -118,44 +118,44 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
 struct TreeListing {
     levels: Vec<(Option<usize>, Directory)>,
     remaining: usize,
-    end: WalkSummary,
+    summary: WalkSummary,
     truncated: bool,
 }
 
 impl TreeListing {
     fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[GlobMatcher], end: &EndFlag) {
         let mut reader = DirReader::new(files.read_policy(), end);
-        let mut ahead: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
+        let mut pending: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
             VecDeque::from([(None, start.path.clone(), None)]);
         let depth_of_start = start.path.components().count();
-        while let Some((parent, path, above)) = ahead.pop_front() {
+        while let Some((parent, path, above)) = pending.pop_front() {
             if end.is_stopped() {
                 return;
             }
-            self.end.is_out_of_time |= end.is_out_of_time();
+            self.summary.is_out_of_time |= end.is_out_of_time();
             let index = self.levels.len();
             let mut directory =
                 Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
             let depth = path.components().count() - depth_of_start;
-            if self.remaining > 0 && depth < DEPTH_LIMIT && !self.end.is_out_of_time {
+            if self.remaining > 0 && depth < DEPTH_LIMIT && !self.summary.is_out_of_time {
                 let mut listing = match above {
                     None => reader.read_first(&path),
                     Some(above) => reader.read_below(&path, &above),
                 };
                 let subdirectories = self.read(files, &mut directory, start, ignored, &reader, &mut listing);
-                ahead.extend(
+                pending.extend(
                     subdirectories.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))),
                 );
             } else {
                 // The parent names this directory, but it is not opened.
-                if self.end.is_out_of_time {
+                if self.summary.is_out_of_time {
                     reader.unread.add(&path);
                 }
                 self.truncated = true;
             }
             self.levels.push((parent, directory));
         }
-        self.end.add(reader);
+        self.summary.add(reader);
     }
 
     /// Fills in the files of `directory` from its `listing` and returns its directories.
@@ -181,7 +181,7 @@ impl TreeListing {
             }
             // The entry may have been replaced by a link meanwhile.
             if dir_cache.stat(&entry.path).is_err() {
-                self.end.skipped += 1;
+                self.summary.skipped += 1;
                 continue;
             }
             self.remaining -= 1;

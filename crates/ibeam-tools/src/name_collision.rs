@@ -22,12 +22,12 @@ pub(crate) struct NameCollision {
 impl DirEntryAt {
     /// Returns an existing name in the directory that collides with this one.
     pub(crate) fn name_collision(&self) -> Option<NameCollision> {
-        let args = self.name.to_str()?;
+        let own_name = self.name.to_str()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()).ok()?;
         Dir::new(listed).ok()?.take(ENTRY_LIMIT).find_map(|entry| {
             let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
-            let difference = difference(args, &name)?;
+            let difference = difference(own_name, &name)?;
             Some(NameCollision { name, difference })
         })
     }

@@ -74,7 +74,7 @@ impl Tool for Read {
         let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| {
+        Ok(blocking::prepare_call(canonical, access, move |end| {
             read(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
@@ -90,7 +90,7 @@ fn read(
     let resolved = files.check_read("read", requested, target)?;
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     // If reading fails, the model has learned that the file is different now.
-    files.known_contents().forget(&resolved);
+    files.known_contents().remove(&resolved);
     let mut result = scan(files, &entry, args, end)?;
     // Another program is writing the file: read it again, at most twice, until it does not change.
     for _ in 0..2 {
@@ -100,7 +100,7 @@ fn read(
         result = scan(files, &entry, args, end)?;
     }
     if end.is_stopped() {
-        return Ok(blocking::interrupted());
+        return Ok(blocking::interrupted_outcome());
     }
     if let Some(digest) = result.digest {
         files.known_contents().record(&resolved, digest);
@@ -149,7 +149,7 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
         digest.feed(&bytes);
         feed(&bytes, complete);
     }
-    window.complete = complete;
+    window.is_complete = complete;
     let after =
         rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", requested, errno))?;
     let is_steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
@@ -179,7 +179,7 @@ pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
 fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     let requested = &args.path;
     let total_lines = window.total_lines();
-    let at_least = if window.complete { "" } else { "at least " };
+    let at_least = if window.is_complete { "" } else { "at least " };
     if window.first > total_lines && !window.is_empty() {
         let offset = window.first;
         return ToolOutcome::error(format!(
@@ -193,7 +193,7 @@ fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     }
     if window.is_empty() {
         view.push_str("(the file is empty)\n");
-    } else if window.cut_in_line {
+    } else if window.is_cut_in_line {
         let line = window.last_line();
         view.push_str(&format!(
             "(cut inside line {line} after {} bytes of text; the file has {at_least}{total_lines} lines; \
@@ -208,10 +208,11 @@ fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
             last + 1
         ));
     }
-    let cut_by_us = window.cut_in_line || (window.has_more && args.limit.is_none()) || window.cut_by_bytes;
+    let is_cut_by_limit =
+        window.is_cut_in_line || (window.has_more && args.limit.is_none()) || window.is_cut_by_bytes;
     let output = ReadOutput {
         is_empty: window.is_empty(),
-        exceeded_limit: cut_by_us || !window.complete,
+        exceeded_limit: is_cut_by_limit || !window.is_complete,
         total_lines,
         total_chars: window.chars,
         content: window.content,

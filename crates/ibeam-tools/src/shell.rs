@@ -74,7 +74,7 @@ struct ShellArguments {
     #[serde(default, alias = "timeout_ms", deserialize_with = "lenient::number")]
     timeout: Option<u64>,
     #[serde(default, alias = "is_background", alias = "run_in_background")]
-    #[serde(deserialize_with = "lenient::switch", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
     is_background: Option<bool>,
 }
 
@@ -178,18 +178,18 @@ enum CommandEnd {
 
 impl CommandRunner {
     async fn run(&self, args: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
-        let Some(turn) = acquire_descriptors(context).await else { return blocking::interrupted() };
+        let Some(permit) = acquire_descriptors(context).await else { return blocking::interrupted_outcome() };
         self.monitor.scan_before().await;
         let started = self.start(args, target);
-        drop(turn);
+        drop(permit);
         if let Err(outcome) = &started {
             end_run_if_exhausted(context, outcome);
         }
         let (outcome, keeps_running) = match started {
             Ok(running) if args.is_background == Some(true) => {
-                self.in_background(args, running, context).await
+                self.run_in_background(args, running, context).await
             }
-            Ok(running) => (self.in_foreground(args, running, context).await, false),
+            Ok(running) => (self.run_in_foreground(args, running, context).await, false),
             Err(outcome) => (*outcome, false),
         };
         let mut findings = self.monitor.take_pending_findings();
@@ -208,7 +208,7 @@ impl CommandRunner {
         u64::try_from(requested.min(longest).as_millis()).unwrap_or(u64::MAX)
     }
 
-    async fn in_foreground(
+    async fn run_in_foreground(
         &self,
         args: &ShellArguments,
         mut running: RunningCommand,
@@ -242,7 +242,7 @@ impl CommandRunner {
     }
 
     /// Returns the outcome, and whether the command keeps running.
-    async fn in_background(
+    async fn run_in_background(
         &self,
         args: &ShellArguments,
         mut running: RunningCommand,

@@ -20,20 +20,20 @@ const DIGIT_COUNT: usize = 16;
 const SWEEP_LIMIT: usize = 65_536;
 
 /// A new file that is not published yet.
-pub(crate) struct Staged {
+pub(crate) struct StagedFile {
     pub(crate) file: File,
     /// The temporary name, if it has one.
     name: Option<OsString>,
 }
 
-impl Staged {
+impl StagedFile {
     /// Creates an empty file for `directory`.
     pub(crate) fn new(directory: &OwnedFd) -> Result<Self, Errno> {
-        Self::unnamed(directory).or_else(|_| Self::named(directory))
+        Self::new_unnamed(directory).or_else(|_| Self::new_named(directory))
     }
 
     #[cfg(target_os = "linux")]
-    fn unnamed(directory: &OwnedFd) -> Result<Self, Errno> {
+    fn new_unnamed(directory: &OwnedFd) -> Result<Self, Errno> {
         // The final name is given through /proc.
         rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -43,11 +43,11 @@ impl Staged {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn unnamed(_: &OwnedFd) -> Result<Self, Errno> {
+    fn new_unnamed(_: &OwnedFd) -> Result<Self, Errno> {
         Err(Errno::OPNOTSUPP)
     }
 
-    fn named(directory: &OwnedFd) -> Result<Self, Errno> {
+    fn new_named(directory: &OwnedFd) -> Result<Self, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..8 {
             let name = temporary_name();
@@ -133,7 +133,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::fd::OwnedFd;
 
-    use super::{Staged, is_temporary, remove_leftovers, temporary_name};
+    use super::{StagedFile, is_temporary, remove_leftovers, temporary_name};
     use crate::fixture::Fixture;
 
     fn directory(fixture: &Fixture) -> OwnedFd {
@@ -148,7 +148,7 @@ mod tests {
         }
         fixture.fifo(".ibeam-1123456789abcdef.tmp");
         let directory = directory(&fixture);
-        let alive = Staged::named(&directory).unwrap();
+        let alive = StagedFile::new_named(&directory).unwrap();
         let held = alive.name.clone().unwrap();
         remove_leftovers(&directory);
         let mut names: Vec<_> =
@@ -166,7 +166,7 @@ mod tests {
     fn a_file_with_a_temporary_name_is_published() {
         let fixture = Fixture::with("f", "old");
         let directory = directory(&fixture);
-        let mut staged = Staged::named(&directory).unwrap();
+        let mut staged = StagedFile::new_named(&directory).unwrap();
         std::io::Write::write_all(&mut staged.file, b"new").unwrap();
         staged.publish(&directory, OsStr::new("f"), false).unwrap();
         assert_eq!(fixture.bytes("f"), b"new");

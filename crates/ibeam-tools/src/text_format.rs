@@ -162,7 +162,7 @@ pub(crate) fn count_lines(text: &[u8]) -> u64 {
 mod tests;
 
 /// Returns a number of lines in words: "1 line", "2 lines".
-pub(crate) fn line_count(lines: impl Into<u64>) -> String {
+pub(crate) fn format_line_count(lines: impl Into<u64>) -> String {
     match lines.into() {
         1 => "1 line".to_owned(),
         lines => format!("{lines} lines"),

@@ -1,6 +1,6 @@
 use encoding_rs::{Encoding, SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-use super::{TextFormat, count_lines, line_count};
+use super::{TextFormat, count_lines, format_line_count};
 
 const JAPANESE: &str = "これは日本語の文章です。エンコーディングを判定するには、ある程度の長さが必要です。\n";
 const FRENCH: &str = "Le garçon a mangé la crème brûlée à l'hôtel où il était né.\n";
@@ -76,5 +76,5 @@ fn lines_are_counted_as_the_standard_library_does() {
 
 #[test]
 fn one_line_is_singular() {
-    assert_eq!([0u64, 1, 2].map(line_count), ["0 lines", "1 line", "2 lines"]);
+    assert_eq!([0u64, 1, 2].map(format_line_count), ["0 lines", "1 line", "2 lines"]);
 }

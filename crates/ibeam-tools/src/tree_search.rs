@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::FileType;
 
 use crate::blocking::EndFlag;
-use crate::dir_walk::{DirReader, DirWalk, Unread};
+use crate::dir_walk::{DirReader, DirWalk, UnreadDirectories};
 use crate::file_error::FileError;
 use crate::files::{Files, ReadPolicy, TargetPath};
 use crate::glob_bounds;
@@ -31,17 +31,17 @@ impl SearchRoot {
     }
 
     /// Like [`Self::new`]; a file is refused.
-    pub(crate) fn new_directory(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
-        Self::new(files, path, target)?.only_directory(path)
+    pub(crate) fn for_directory(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
+        Self::new(files, path, target)?.require_directory(path)
     }
 
-    /// Like [`Self::new_directory`], for the directory of a command; policy checks it with the command.
+    /// Like [`Self::for_directory`], for the directory of a command; policy checks it with the command.
     pub(crate) fn for_command(
         workspace: &Workspace,
         path: &str,
         target: TargetPath,
     ) -> Result<Self, FileError> {
-        Self::from_path(workspace, path, target.resolved("search", path)?.real)?.only_directory(path)
+        Self::from_path(workspace, path, target.resolved("search", path)?.real)?.require_directory(path)
     }
 
     fn from_path(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
@@ -63,7 +63,7 @@ impl SearchRoot {
         }
     }
 
-    fn only_directory(self, requested: &str) -> Result<Self, FileError> {
+    fn require_directory(self, requested: &str) -> Result<Self, FileError> {
         if self.path != self.directory {
             return Err(FileError::refused(requested, "is a file, not a directory; name its directory"));
         }
@@ -88,7 +88,7 @@ pub(crate) struct WalkSummary {
     /// The ignore files and rules that apply or are skipped.
     pub(crate) rule_counts: RuleCounts,
     /// The directories that were not read, or read in part.
-    pub(crate) unread: Unread,
+    pub(crate) unread: UnreadDirectories,
 }
 
 impl WalkSummary {
@@ -182,7 +182,7 @@ pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
         (false, false) => None,
     };
     if let Some(cause) = cause {
-        let Unread { count, first } = &end.unread;
+        let UnreadDirectories { count, first } = &end.unread;
         let names: Vec<String> = first.iter().map(|path| format!("`{}`", workspace.display(path))).collect();
         let unread = match count {
             0 => String::new(),

@@ -20,14 +20,14 @@ pub(crate) struct UpdateTodos {
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct UpdateTodosArguments {
     todos: Vec<Item>,
-    #[serde(default, deserialize_with = "merge")]
+    #[serde(default, deserialize_with = "deserialize_merge")]
     merge: bool,
 }
 
 /// An item as the model writes it; in a merge, absent fields keep their value.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Item {
-    #[serde(deserialize_with = "id")]
+    #[serde(deserialize_with = "deserialize_id")]
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<String>,
@@ -81,18 +81,18 @@ fn update(list: &Mutex<Vec<Todo>>, args: UpdateTodosArguments) -> ToolOutcome {
             None => {
                 let Some(content) = content else {
                     let wrong = format!("the new item `{id}` has no `content`");
-                    return arguments::refused::<UpdateTodosArguments>(&wrong);
+                    return arguments::error_outcome::<UpdateTodosArguments>(&wrong);
                 };
                 next.push(Todo { id, content, status: status.unwrap_or(TodoStatus::Pending) });
             }
         }
     }
     list.clone_from(&next);
-    let for_model = show(&next);
+    let for_model = list_text(&next);
     ToolOutcome::Success { output: ToolOutput::Todos(next), for_model: for_model.into() }
 }
 
-fn show(list: &[Todo]) -> String {
+fn list_text(list: &[Todo]) -> String {
     if list.is_empty() {
         return "the list is empty".to_owned();
     }
@@ -120,7 +120,7 @@ impl From<Status> for TodoStatus {
     }
 }
 
-fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+fn deserialize_id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     match Value::deserialize(from)? {
         Value::String(id) => Ok(id),
         Value::Number(id) => Ok(id.to_string()),
@@ -128,8 +128,8 @@ fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-fn merge<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    lenient::switch(from).map(Option::unwrap_or_default)
+fn deserialize_merge<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    lenient::boolean(from).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ impl Workspace {
     }
 
     /// Returns `path` absolute, with `.` and `..` removed by name alone.
-    pub(crate) fn lexical(&self, path: &str) -> PathBuf {
+    pub(crate) fn lexical_path(&self, path: &str) -> PathBuf {
         let mut lexical = self.root.clone();
         for component in Path::new(path).components() {
             match component {
@@ -169,7 +169,7 @@ impl Workspace {
 
     /// Returns `path` as if it had no links, without reading the file system.
     pub(crate) fn resolve_lexically(&self, path: &str) -> ResolvedPath {
-        let lexical = self.lexical(path);
+        let lexical = self.lexical_path(path);
         ResolvedPath {
             is_inside: self.contains(&lexical),
             real: lexical.clone(),
@@ -188,7 +188,7 @@ impl Workspace {
             return rustix::fs::fstat(from);
         };
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        rustix::fs::statat(beneath::directory(from, parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
+        rustix::fs::statat(beneath::open_directory(from, parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     fn resolve_links(&self, path: &str, last: LastLink) -> Result<ResolvedPath, PathError> {
@@ -243,7 +243,7 @@ impl Workspace {
             }
         }
         let inside = self.contains(&real);
-        Ok(ResolvedPath { lexical: self.lexical(path), real, is_inside: inside, is_dangling: dangling })
+        Ok(ResolvedPath { lexical: self.lexical_path(path), real, is_inside: inside, is_dangling: dangling })
     }
 
     fn kind(&self, real: &Path) -> Result<FileType, Errno> {

@@ -22,7 +22,7 @@ use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::name_collision::NameCollision;
 use crate::read::read_up_to;
-use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, line_count};
+use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, format_line_count};
 use crate::workspace::ResolvedPath;
 
 /// The conventions of a larger file are not detected.
@@ -65,7 +65,7 @@ impl Tool for Write {
         let access = Access::Write(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| {
+        Ok(blocking::prepare_call(canonical, access, move |end| {
             write(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
@@ -75,7 +75,7 @@ impl Tool for Write {
         let requested = &args.path;
         Some(FileState::at(&self.files, requested).describe(requested, |bytes| {
             let written =
-                bytes == args.file_text.as_bytes() || bytes == in_convention_of(bytes, true, &args.file_text);
+                bytes == args.file_text.as_bytes() || bytes == encode_like(bytes, true, &args.file_text);
             if written {
                 format!("`{requested}` now holds exactly what this call was to write")
             } else {
@@ -93,14 +93,14 @@ fn write(
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
-    let resolved = writable(files, requested, target)?;
+    let resolved = check_writable(files, requested, target)?;
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
-    let old = entry.regular()?;
+    let old = entry.stat_regular_file()?;
     let bytes = match old {
         Some(stat) => {
             files.known_contents().check_file(&entry, &resolved, &stat, end)?;
-            in_convention_of_file(&entry, &args.file_text)?
+            encode_like_file(&entry, &args.file_text)?
         }
         None => args.file_text.clone().into_bytes(),
     };
@@ -109,7 +109,8 @@ fn write(
 
     let lines_created = count_lines(args.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };
-    let mut for_model = format!("{verb} `{requested}`: {}, {} bytes", line_count(lines_created), bytes.len());
+    let mut for_model =
+        format!("{verb} `{requested}`: {}, {} bytes", format_line_count(lines_created), bytes.len());
     if old.is_none()
         && let Some(collision) = entry.name_collision()
     {
@@ -126,7 +127,7 @@ fn write(
 }
 
 /// Returns the path that a write to `requested` changes; refuses links that lead nowhere or out of the workspace.
-pub(crate) fn writable(
+pub(crate) fn check_writable(
     files: &Files,
     requested: &str,
     target: TargetPath,
@@ -152,16 +153,16 @@ pub(crate) fn writable(
 }
 
 /// Returns `text` in the conventions of the existing file.
-fn in_convention_of_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
+fn encode_like_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
     let Ok((mut file, _)) = entry.open() else { return Ok(text.as_bytes().to_vec()) };
     let old = read_up_to(&mut file, CONVENTION_LIMIT)
         .map_err(|error| FileError::io("read", &entry.requested, &error))?;
-    Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
+    Ok(encode_like(&old, old.len() < CONVENTION_LIMIT, text))
 }
 
 /// Returns `text` in the encoding and with the line ends of `old`, where these can represent it; `is_complete` when `old` is
 /// the complete file.
-fn in_convention_of(old: &[u8], is_complete: bool, text: &str) -> Vec<u8> {
+fn encode_like(old: &[u8], is_complete: bool, text: &str) -> Vec<u8> {
     let format = TextFormat::detect(old, is_complete).unwrap_or(PLAIN_UTF8);
     let crlf = format.decode(old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
     let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };

@@ -13,10 +13,10 @@ impl Change {
     /// Describes what `text` shows of this change, in words that follow the path.
     pub(super) fn describe_in(&self, text: &[u8]) -> String {
         match self {
-            Self::StrReplace(one) => of_replacement(text, one).to_owned(),
+            Self::StrReplace(one) => describe_replacement(text, one).to_owned(),
             Self::MultiStrReplace(list) => {
                 let evidence_list: Vec<&str> =
-                    list.edits.iter().map(|edit| of_replacement(text, edit)).collect();
+                    list.edits.iter().map(|edit| describe_replacement(text, edit)).collect();
                 match evidence_list.as_slice() {
                     [] => "exists".to_owned(),
                     [first, rest @ ..] if rest.iter().all(|other| other == first) => (*first).to_owned(),
@@ -29,7 +29,7 @@ impl Change {
                     }
                 }
             }
-            Self::ApplyPatch(patch) => match patch::fits(text, &patch.patch_content) {
+            Self::ApplyPatch(patch) => match patch::check_fit(text, &patch.patch_content) {
                 (true, false) => "is as it was before the patch, which still fits",
                 (false, true) => "holds what the patch makes of it",
                 (true, true) => "fits the patch and its reverse",
@@ -40,7 +40,7 @@ impl Change {
     }
 }
 
-fn of_replacement(text: &[u8], edit: &Replacement) -> &'static str {
+fn describe_replacement(text: &[u8], edit: &Replacement) -> &'static str {
     let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
     let holds = |needle: &str| {
         // Like the edit itself: line ends matter only where the call has a CR.

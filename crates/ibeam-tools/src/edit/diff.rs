@@ -38,7 +38,7 @@ pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
         changed.map(|operation| lines(operation).len() as u64).sum()
     };
     let (lines_added, lines_removed) = (count(DiffOp::new_range), count(DiffOp::old_range));
-    let unified = unified(name, &old, &new, operations);
+    let unified = format_unified(name, &old, &new, operations);
     Diff {
         lines_added,
         lines_removed,
@@ -48,7 +48,7 @@ pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut numbers = HashMap::new();
-    let (old, new) = (numbered(old, &mut numbers), numbered(new, &mut numbers));
+    let (old, new) = (number_lines(old, &mut numbers), number_lines(new, &mut numbers));
     let mut hook = Compact::new(Replace::new(Capture::new()), &old, &new);
     let until = Instant::now().checked_add(TIME_LIMIT);
     let Ok(()) = myers::diff_deadline(&mut hook, &old, 0..old.len(), &new, 0..new.len(), until);
@@ -56,7 +56,7 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
 }
 
 /// Replaces lines by numbers; equal lines have equal numbers.
-fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
+fn number_lines<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
     let number = |line: &&'t str| {
         let next = numbers.len();
         *numbers.entry(*line).or_insert(next)
@@ -64,7 +64,7 @@ fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec
     lines.iter().map(number).collect()
 }
 
-fn unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> String {
+fn format_unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> String {
     let mut text = String::new();
     for hunk in group_diff_ops(operations, CONTEXT_LINES) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };

@@ -20,7 +20,7 @@ pub(super) struct EditArguments {
     #[serde(alias = "new_str")]
     new_text: Option<String>,
     /// Replace every occurrence
-    #[serde(default, alias = "replace_all", deserialize_with = "lenient::switch")]
+    #[serde(default, alias = "replace_all", deserialize_with = "lenient::boolean")]
     replace_all: Option<bool>,
     #[serde(default)]
     edits: Option<Vec<Replacement>>,
@@ -45,7 +45,7 @@ pub(super) struct Replacement {
     pub(super) old_text: String,
     #[serde(alias = "new", alias = "new_string", alias = "newString", alias = "new_text", alias = "new_str")]
     pub(super) new_text: String,
-    #[serde(default, alias = "replace_all", deserialize_with = "lenient::switch")]
+    #[serde(default, alias = "replace_all", deserialize_with = "lenient::boolean")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replace_all: Option<bool>,
 }

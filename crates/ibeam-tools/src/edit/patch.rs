@@ -32,13 +32,13 @@ struct FileLine<'t> {
 
 /// Returns `text` after the patch, or the reason why it does not apply, in words that follow the path.
 pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
-    fit(text, &parse(patch)?)
+    apply_hunks(text, &parse(patch)?)
 }
 
 /// Whether the patch fits `text`, and whether its reverse does: not applied yet, and applied already.
-pub(super) fn fits(text: &[u8], patch: &str) -> (bool, bool) {
+pub(super) fn check_fit(text: &[u8], patch: &str) -> (bool, bool) {
     let Ok(mut hunks) = parse(patch) else { return (false, false) };
-    let forward = fit(text, &hunks).is_ok();
+    let forward = apply_hunks(text, &hunks).is_ok();
     for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
         *line = match *line {
             Line::Removed(text) => Line::Added(text),
@@ -46,10 +46,10 @@ pub(super) fn fits(text: &[u8], patch: &str) -> (bool, bool) {
             kept @ (Line::Context(_) | Line::NoNewline) => kept,
         };
     }
-    (forward, fit(text, &hunks).is_ok())
+    (forward, apply_hunks(text, &hunks).is_ok())
 }
 
-fn fit(text: &[u8], hunks: &[Hunk<'_>]) -> Result<Vec<u8>, String> {
+fn apply_hunks(text: &[u8], hunks: &[Hunk<'_>]) -> Result<Vec<u8>, String> {
     let lines = split(text);
     let mut result: Vec<u8> = Vec::with_capacity(text.len());
     let (mut taken, mut drift) = (0usize, 0isize);
@@ -104,7 +104,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
     }
     for hunk in &mut hunks {
         // Empty lines between hunks are not context.
-        while hunk.lines.last() == Some(&Line::Context("")) && hunk.old().count() > 1 {
+        while hunk.lines.last() == Some(&Line::Context("")) && hunk.old_lines().count() > 1 {
             hunk.lines.pop();
         }
     }
@@ -140,7 +140,7 @@ fn old_start(header: &str) -> Option<usize> {
 
 impl<'p> Hunk<'p> {
     /// Returns the lines that must be in the file.
-    fn old(&self) -> impl Iterator<Item = &'p str> {
+    fn old_lines(&self) -> impl Iterator<Item = &'p str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Removed(text) => Some(*text),
             Line::Added(_) | Line::NoNewline => None,
@@ -150,7 +150,7 @@ impl<'p> Hunk<'p> {
 
 /// Returns the index of the first line of `hunk` in the file, at or after line `from`.
 fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) -> Result<usize, String> {
-    let old: Vec<&str> = hunk.old().collect();
+    let old: Vec<&str> = hunk.old_lines().collect();
     let fits = |at: usize| {
         at >= from
             && lines.get(at..at + old.len()).is_some_and(|window| {
@@ -165,7 +165,7 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
         return match (found.next(), found.next()) {
             (Some(at), None) => Ok(at),
             (Some(_), Some(_)) => Err("fits in several places; give more context lines".to_owned()),
-            (None, _) => Err(not_found(&old)),
+            (None, _) => Err(no_match_error(&old)),
         };
     };
     if old.is_empty() {
@@ -174,10 +174,10 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
     }
     let expected = signed(start.saturating_sub(1)).saturating_add(drift);
     let near = (0..=signed(DRIFT_LIMIT)).flat_map(|distance| [expected - distance, expected + distance]);
-    near.filter_map(|at| usize::try_from(at).ok()).find(|at| fits(*at)).ok_or_else(|| not_found(&old))
+    near.filter_map(|at| usize::try_from(at).ok()).find(|at| fits(*at)).ok_or_else(|| no_match_error(&old))
 }
 
-fn not_found(old: &[&str]) -> String {
+fn no_match_error(old: &[&str]) -> String {
     let first = old.iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
     format!(
         "does not fit: its context and removed lines, from `{}`, are not in the file in this form; read it again",

@@ -36,7 +36,7 @@ impl<'a> LfText<'a> {
     }
 
     /// Returns the position in the original of `position` in the text; before the CR of a CRLF, not inside.
-    pub(super) fn original(&self, position: usize) -> usize {
+    pub(super) fn original_position(&self, position: usize) -> usize {
         position + self.crlf_positions.partition_point(|crlf| *crlf < position)
     }
 
@@ -46,7 +46,7 @@ impl<'a> LfText<'a> {
     }
 
     /// Whether the original has no CRLF.
-    pub(super) fn is_same(&self) -> bool {
+    pub(super) fn is_unchanged(&self) -> bool {
         self.crlf_positions.is_empty()
     }
 }
@@ -75,23 +75,23 @@ fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
     }
     // A CR in the old text shows that line ends matter, so they are compared exactly.
     let folded = if old.contains(&b'\r') { None } else { Some(LfText::new(text)) };
-    let folded = folded.filter(|folded| !folded.is_same());
+    let folded = folded.filter(|folded| !folded.is_unchanged());
     let searched = folded.as_ref().map_or(text, |folded| &folded.text);
     let found: Vec<usize> = memmem::find_iter(searched, old).collect();
     match found.as_slice() {
-        [] => return Err(not_found(searched, &edit.old_text)),
+        [] => return Err(no_match_error(searched, &edit.old_text)),
         [_] => {}
         [..] if edit.replace_all == Some(true) => {}
-        several => return Err(found_often(searched, several)),
+        several => return Err(several_matches_error(searched, several)),
     }
     let mut result = Vec::with_capacity(text.len() + new.len());
     let mut taken = 0;
     for start in found {
         let change = match &folded {
-            Some(folded) if !new.contains(&b'\r') => in_line_ends_of(folded, start, old, new),
+            Some(folded) if !new.contains(&b'\r') => with_file_line_ends(folded, start, old, new),
             Some(folded) => Span {
-                start: folded.original(start),
-                end: folded.original(start + old.len()),
+                start: folded.original_position(start),
+                end: folded.original_position(start + old.len()),
                 text: new.to_vec(),
             },
             None => Span { start, end: start + old.len(), text: new.to_vec() },
@@ -112,7 +112,7 @@ struct Span {
 }
 
 /// Returns the part of a match in which old and new differ, with the line ends of its position.
-fn in_line_ends_of(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
+fn with_file_line_ends(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let shorter = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
@@ -127,7 +127,7 @@ fn in_line_ends_of(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Sp
         Some(line_end) if folded.is_crlf(line_end) => with_crlf(text),
         Some(_) | None => text.to_vec(),
     };
-    Span { start: folded.original(start), end: folded.original(end), text }
+    Span { start: folded.original_position(start), end: folded.original_position(end), text }
 }
 
 fn with_crlf(text: &[u8]) -> Vec<u8> {
@@ -141,8 +141,8 @@ fn with_crlf(text: &[u8]) -> Vec<u8> {
     crlf
 }
 
-fn found_often(text: &[u8], found: &[usize]) -> String {
-    let lines: Vec<String> = found.iter().take(5).map(|at| line_of(text, *at).to_string()).collect();
+fn several_matches_error(text: &[u8], found: &[usize]) -> String {
+    let lines: Vec<String> = found.iter().take(5).map(|at| line_number_at(text, *at).to_string()).collect();
     let more = if found.len() > 5 { " …" } else { "" };
     format!(
         "has `oldText` {} times (lines {}{more}); add lines around it until it is unique, or set `replaceAll`",
@@ -151,8 +151,8 @@ fn found_often(text: &[u8], found: &[usize]) -> String {
     )
 }
 
-fn not_found(text: &[u8], old: &str) -> String {
-    let hint = if let Some(line) = similar_lines(text, old) {
+fn no_match_error(text: &[u8], old: &str) -> String {
+    let hint = if let Some(line) = find_similar_lines(text, old) {
         format!("at line {line} it differs only in white space: copy that exactly")
     } else if old.lines().all(has_line_number) {
         "leave out the line numbers that `read` shows".to_owned()
@@ -163,7 +163,7 @@ fn not_found(text: &[u8], old: &str) -> String {
 }
 
 /// Returns the first line at which the lines of `old` match, ignoring white space.
-fn similar_lines(text: &[u8], old: &str) -> Option<u64> {
+fn find_similar_lines(text: &[u8], old: &str) -> Option<u64> {
     let words = |line: &str| line.split_whitespace().collect::<String>();
     let needle_lines: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
     if needle_lines.is_empty() {
@@ -179,7 +179,7 @@ fn has_line_number(line: &str) -> bool {
     line.trim_start().split_once('\t').is_some_and(|(number, _)| number.parse::<u64>().is_ok())
 }
 
-fn line_of(text: &[u8], at: usize) -> u64 {
+fn line_number_at(text: &[u8], at: usize) -> u64 {
     let before = text.get(..at).unwrap_or_default();
     memchr::memchr_iter(b'\n', before).count() as u64 + 1
 }

@@ -16,7 +16,7 @@ use crate::files::{FileIds, Files, identity};
 use crate::tree_search::{SearchRoot, WalkStep};
 
 /// Maximum bytes of a returned line.
-const LINE_LIMIT: usize = 500;
+const MAX_LINE_BYTES: usize = 500;
 /// Maximum bytes of all returned lines.
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
@@ -52,7 +52,7 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// Collects at most `limit` lines, files or counts.
-    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, text: PatternOptions) -> Self {
+    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, options: PatternOptions) -> Self {
         let matches = match mode {
             OutputMode::Content => GrepMatches::Content(Vec::new()),
             OutputMode::FilesWithMatches => GrepMatches::Files(Vec::new()),
@@ -60,8 +60,8 @@ impl<'a> Collector<'a> {
         };
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
-            .multi_line(text.multiline)
-            .heap_limit(Some(if text.is_light { HEAP_LIMIT } else { HEAVY_PATTERN_HEAP_LIMIT }))
+            .multi_line(options.multiline)
+            .heap_limit(Some(if options.is_light { HEAP_LIMIT } else { HEAVY_PATTERN_HEAP_LIMIT }))
             .build();
         Self {
             matches,
@@ -171,10 +171,10 @@ impl Sink for LineSink {
 fn shorten(line: &[u8]) -> String {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_end_matches(['\r', '\n']);
-    if line.len() <= LINE_LIMIT {
+    if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    let head = line.get(..line.floor_char_boundary(LINE_LIMIT)).unwrap_or_default();
+    let head = line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
     format!("{head}… {} bytes left out …", line.len() - head.len())
 }
 

@@ -12,11 +12,11 @@ pub(super) struct LineWindow {
     /// Whether text follows the collected lines.
     pub(super) has_more: bool,
     /// Whether the limit of bytes, not of lines, was reached.
-    pub(super) cut_by_bytes: bool,
+    pub(super) is_cut_by_bytes: bool,
     /// The last collected line is incomplete.
-    pub(super) cut_in_line: bool,
+    pub(super) is_cut_in_line: bool,
     /// The complete file was fed.
-    pub(super) complete: bool,
+    pub(super) is_complete: bool,
     end: u64,
     limit_bytes: usize,
     newlines: u64,
@@ -31,9 +31,9 @@ impl LineWindow {
             first,
             chars: 0,
             has_more: false,
-            cut_by_bytes: false,
-            cut_in_line: false,
-            complete: false,
+            is_cut_by_bytes: false,
+            is_cut_in_line: false,
+            is_complete: false,
             end: first.saturating_add(count.max(1)),
             limit_bytes,
             newlines: 0,
@@ -88,11 +88,11 @@ impl LineWindow {
             return;
         }
         self.has_more = true;
-        self.cut_by_bytes = true;
+        self.is_cut_by_bytes = true;
         if self.content.is_empty() || self.is_line_open {
             // A single line that exceeds the limit: only its head is returned.
             self.content.push_str(piece.get(..piece.floor_char_boundary(room)).unwrap_or_default());
-            self.cut_in_line = true;
+            self.is_cut_in_line = true;
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Names that pass; `*` at the end matches any rest.
-const PASSED: &[&str] = &[
+const ALLOWED_NAMES: &[&str] = &[
     // user and directories
     "PATH",
     "HOME",
@@ -204,7 +204,7 @@ const PASSED: &[&str] = &[
 ];
 
 /// Variables that name programs or files for bash, or for the loader of every program, to run. They never pass.
-const EXECUTING: &[&str] = &[
+const NEVER_PASSED: &[&str] = &[
     "BASH_ENV",
     "ENV",
     "BASH_FUNC_*",
@@ -219,7 +219,7 @@ const EXECUTING: &[&str] = &[
 ];
 
 /// Variables that name programs for other programs to run. They pass only by their full name.
-const OF_PROGRAMS: &[&str] = &[
+const PASSED_BY_FULL_NAME: &[&str] = &[
     "RUSTUP_*_TOKEN",
     "CARGO_BUILD_RUSTC*",
     "CARGO_BUILD_RUSTDOC",
@@ -261,7 +261,7 @@ const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AP
 ///
 /// `more` are names, or prefixes that end in `*`, that people add. `keys` are variables with API keys of models, which
 /// never pass. Entries of `PATH` that are relative or in one of the `roots` are removed.
-pub(super) fn passed(
+pub(super) fn filter_environment(
     environment: Vec<(OsString, OsString)>,
     more: &[String],
     keys: &[String],
@@ -270,12 +270,18 @@ pub(super) fn passed(
     let is_passed = |(name, value): &(OsString, OsString)| {
         // bash drops a name that is not text anyway.
         let Some(name) = name.to_str() else { return false };
-        if any(EXECUTING, name) || name.ends_with("_API_KEY") || keys.iter().any(|key| key == name) {
+        if matches_any(NEVER_PASSED, name) || name.ends_with("_API_KEY") || keys.iter().any(|key| key == name)
+        {
             return false;
         }
-        let spelled = more.iter().any(|more| more == name);
-        let listed = any(PASSED, name) || more.iter().any(|more| fits(more, name));
-        spelled || (listed && !any(OF_PROGRAMS, name) && !is_secret(name) && !has_password(value))
+        let is_named = more.iter().any(|more| more == name);
+        let is_listed =
+            matches_any(ALLOWED_NAMES, name) || more.iter().any(|more| matches_pattern(more, name));
+        is_named
+            || (is_listed
+                && !matches_any(PASSED_BY_FULL_NAME, name)
+                && !is_secret(name)
+                && !has_password(value))
     };
     let mut passed: Vec<_> = environment.into_iter().filter(is_passed).collect();
     for (name, value) in &mut passed {
@@ -333,11 +339,11 @@ fn is_trusted(path: &Path, roots: &[&Path]) -> bool {
     path.is_absolute() && outside(path) && path.canonicalize().map_or(true, |real| outside(&real))
 }
 
-fn any(patterns: &[&str], name: &str) -> bool {
-    patterns.iter().any(|pattern| fits(pattern, name))
+fn matches_any(patterns: &[&str], name: &str) -> bool {
+    patterns.iter().any(|pattern| matches_pattern(pattern, name))
 }
 
-fn fits(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         // `*` alone would match every name.
         Some(("", _)) => false,
@@ -368,7 +374,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::Path;
 
-    use super::{add_git_settings, find_bash, passed};
+    use super::{add_git_settings, filter_environment, find_bash};
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
@@ -377,7 +383,7 @@ mod tests {
     #[track_caller]
     fn check(more: &[&str], name: &str, value: &str, expect: bool) {
         let more: Vec<String> = more.iter().map(|more| (*more).to_owned()).collect();
-        let passed = passed(variables(&[(name, value)]), &more, &["MY_MODEL".to_owned()], &[]);
+        let passed = filter_environment(variables(&[(name, value)]), &more, &["MY_MODEL".to_owned()], &[]);
         assert_eq!(!passed.is_empty(), expect, "{name}={value} with {more:?}");
     }
 
@@ -457,7 +463,7 @@ mod tests {
             root.with_file_name("link").display()
         );
         let roots: [&Path; 1] = [&root];
-        let environment = passed(variables(&[("PATH", &path)]), &[], &[], &roots);
+        let environment = filter_environment(variables(&[("PATH", &path)]), &[], &[], &roots);
         assert_eq!(environment, variables(&[("PATH", "/usr/bin:/nonexistent")]));
         let environment = variables(&[("PATH", &path)]);
         let bash = find_bash(&environment, &roots).unwrap();
@@ -494,7 +500,7 @@ mod tests {
     fn a_path_of_refused_directories_becomes_the_default() {
         let root = Path::new("/w");
         assert_eq!(
-            passed(variables(&[("PATH", "/w/bin:.")]), &[], &[], &[root]),
+            filter_environment(variables(&[("PATH", "/w/bin:.")]), &[], &[], &[root]),
             variables(&[("PATH", super::USUAL_PATH)])
         );
     }

@@ -34,7 +34,7 @@ use crate::git_directory::GitDirectories;
 use crate::offload::offload;
 use crate::workspace::Workspace;
 use quarantine::Quarantine;
-use snapshot::{Entry, Snapshot, WatchKind};
+use snapshot::{Snapshot, SnapshotEntry, WatchKind};
 use snapshot_diff::SnapshotDiff;
 
 /// The number of findings that are listed one by one.
@@ -116,13 +116,13 @@ impl ProtectedPathMonitor {
     pub(super) async fn scan_before(&self) {
         let Some(inner) = self.0.clone() else { return };
         // The work is lost only if it panics, which ends the process.
-        let _ = offload(move || inner.before()).await;
+        let _ = offload(move || inner.scan_before_blocking()).await;
     }
 
     /// Scans after a command whose processes have ended, and restores what it changed.
     pub(super) async fn scan_after(&self) -> Vec<Finding> {
         let Some(inner) = self.0.clone() else { return Vec::new() };
-        offload(move || inner.after()).await.unwrap_or_default()
+        offload(move || inner.scan_after_blocking()).await.unwrap_or_default()
     }
 
     /// Like [`Self::scan_after`]; the findings are reported with the next command, if there is one.
@@ -167,7 +167,7 @@ impl Inner {
         roots.chain(repositories)
     }
 
-    fn before(&self) {
+    fn scan_before_blocking(&self) {
         let mut state = self.lock();
         if state.commands > 0 {
             // A change since the last scan may be the work of a command that is still running, so it is not accepted.
@@ -188,7 +188,7 @@ impl Inner {
         }
     }
 
-    fn after(&self) -> Vec<Finding> {
+    fn scan_after_blocking(&self) -> Vec<Finding> {
         let mut state = self.lock();
         state.commands = state.commands.saturating_sub(1);
         let mut quarantine = Quarantine::new(&self.quarantine);
@@ -197,11 +197,11 @@ impl Inner {
         let (empty, none) = (Snapshot::default(), BTreeSet::new());
         for (index, watched) in self.watched_directories().enumerate() {
             let old = old_snapshots.get(index).unwrap_or(&empty);
-            let at_start = state.repositories.get(index).unwrap_or(&none);
+            let repositories_at_start = state.repositories.get(index).unwrap_or(&none);
             let mut now = Snapshot::take(&watched, Some(old), &self.path_policy);
             // If the root was removed, everything is gone, and nothing can be restored.
             let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let diff = SnapshotDiff { watched: &watched, old, now: &now, at_start };
+            let diff = SnapshotDiff { watched: &watched, old, now: &now, repositories_at_start };
             if is_there && self.restore(&diff, &mut quarantine, &mut findings) {
                 now = Snapshot::take(&watched, Some(&now), &self.path_policy);
             }
@@ -297,8 +297,8 @@ impl Inner {
         &self,
         diff: &SnapshotDiff<'_>,
         rel_path: &Path,
-        old_entry: Option<&Entry>,
-        now: &Entry,
+        old_entry: Option<&SnapshotEntry>,
+        now: &SnapshotEntry,
     ) -> bool {
         let path = diff.watched.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
@@ -316,7 +316,12 @@ impl Inner {
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
-    fn leads_to_watched_repository(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, now: &Entry) -> bool {
+    fn leads_to_watched_repository(
+        &self,
+        diff: &SnapshotDiff<'_>,
+        rel_path: &Path,
+        now: &SnapshotEntry,
+    ) -> bool {
         let above = rel_path.parent().filter(|above| !above.as_os_str().is_empty());
         let Some((above, content)) = above.zip(now.content()) else { return false };
         let work_tree = diff.watched.path.join(above);
@@ -330,7 +335,7 @@ impl Inner {
         is_inside && !work_tree.starts_with(&target)
     }
 
-    fn may_be_missing(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, old_entry: &Entry) -> bool {
+    fn may_be_missing(&self, diff: &SnapshotDiff<'_>, rel_path: &Path, old_entry: &SnapshotEntry) -> bool {
         let path = diff.watched.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;

@@ -38,14 +38,15 @@ impl BashLauncher {
     pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
         let roots: Vec<&Path> = workspace.directories().collect();
         let own_environment = &settings.environment;
-        let mut environment = environment::passed(
+        let mut environment = environment::filter_environment(
             own_environment.clone(),
             &settings.extra_environment,
             &settings.secret_variables,
             &roots,
         );
-        let quiet = QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        for (name, value) in quiet.into_iter().chain(settings.command_environment.iter().cloned()) {
+        let non_interactive =
+            NON_INTERACTIVE_VARIABLES.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        for (name, value) in non_interactive.into_iter().chain(settings.command_environment.iter().cloned()) {
             environment.retain(|(known, _)| *known != name);
             environment.push((name, value));
         }
@@ -79,7 +80,7 @@ impl BashLauncher {
 }
 
 /// Commands have no input, so nothing may prompt, page or open an editor.
-const QUIET: [(&str, &str); 9] = [
+const NON_INTERACTIVE_VARIABLES: [(&str, &str); 9] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GCM_INTERACTIVE", "never"),
     ("GIT_EDITOR", "true"),

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::rebase;
-use super::snapshot::Entry;
+use super::snapshot::SnapshotEntry;
 use crate::git_config;
 
 /// Returns the path within the innermost git directory, and whether that is the one in which `rel_path` started:
@@ -32,8 +32,8 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
 /// created the repository. `is_own`: the repository is not that of a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
-    old_entry: Option<&Entry>,
-    new_entry: &Entry,
+    old_entry: Option<&SnapshotEntry>,
+    new_entry: &SnapshotEntry,
     created_by_command: bool,
     is_own: bool,
 ) -> bool {
@@ -49,8 +49,8 @@ pub(super) fn is_permitted(
         return match (&*name, new_entry.content()) {
             ("hooks" | "info", _) => new_entry.is_directory(),
             ("config", Some(text)) if created_by_command => git_config::is_plain(text, !is_own),
-            ("config", Some(text)) => match old_entry.and_then(Entry::content) {
-                Some(old) => git_config::differs_in_branches(old, text),
+            ("config", Some(text)) => match old_entry.and_then(SnapshotEntry::content) {
+                Some(old) => git_config::differs_only_in_branches(old, text),
                 None => git_config::is_plain(text, !is_own),
             },
             ("config.worktree", Some(text)) => git_config::is_plain(text, false),
@@ -72,7 +72,7 @@ pub(super) fn is_permitted(
 }
 
 /// Whether this entry may be missing after a command.
-pub(super) fn may_be_missing(rel_path: &Path, old_entry: &Entry) -> bool {
+pub(super) fn may_be_missing(rel_path: &Path, old_entry: &SnapshotEntry) -> bool {
     let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample
         || rebase::is_rebase_entry(rel_path)

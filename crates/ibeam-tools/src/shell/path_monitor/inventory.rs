@@ -40,7 +40,7 @@ pub(crate) struct Inventory {
 /// A listed directory.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
-    mark: [i128; 6],
+    fingerprint: [i128; 6],
     is_fresh: bool,
     /// Subdirectories that are scanned.
     subdirectories: Vec<OsString>,
@@ -55,7 +55,7 @@ pub(crate) struct ListedDirectory {
 impl ListedDirectory {
     /// Returns the device and inode.
     pub(crate) fn identity(&self) -> (i128, i128) {
-        let [device, inode, ..] = self.mark;
+        let [device, inode, ..] = self.fingerprint;
         (device, inode)
     }
 
@@ -92,16 +92,16 @@ impl Inventory {
         let mut left = parameters.limits.entries;
         // Known directories come first, then new ones, then those that were not reached before.
         let mut queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
-        let [ahead, ..] = &mut queues;
-        ahead.push_back(PathBuf::new());
-        ahead.extend(parameters.first.iter().cloned());
+        let [known_queue, ..] = &mut queues;
+        known_queue.push_back(PathBuf::new());
+        known_queue.extend(parameters.first.iter().cloned());
         loop {
-            let [ahead, new, late] = &mut queues;
-            let (directory, rank) = if let Some(directory) = ahead.pop_front() {
+            let [known_queue, new_queue, late_queue] = &mut queues;
+            let (directory, rank) = if let Some(directory) = known_queue.pop_front() {
                 (directory, 0)
-            } else if let Some(directory) = new.pop_front() {
+            } else if let Some(directory) = new_queue.pop_front() {
                 (directory, 1)
-            } else if let Some(directory) = late.pop_front() {
+            } else if let Some(directory) = late_queue.pop_front() {
                 (directory, 2)
             } else {
                 return found;
@@ -128,14 +128,17 @@ impl Inventory {
                 found.unlisted.insert(directory);
                 continue;
             };
-            let mark = fingerprint(&stat);
-            let same = known.directories.get(&directory).filter(|old| old.mark == mark && !old.is_fresh);
+            let fingerprint = fingerprint(&stat);
+            let same = known
+                .directories
+                .get(&directory)
+                .filter(|old| old.fingerprint == fingerprint && !old.is_fresh);
             let listed = match same {
                 Some(same) => Arc::clone(same),
                 None => {
                     let is_fresh = i128::from(stat.st_ctime) >= parameters.fresh_from;
                     let Some((listed, count)) =
-                        list(parameters, &mut modes, &directory, mark, is_fresh, denies)
+                        list(parameters, &mut modes, &directory, fingerprint, is_fresh, denies)
                     else {
                         found.unlisted.insert(directory);
                         continue;
@@ -191,7 +194,7 @@ fn list(
     parameters: &InventoryScan<'_>,
     modes: &mut ModeOverrides,
     path: &Path,
-    mark: [i128; 6],
+    fingerprint: [i128; 6],
     is_fresh: bool,
     denies: bool,
 ) -> Option<(ListedDirectory, usize)> {
@@ -199,7 +202,7 @@ fn list(
     let handle = modes.open_to_list(parameters.root, relative).ok()?;
     let entries = Dir::new(rustix::io::dup(&handle).ok()?).ok()?;
     let mut listed = ListedDirectory {
-        mark,
+        fingerprint,
         is_fresh,
         subdirectories: Vec::new(),
         protected: Vec::new(),

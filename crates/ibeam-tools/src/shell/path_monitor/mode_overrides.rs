@@ -36,7 +36,7 @@ impl ModeOverrides {
     /// # Errors
     /// As [`Self::open_to_list`].
     pub(super) fn open_to_change(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
-        let mut directory = beneath::directory(from, Path::new("."))?;
+        let mut directory = beneath::open_directory(from, Path::new("."))?;
         self.grant_user_rights(directory.as_fd())?;
         for component in relative.components() {
             let Component::Normal(name) = component else { continue };
@@ -50,7 +50,7 @@ impl ModeOverrides {
     /// # Errors
     /// As [`Self::open_to_list`].
     pub(super) fn open_child(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-        let directory = beneath::directory(parent, Path::new(name))?;
+        let directory = beneath::open_directory(parent, Path::new(name))?;
         self.grant_user_rights(directory.as_fd())?;
         Ok(directory)
     }

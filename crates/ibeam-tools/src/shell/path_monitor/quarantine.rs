@@ -148,7 +148,7 @@ fn copy(
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {
             rustix::fs::mkdirat(to, new, Mode::RWXU)?;
-            let to = beneath::directory(to, Path::new(new))?;
+            let to = beneath::open_directory(to, Path::new(new))?;
             let from = modes.open_child(from, name)?;
             let (names, is_complete) = list_names(from.as_fd(), COPY_LIMIT_ENTRIES);
             for name in names {

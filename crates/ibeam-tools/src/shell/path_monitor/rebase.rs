@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::snapshot::Entry;
+use super::snapshot::SnapshotEntry;
 
 /// The directory of a stopped rebase, in a git directory.
 pub(super) const DIRECTORY: &str = "rebase-merge";
@@ -20,11 +20,15 @@ pub(super) fn is_rebase_entry(rel_path: &Path) -> bool {
 }
 
 /// Whether a command is permitted to create this entry of a rebase, or to change it to `new_entry`.
-pub(super) fn is_permitted(rel_path: &Path, old_entry: Option<&Entry>, new_entry: &Entry) -> bool {
+pub(super) fn is_permitted(
+    rel_path: &Path,
+    old_entry: Option<&SnapshotEntry>,
+    new_entry: &SnapshotEntry,
+) -> bool {
     if rel_path == Path::new(DIRECTORY) {
         return new_entry.is_directory();
     }
-    let old = old_entry.and_then(Entry::content).unwrap_or_default();
+    let old = old_entry.and_then(SnapshotEntry::content).unwrap_or_default();
     new_entry.content().is_some_and(|new| !adds_exec_steps(old, new))
 }
 

@@ -25,7 +25,7 @@ const CONTENT_LIMIT: u64 = 256 << 10;
 const TOTAL_CONTENT_LIMIT: u64 = 16 << 20;
 /// A file that changed less than this ago may change again without a trace in its times, because the clock for them may
 /// be coarse.
-const FRESH: Duration = Duration::from_secs(1);
+const FRESH_AGE: Duration = Duration::from_secs(1);
 /// Maximum entries that are watched below one protected path.
 const ENTRY_LIMIT: usize = 4096;
 /// Maximum entries of submodules and linked work trees of a repository.
@@ -51,7 +51,7 @@ pub(super) enum WatchKind {
 /// The watched entries below a directory, by relative path.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    pub(super) entries: BTreeMap<PathBuf, Entry>,
+    pub(super) entries: BTreeMap<PathBuf, SnapshotEntry>,
     /// Paths of which not everything was scanned: what is new or missing below them may have existed before.
     pub(super) incomplete: BTreeSet<PathBuf>,
     /// The directories of a root.
@@ -64,7 +64,7 @@ pub(super) struct Snapshot {
 
 /// The state of a path.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct SnapshotEntry {
     /// Changes with every change: device, inode, size, times.
     fingerprint: [i128; 6],
     /// The file changed just before the scan, so an equal fingerprint proves nothing.
@@ -83,7 +83,7 @@ enum EntryKind {
     Other,
 }
 
-impl Entry {
+impl SnapshotEntry {
     pub(super) fn is_directory(&self) -> bool {
         self.kind == EntryKind::Directory
     }
@@ -150,13 +150,13 @@ impl Entry {
 }
 
 fn create_parents(watched: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
-    let mut directory = beneath::directory(watched.directory, Path::new("."))?;
+    let mut directory = beneath::open_directory(watched.directory, Path::new("."))?;
     for name in rel_path.iter() {
         match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        directory = beneath::directory(directory.as_fd(), Path::new(name))?;
+        directory = beneath::open_directory(directory.as_fd(), Path::new(name))?;
     }
     Ok(directory)
 }
@@ -166,7 +166,7 @@ impl Snapshot {
     /// the first scan.
     pub(super) fn take(watched: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
+        let fresh_from = i128::from(now.saturating_sub(FRESH_AGE).as_secs());
         let empty = Self::default();
         let mut scanner = Scanner {
             watched,
@@ -190,9 +190,7 @@ impl Snapshot {
 
     /// Whether something at `rel_path` may have been missed.
     pub(super) fn may_miss(&self, rel_path: &Path) -> bool {
-        self.incomplete
-            .iter()
-            .any(|current_path| current_path != rel_path && rel_path.starts_with(current_path))
+        self.incomplete.iter().any(|path| path != rel_path && rel_path.starts_with(path))
             || self.inventory.is_unlisted(rel_path)
     }
 
@@ -405,7 +403,13 @@ impl Scanner<'_> {
         if is_directory { self.mode_overrides.open_to_list(parent, Path::new(name)).ok() } else { None }
     }
 
-    fn read_entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr, stat: &Stat) -> Entry {
+    fn read_entry(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        rel_path: &Path,
+        name: &OsStr,
+        stat: &Stat,
+    ) -> SnapshotEntry {
         let fingerprint = fingerprint(stat);
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
         if let Some(known) =
@@ -433,7 +437,7 @@ impl Scanner<'_> {
             | FileType::Socket
             | FileType::Unknown => EntryKind::Other,
         };
-        Entry { fingerprint, is_fresh, mode: stat.st_mode, kind }
+        SnapshotEntry { fingerprint, is_fresh, mode: stat.st_mode, kind }
     }
 }
 

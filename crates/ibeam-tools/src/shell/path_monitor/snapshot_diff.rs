@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::WatchedDirectory;
 use super::git_dir_rules;
-use super::snapshot::{Entry, Snapshot, WatchKind};
+use super::snapshot::{Snapshot, SnapshotEntry, WatchKind};
 
 /// Directories of third-party packages: protected names in a package are a part of it.
 const PACKAGE_DIRECTORY: &str = "node_modules";
@@ -17,7 +17,7 @@ pub(super) struct SnapshotDiff<'a> {
     pub(super) old: &'a Snapshot,
     pub(super) now: &'a Snapshot,
     /// Git directories at the first scan.
-    pub(super) at_start: &'a BTreeSet<PathBuf>,
+    pub(super) repositories_at_start: &'a BTreeSet<PathBuf>,
 }
 
 /// A path in a git directory.
@@ -48,7 +48,7 @@ impl SnapshotDiff<'_> {
                 Some(GitDirPath {
                     rel_path: inner,
                     is_own,
-                    created_by_command: !self.at_start.contains(repository),
+                    created_by_command: !self.repositories_at_start.contains(repository),
                     is_gone: !self.now.repositories.contains(repository),
                     name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 })
@@ -89,12 +89,12 @@ impl SnapshotDiff<'_> {
     }
 
     /// Whether the directory of `rel_path` was only moved, with an unchanged entry at `rel_path`.
-    pub(super) fn was_moved(&self, rel_path: &Path, entry: &Entry) -> bool {
+    pub(super) fn was_moved(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
         self.was_git_renamed(rel_path, entry) || self.was_moved_with_directory(rel_path, entry)
     }
 
     /// Whether a directory `.git` was renamed, so that git does not find it.
-    fn was_git_renamed(&self, rel_path: &Path, entry: &Entry) -> bool {
+    fn was_git_renamed(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
         let Some(repository) = self.now.enclosing_repository(rel_path) else { return false };
         let Some(now) = self.now.inventory.directories.get(repository) else { return false };
         let Ok(rest) = rel_path.strip_prefix(repository) else { return false };
@@ -107,7 +107,7 @@ impl SnapshotDiff<'_> {
         })
     }
 
-    fn was_moved_with_directory(&self, rel_path: &Path, entry: &Entry) -> bool {
+    fn was_moved_with_directory(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
         let inventory = &self.now.inventory;
         let Some((above, directory)) = inventory.enclosing(rel_path) else { return false };
         if above.as_os_str().is_empty() {
@@ -115,12 +115,12 @@ impl SnapshotDiff<'_> {
         }
         let Ok(rest) = rel_path.strip_prefix(above) else { return false };
         self.old.inventory.directories.iter().any(|(before, old)| {
-            let is_it = old.identity() == directory.identity() && before != above;
-            let is_away =
+            let is_same_directory = old.identity() == directory.identity() && before != above;
+            let has_left =
                 inventory.directories.get(before).is_none_or(|now| now.identity() != old.identity());
             let same =
                 || self.old.entries.get(&before.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry));
-            is_it && is_away && same()
+            is_same_directory && has_left && same()
         })
     }
 
