@@ -166,7 +166,7 @@ impl History {
             return;
         }
         self.results.insert(call.id.clone(), result);
-        // The count first: looking for every result after each call would take quadratic time.
+        // Compares the counts first, because a search for every result after each call would take quadratic time.
         if self.results.len() >= self.open.len()
             && self.open.iter().all(|open| self.results.contains_key(&open.id))
         {
@@ -185,6 +185,7 @@ impl History {
         }
     }
 
+    /// Adds the results of the last answer's calls as one message. A call without a result gets an error.
     fn push_results(&mut self) {
         let mut results = std::mem::take(&mut self.results);
         let started = std::mem::take(&mut self.started);

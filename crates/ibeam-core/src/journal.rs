@@ -107,6 +107,7 @@ impl Journal {
     ///
     /// Cancel safe: an event is folded, numbered and sent, or none of these.
     pub async fn record(&mut self, mut kind: EventKind) -> Result<(), JournalClosed> {
+        // Text that was held back is recorded before any event of another kind.
         let (text, thinking) = match kind {
             EventKind::TextDelta { .. } => (false, true),
             EventKind::ThinkingDelta { .. } => (true, false),

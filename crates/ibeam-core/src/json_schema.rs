@@ -1,9 +1,9 @@
 //! JSON Schema 2020-12: reads a schema, and validates the answer of a model against it.
 //!
 //! Pure and small, because a complete implementation with remote references, formats and other drafts would make the
-//! program larger by a tenth. `format` and the `content…` keywords are annotations, as the standard defines them. What
-//! is not supported is an error of the schema, so that no keyword is silently without effect: remote references,
-//! dynamic references, `$id` below the top level, patterns with look-around or back-references, other drafts.
+//! program larger by a tenth. `format` and the `content…` keywords are annotations, as the standard defines them. A
+//! keyword that is not supported is an error, so that no keyword is silently without effect: remote references, dynamic
+//! references, `$id` below the top level, patterns with look-around or back-references, other drafts.
 
 mod json_values;
 mod schema_check;
@@ -15,7 +15,7 @@ use std::fmt::{self, Display};
 use regex::Regex;
 use serde_json::Value;
 
-/// The drafts that `$schema` may name.
+/// The only draft that `$schema` may name.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The number of violations that are reported; more would not help a model or a person.

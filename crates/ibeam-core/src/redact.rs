@@ -1,6 +1,6 @@
 //! Removes secrets from text that is stored or shown.
 //!
-//! Pure. Finds a secret as it is, reversed, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64 of
+//! Pure. Finds a secret unchanged, reversed, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64 of
 //! both alphabets, alone or inside longer text. Does not find a secret that was split, encrypted or encoded otherwise.
 
 mod model_text;
@@ -18,7 +18,7 @@ pub(crate) use model_text::{DeltaRedactor, ModelTextRedactor};
 
 /// The replacement of a secret.
 const MASK: &str = "***";
-/// Shorter forms occur in innocent text too often.
+/// Shorter forms occur too often in text without secrets.
 const MIN_FORM_BYTES: usize = 8;
 /// Shorter secrets are not searched for in the model's own text.
 const MIN_MODEL_SECRET_BYTES: usize = 16;
@@ -27,7 +27,7 @@ const UNRESERVED: &[u8] = b"-._~";
 /// The punctuation that `encodeURIComponent` of browsers does not escape.
 const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 
-/// Finds the forms of some secrets in any text. Fast where a text has none.
+/// Finds the forms of some secrets in any text. The search is fast if a text contains none.
 #[derive(Clone, Default)]
 pub struct Redactor {
     finders: Vec<Finder<'static>>,

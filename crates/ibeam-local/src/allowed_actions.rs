@@ -63,6 +63,7 @@ impl AllowedActions {
         allowed
     }
 
+    /// Returns the allowed actions; none if the task ends now.
     fn without_fallback(
         task: &Task,
         conversation: &Conversation,

@@ -140,7 +140,8 @@ impl Engine {
     }
 }
 
-/// Hashing a gigabyte at each start would take as long as loading it. 64 samples are enough to distinguish models.
+/// Returns a digest of the length and of 64 samples, which are enough to distinguish models. Hashing a gigabyte at each
+/// start would take as long as loading it.
 fn fingerprint(file: &mut File) -> std::io::Result<[u8; 32]> {
     let length = file.metadata()?.len();
     let mut hash = Sha256::new();

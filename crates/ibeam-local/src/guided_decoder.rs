@@ -57,8 +57,8 @@ impl<'a> GuidedDecoder<'a> {
 
     /// Lets the model choose one of `options`, appends the text of the option and returns its index.
     ///
-    /// An option that is a prefix of another one can be chosen only if `closed`, which appends the message end. Without any
-    /// option the index is 0.
+    /// An option that is a prefix of another one can be chosen only if `ends_message`, which appends the message
+    /// end. Without any option the index is 0.
     pub(crate) fn choose(&mut self, options: &[String], ends_message: bool) -> Result<usize, DecodeError> {
         let mut live = Vec::with_capacity(options.len());
         for (index, option) in options.iter().enumerate() {

@@ -10,8 +10,11 @@ use crate::prompt;
 use crate::repetition::CopyGuard;
 use crate::task::Task;
 
+/// The maximum length of a command, or of the name of a new file.
 const MAX_LINE_TOKENS: usize = 120;
+/// The maximum length of an answer.
 const MAX_ANSWER_TOKENS: usize = 500;
+/// The maximum length of the content of a file.
 const MAX_CONTENT_TOKENS: usize = 1500;
 
 /// The result of decoding one step.
@@ -27,7 +30,7 @@ pub(crate) enum StepResult {
     Repeated,
 }
 
-/// Decodes the next step after the prompt in `model`.
+/// Decodes the next step after the prompt in `model`. Returns the step and the number of its tokens.
 pub(crate) fn decode_step(
     model: &mut dyn LanguageModel,
     allowed: &AllowedActions,
@@ -73,6 +76,7 @@ pub(crate) fn decode_step(
     Ok((next, decoder.output_tokens()))
 }
 
+/// The first choice of the model in a step.
 #[derive(Clone, Copy)]
 enum ActionKind {
     Read,
@@ -92,6 +96,7 @@ impl ActionKind {
         all.into_iter().filter(|(is_allowed, _)| *is_allowed).map(|(_, kind)| kind).collect()
     }
 
+    /// Returns the text that follows `ACTION:`, up to the first gap that the model fills.
     fn first_text(self) -> &'static str {
         match self {
             Self::Read => " read_file\nPATH:",

@@ -24,6 +24,7 @@ impl Utf8Buffer {
     }
 }
 
+/// Whether `bytes` are the start of a character whose rest is missing.
 fn is_start(bytes: &[u8]) -> bool {
     let needed = match bytes.first() {
         Some(0xc2..=0xdf) => 2,
@@ -41,7 +42,9 @@ const FENCE: &str = "```";
 /// The fence ends at the first line of three backticks that does not close an inner fence.
 #[derive(Default)]
 pub(crate) struct FenceReader {
+    /// The complete lines.
     lines: String,
+    /// The line that is not complete yet.
     line: String,
     is_within_inner_fence: bool,
 }
@@ -67,6 +70,7 @@ impl FenceReader {
         self.lines
     }
 
+    /// Adds the current line to the content, unless the line ends the fence. Returns whether it does.
     fn end_line(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let trimmed = line.trim_end();

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::Engine;
 use crate::guided_decoder::DecodeError;
 
+/// The first bytes of a prefix file; the digest and the body follow.
 const FORMAT: &[u8] = b"ibeam key/value prefix 1\n";
 const DIGEST_BYTES: usize = 32;
 

@@ -13,9 +13,9 @@ use crate::{LocalError, Vocabulary};
 const FIXED_PROMPT: &str = include_str!("prompt/fixed.txt");
 /// The maximum length of a tool result or a file, in characters.
 const RESULT_LIMIT_CHARS: usize = 4000;
-/// The maximum length of the file list. A longer list makes the choice worse.
+/// The maximum number of files in the file list. With a longer list the model chooses worse.
 const FILES_LIMIT: usize = 40;
-/// The maximum length of the file list if the task itself names files.
+/// The maximum number of files in the file list if the task itself names files.
 const OTHER_FILES_LIMIT: usize = 8;
 
 /// Returns the tokens of the fixed part.

@@ -102,7 +102,7 @@ fn is_control(kind: Option<i32>, name: &str) -> bool {
     }
 }
 
-/// Returns the character for each byte in a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
+/// Returns the byte for each character of a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
 pub(crate) fn bytes_by_letter() -> HashMap<char, u8> {
     let mut spare = 256u32;
     (0..=255u8)

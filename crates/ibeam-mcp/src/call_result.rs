@@ -65,6 +65,7 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
 }
 
 impl ContentBlock {
+    /// Returns the text of the block, or a line that describes the block.
     fn into_text(self) -> String {
         let Self { kind, text, data, mime_type, uri, resource } = self;
         match (kind.as_str(), text, resource) {
@@ -87,7 +88,7 @@ fn summary(kind: &str, properties: [Option<String>; 3]) -> String {
     }
 }
 
-/// Returns the size of the decoded content.
+/// Returns the size of the content after decoding it from Base64.
 fn decoded_size(base64: &str) -> String {
     let digits = base64.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').count();
     format!("{} bytes", digits * 3 / 4)

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+/// Opens a directory only to reach its entries, where the system supports that.
 #[cfg(target_os = "linux")]
 pub(crate) const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]

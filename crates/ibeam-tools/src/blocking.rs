@@ -59,6 +59,7 @@ impl Drop for RaiseOnDrop {
 #[derive(Clone)]
 struct LateThread {
     count: &'static AtomicUsize,
+    /// Whether the first of two events has occurred: the thread is late, or has ended.
     is_late_or_ended: Arc<AtomicBool>,
 }
 

@@ -1,8 +1,8 @@
 //! Opens the files of a directory walk beneath a held directory, so that no link that is put there meanwhile is
 //! followed.
 //!
-//! A walk visits files in order, so the directory of one file is most often that of the next. It is held until the walk
-//! visits another one.
+//! A walk visits files in order, so the next file is usually in the same directory. A directory is held until the
+//! walk visits another one.
 
 use std::ffi::OsStr;
 use std::fs::File;

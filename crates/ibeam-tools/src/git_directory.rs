@@ -1,8 +1,8 @@
 //! Finds the directories in which git keeps the repository of a root, as far as the repository itself names them.
 //!
-//! A `.git` file may name any directory. It is trusted only if that directory points back: a work tree's own directory
-//! by its `gitdir` file and its position below the common one, a submodule's by `core.worktree`. Who can write those
-//! files could write the repository anyway.
+//! A `.git` file may name any directory. The directory is trusted only if it points back to the root. The directory of a
+//! linked work tree does so by its `gitdir` file and its position below the common directory, the directory of a
+//! submodule by `core.worktree`. A process that can write those files could write the repository anyway.
 //!
 //! A command can write everything in the root, so nothing in the root proves anything about a directory outside of it:
 //! a git directory in its own work tree leads nowhere else. A directory outside must be a repository, and must not
@@ -28,8 +28,8 @@ const MAX_PARTS: usize = 256;
 /// The directories of a root's repository.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GitDirectories {
-    /// Directories with their own configuration: `.git`, the common one of a linked work tree, those of
-    /// submodules.
+    /// Directories with their own configuration: `.git`, the common directory of a linked work tree, and the
+    /// directories of submodules.
     pub(crate) repositories: Vec<PathBuf>,
     /// Directories of linked work trees, which have only `commondir`, `gitdir` and `config.worktree`.
     pub(crate) linked_worktrees: Vec<PathBuf>,
@@ -168,7 +168,8 @@ fn subdirectories(directory: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
-/// The name of a submodule may be any path, so its directory may be nested in others.
+/// Adds the directories of submodules. The name of a submodule may be any path, so its directory may be nested in
+/// others.
 fn add_modules(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for path in subdirectories(directory) {
         if found.len() >= MAX_PARTS || depth > 8 {

@@ -77,6 +77,7 @@ pub(crate) struct KnownContents {
     list: Mutex<List>,
 }
 
+/// The state behind the lock.
 #[derive(Default)]
 struct List {
     digests: HashMap<PathBuf, KnownContent>,

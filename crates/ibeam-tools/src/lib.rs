@@ -1,6 +1,6 @@
 //! The built-in tools: files, commands, search and the to-do list.
 //!
-//! One file and one `.md` (the description for the model) each. A tool checks its arguments and returns plain errors.
+//! Each tool has one file, and one `.md` with the description for the model. A tool checks its arguments and returns plain errors.
 //! It does not decide what is permitted (the gate has decided before a call runs), is independent of the model, and
 //! does not print.
 

@@ -128,7 +128,7 @@ impl Workspace {
         self.resolve_links(path, LastLink::Keep)
     }
 
-    /// Returns `path` for messages: relative to the root where it lies there.
+    /// Returns `path` for messages: relative to the root if it lies in the root.
     pub(crate) fn display<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         match path.strip_prefix(&self.root) {
             Ok(relative) if relative.as_os_str().is_empty() => Path::new(".").display(),

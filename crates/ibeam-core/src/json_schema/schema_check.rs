@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 use super::json_values::shortened_json;
 use super::{DRAFT, InvalidSchema, child_pointer};
 
-/// The number of schemas that may apply to one value through each other.
+/// The largest number of schemas that may apply to one value because each refers to the next.
 const MAX_CHAIN: usize = 64;
 
 /// The compiled patterns, and the pointers of the anchors.
 type Resources = (BTreeMap<String, Regex>, BTreeMap<String, String>);
 
-/// The schemas that apply to the same value, or to a part of it.
+/// Keywords whose value is one schema, which applies to the same value.
 const ONE_IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
+/// Keywords whose value is one schema, which applies to parts of the value.
 const ONE_FOR_PARTS: [&str; 6] = [
     "items",
     "contains",
@@ -24,8 +25,11 @@ const ONE_FOR_PARTS: [&str; 6] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
+/// Keywords whose value is a list of schemas, which apply to the same value.
 const LISTS_IN_PLACE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords whose value is an object of schemas, which apply to parts of the value.
 const MAPS_FOR_PARTS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+/// Keywords whose value is a whole number.
 const COUNTS: [&str; 8] = [
     "minLength",
     "maxLength",
@@ -36,6 +40,7 @@ const COUNTS: [&str; 8] = [
     "minProperties",
     "maxProperties",
 ];
+/// Keywords whose value is any number.
 const NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
 

@@ -357,6 +357,7 @@ impl<'a> Validator<'a> {
     }
 }
 
+/// Returns the list of schemas or names in a keyword; empty if the keyword is absent.
 fn list<'a>(schema: &'a Map<String, Value>, keyword: &str) -> &'a [Value] {
     schema.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -216,6 +216,7 @@ impl DeltaRedactor {
         }
     }
 
+    /// Returns the text that can be released. Holds back the rest, unless the text is at its end.
     fn advance(&mut self, forms: &Forms, is_end: bool) -> String {
         let text = std::mem::take(&mut self.held);
         let mut released = String::with_capacity(text.len());

@@ -1,7 +1,8 @@
 //! Shortens a conversation that is too long for the model: a summary by the model replaces its oldest part.
 //!
 //! If a summary does not help, tool results are shortened instead, the older ones first. Each step is recorded as one
-//! event. The number of steps is limited: if the conversation does not become short enough, the run ends with its size.
+//! event. The number of steps is limited: if the conversation does not become short enough, the run fails with an
+//! error that names the size.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const MAX_TRANSCRIPT_ITEM_BYTES: usize = 4 << 10;
 const MAX_TRANSCRIPT_BYTES: usize = 256 << 10;
 /// The largest size of the user's last message that the summary quotes verbatim.
 const MAX_QUOTED_PROMPT_BYTES: usize = 16 << 10;
-/// A shortened tool result retains at least so much.
+/// The smallest size to which a tool result is shortened.
 const MIN_RESULT_BYTES: usize = 4 << 10;
 /// Shortening results is worthwhile if the conversation retains at most this share of its size.
 const MAX_WORTHWHILE_RATIO: f64 = 0.95;
@@ -84,7 +85,7 @@ impl Run {
         if self.shorten_results(journal, request, estimator).await? { Ok(()) } else { Err(failure.into()) }
     }
 
-    /// Shortens tool results, all but the newest first. Returns false if the conversation would not become much shorter.
+    /// Shortens tool results: first all but the newest, then all. Returns false if the conversation would not become much shorter.
     pub(super) async fn shorten_results(
         &self,
         journal: &mut Journal,

@@ -24,7 +24,7 @@ pub(super) struct ModelAnswer {
     pub(super) answer: Answer,
 }
 
-/// Whether the deltas of an answer are recorded.
+/// The handling of the deltas of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deltas {
     /// The answer is for the user.
@@ -68,7 +68,7 @@ enum Progress {
 }
 
 impl Run {
-    /// Returns the share of the random part of a delay.
+    /// Returns a random share of a delay, from 0 to 1; always 0 with a pinned clock.
     fn jitter(&self) -> f64 {
         if self.clock.is_pinned() { 0.0 } else { fastrand::f64() }
     }

@@ -29,7 +29,7 @@ pub(super) enum AnswerVerdict {
     Valid,
     /// The model is to correct the answer.
     Repair(Notice),
-    /// The corrections are used up.
+    /// The model may not correct the answer again.
     Failed(Reason),
 }
 

@@ -32,7 +32,7 @@ pub(super) struct BatchResult {
 
 /// A call before it starts.
 pub(super) enum PlannedCall {
-    /// For the gate to decide on, with the block of a hook.
+    /// The gate decides on the call. `block` is the objection of a hook.
     Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, block: Option<HookBlock> },
     /// Cannot run; the outcome is known already.
     Resolved { call: ToolCall, outcome: ToolOutcome },
@@ -262,7 +262,7 @@ impl Run {
     }
 }
 
-/// Returns the call, resolved if its arguments hold a secret: the journal must not hold it, and a call is not executed
+/// Rejects a call whose arguments contain a secret: the journal must not contain the secret, and a call is not executed
 /// with arguments other than the recorded ones.
 fn reject_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
     match &planned {

@@ -155,12 +155,12 @@ impl Wheels<'_> {
     }
 }
 
-/// The name and version in a requirement line.
+/// Returns the name and version in a requirement line.
 fn name(requirement: &str) -> String {
     requirement.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// Bytes of all files under `directory`; files that vanish meanwhile do not count.
+/// Returns the size of all files under `directory`, except files that are removed meanwhile.
 fn directory_size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries

@@ -11,7 +11,7 @@ pub(super) struct Mention {
     pub(super) name: String,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The only file of the workspace with this name in another directory.
+    /// The path of the only file of the workspace with this name, if the file is in another directory.
     pub(super) unique_path: Option<String>,
 }
 

@@ -35,7 +35,8 @@ pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     apply_hunks(text, &parse(patch)?)
 }
 
-/// Whether the patch fits `text`, and whether its reverse does: not applied yet, and applied already.
+/// Returns whether the patch fits `text`, so that it is not applied yet, and whether its reverse does, so that it is
+/// applied already.
 pub(super) fn check_fit(text: &[u8], patch: &str) -> (bool, bool) {
     let Ok(mut hunks) = parse(patch) else { return (false, false) };
     let forward = apply_hunks(text, &hunks).is_ok();

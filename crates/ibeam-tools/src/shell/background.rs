@@ -19,13 +19,13 @@ pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeouts of commands.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandTimeouts {
-    /// For a command whose call sets none.
+    /// The timeout of a command whose call sets none.
     pub default: Duration,
-    /// The longest that a call may request.
+    /// The longest timeout that a call may request.
     pub max: Duration,
-    /// Between TERM and KILL.
+    /// The time between TERM and KILL.
     pub grace: Duration,
-    /// For all background commands together, where their end is waited for at the end of the run.
+    /// The time limit for all background commands together, if the run waits for their end.
     pub background: Duration,
 }
 

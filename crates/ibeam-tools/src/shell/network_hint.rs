@@ -63,7 +63,7 @@ pub(super) struct NetworkHint {
 }
 
 impl NetworkHint {
-    /// `is_denied`: whether the sandbox denies the network.
+    /// Returns a hint that is given only if `is_denied`: the sandbox denies the network.
     pub(super) fn new(is_denied: bool) -> Self {
         Self { is_done: AtomicBool::new(!is_denied) }
     }

@@ -9,8 +9,8 @@ use super::rebase;
 use super::snapshot::SnapshotEntry;
 use crate::git_config;
 
-/// Returns the path within the innermost git directory, and whether that is the one in which `rel_path` started:
-/// submodules have directories in `modules`, linked work trees in `worktrees`.
+/// Returns the path within the innermost git directory, and whether no other git directory is in between. The git
+/// directories of submodules are in `modules`, those of linked work trees in `worktrees`.
 pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
     let mut inner = rel_path;
     let is_own = !rel_path.starts_with("modules") && !rel_path.starts_with("worktrees");
@@ -29,7 +29,7 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
 }
 
 /// Whether a command is permitted to create this entry, or to change it to `new_entry`. `created_by_command`: commands
-/// created the repository. `is_own`: the repository is not that of a submodule.
+/// created the repository. `is_own`: the repository does not belong to a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
     old_entry: Option<&SnapshotEntry>,

@@ -40,7 +40,9 @@ pub(crate) struct Inventory {
 /// A listed directory.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
+    /// Changes with every change of the directory.
     fingerprint: [i128; 6],
+    /// Whether the directory changed just before the scan, so that an equal fingerprint proves nothing.
     is_fresh: bool,
     /// Subdirectories that are scanned.
     subdirectories: Vec<OsString>,
@@ -189,7 +191,7 @@ impl Inventory {
     }
 }
 
-/// Lists a directory; the number is that of its entries.
+/// Lists a directory. Returns the listing and the number of entries.
 fn list(
     parameters: &InventoryScan<'_>,
     modes: &mut ModeOverrides,
