@@ -354,8 +354,8 @@ pub trait Clock: Send + Sync {
     /// Completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 
-    /// Whether the clock never advances, so that two equal runs record the same events. Then nothing may depend on chance or on
-    /// the speed of the machine.
+    /// Whether the clock never advances, so that two equal runs record the same events. Then nothing may depend on
+    /// chance or on the speed of the machine.
     fn is_pinned(&self) -> bool {
         false
     }

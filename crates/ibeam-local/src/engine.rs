@@ -76,7 +76,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`LocalError::ContextFull`] if `tokens` do not fit.
-    pub fn read(&mut self, tokens: &[u32], should_continue: &dyn Fn() -> bool) -> Result<bool, LocalError> {
+    pub fn set_tokens(
+        &mut self,
+        tokens: &[u32],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<bool, LocalError> {
         let shared = self.shared_prefix_len(tokens);
         if shared == tokens.len() && shared == self.tokens.len() && !self.logits.is_empty() {
             return Ok(true);
@@ -111,7 +115,7 @@ impl Engine {
     /// Replaces the sequence by `tokens`, whose keys and values are `bytes` from [`Self::export`].
     ///
     /// Returns `false`, with nothing changed, if the length does not match. There are no logits afterwards; call
-    /// [`Self::read`].
+    /// [`Self::set_tokens`].
     pub(crate) fn restore(&mut self, tokens: &[u32], bytes: &[u8]) -> Result<bool, LocalError> {
         let buffer_len = bytes.len() / self.network.buffers().count().max(1);
         let fits = tokens.len() <= self.capacity

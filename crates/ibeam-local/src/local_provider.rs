@@ -144,7 +144,7 @@ impl Shared {
         let reused = engine.shared_prefix_len(&tokens);
         let mut generated = 0;
         loop {
-            if !engine.read(&tokens, should_continue)? {
+            if !engine.set_tokens(&tokens, should_continue)? {
                 return Err(DecodeError::Cancelled);
             }
             let mut on_text = |text: &str| {

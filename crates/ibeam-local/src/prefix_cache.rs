@@ -46,7 +46,7 @@ impl PrefixCache {
         {
             return Ok(());
         }
-        if !engine.read(tokens, should_continue)? {
+        if !engine.set_tokens(tokens, should_continue)? {
             return Err(DecodeError::Cancelled);
         }
         let body = engine.export(tokens.len())?;

@@ -1,4 +1,5 @@
-//! Guards against repetition: verbatim copies of a source where the task requires the model's own words, and endless loops.
+//! Guards against repetition: verbatim copies of a source where the task requires the model's own words, and endless
+//! loops.
 
 use std::collections::HashMap;
 

@@ -85,7 +85,8 @@ impl Run {
         if self.shorten_results(journal, request, estimator).await? { Ok(()) } else { Err(failure.into()) }
     }
 
-    /// Shortens tool results: first all but the newest, then all. Returns false if the conversation would not become much shorter.
+    /// Shortens tool results: first all but the newest, then all. Returns false if the conversation would not
+    /// become much shorter.
     pub(super) async fn shorten_results(
         &self,
         journal: &mut Journal,

@@ -100,7 +100,7 @@ fn reading_at_once_and_in_pieces_gives_the_same_result() {
     let tiny = Tiny::new();
     let tokens = tokens(200);
     let (mut whole, mut pieces) = (tiny.engine(), tiny.engine());
-    assert!(whole.read(&tokens, &|| true).unwrap());
+    assert!(whole.set_tokens(&tokens, &|| true).unwrap());
     for piece in tokens.chunks(7) {
         pieces.append(piece).unwrap();
     }
@@ -112,10 +112,10 @@ fn tokens_after_the_shared_prefix_leave_no_trace() {
     let tiny = Tiny::new();
     let tokens = tokens(60);
     let (mut fresh, mut used) = (tiny.engine(), tiny.engine());
-    used.read(&[&tokens[..30], &[9, 9, 9, 9]].concat(), &|| true).unwrap();
+    used.set_tokens(&[&tokens[..30], &[9, 9, 9, 9]].concat(), &|| true).unwrap();
     assert_eq!(used.shared_prefix_len(&tokens), 30);
-    used.read(&tokens, &|| true).unwrap();
-    fresh.read(&tokens, &|| true).unwrap();
+    used.set_tokens(&tokens, &|| true).unwrap();
+    fresh.set_tokens(&tokens, &|| true).unwrap();
     assert_eq!(used.tokens(), tokens);
     assert_near(fresh.logits(), used.logits(), 0.02);
 }
@@ -127,9 +127,9 @@ fn reading_stops_on_request_and_continues_there() {
     let mut engine = tiny.engine();
     let calls = std::cell::Cell::new(0);
     let twice = || calls.replace(calls.get() + 1) < 2;
-    assert!(!engine.read(&tokens, &twice).unwrap());
+    assert!(!engine.set_tokens(&tokens, &twice).unwrap());
     assert_eq!(engine.tokens().len(), 2 * CHUNK_TOKENS);
-    assert!(engine.read(&tokens, &|| true).unwrap());
+    assert!(engine.set_tokens(&tokens, &|| true).unwrap());
     assert_eq!(engine.tokens(), tokens);
 }
 
@@ -153,14 +153,14 @@ fn a_prefix_from_disk_equals_a_computed_one() {
     let (prefix, _) = tokens.split_at(80);
     let (mut computed, mut restored) = (tiny.engine(), tiny.engine());
     tiny.prefixes().load_or_compute(&mut computed, prefix, &|| true).unwrap();
-    computed.read(&tokens, &|| true).unwrap();
+    computed.set_tokens(&tokens, &|| true).unwrap();
     // Computing is cancelled, so the second engine must load the prefix from disk.
     tiny.prefixes().load_or_compute(&mut restored, prefix, &|| false).unwrap();
-    restored.read(&tokens, &|| true).unwrap();
+    restored.set_tokens(&tokens, &|| true).unwrap();
     assert_eq!(computed.logits(), restored.logits());
 
     let mut plain = tiny.engine();
-    plain.read(&tokens, &|| true).unwrap();
+    plain.set_tokens(&tokens, &|| true).unwrap();
     assert_near(plain.logits(), restored.logits(), 0.05);
 }
 

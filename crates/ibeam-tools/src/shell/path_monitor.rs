@@ -198,14 +198,14 @@ impl Inner {
         for (index, watched) in self.watched_directories().enumerate() {
             let old = old_snapshots.get(index).unwrap_or(&empty);
             let repositories_at_start = state.repositories.get(index).unwrap_or(&none);
-            let mut now = Snapshot::take(&watched, Some(old), &self.path_policy);
+            let mut new = Snapshot::take(&watched, Some(old), &self.path_policy);
             // If the root was removed, everything is gone, and nothing can be restored.
             let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let diff = SnapshotDiff { watched: &watched, old, now: &now, repositories_at_start };
+            let diff = SnapshotDiff { watched: &watched, old, new: &new, repositories_at_start };
             if is_there && self.restore(&diff, &mut quarantine, &mut findings) {
-                now = Snapshot::take(&watched, Some(&now), &self.path_policy);
+                new = Snapshot::take(&watched, Some(&new), &self.path_policy);
             }
-            state.snapshots.push(now);
+            state.snapshots.push(new);
         }
         findings
     }
@@ -217,7 +217,7 @@ impl Inner {
         quarantine: &mut Quarantine,
         findings: &mut Vec<Finding>,
     ) -> bool {
-        let SnapshotDiff { watched, old, now, .. } = *diff;
+        let SnapshotDiff { watched, old, new, .. } = *diff;
         let before = findings.len();
         let mut moved_away: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
@@ -234,7 +234,7 @@ impl Inner {
             let description = format!("has more entries than can be watched and {result}");
             findings.push(Finding { path, description });
         }
-        for (rel_path, entry) in &now.entries {
+        for (rel_path, entry) in &new.entries {
             let old_entry = old.entries.get(rel_path);
             if old_entry.is_some_and(|old_entry| old_entry.is_same(entry))
                 || moved_away.iter().any(|above| rel_path.starts_with(above))
@@ -254,13 +254,13 @@ impl Inner {
             restored.extend(old_entry.map(|_| rel_path.as_path()));
         }
         for (rel_path, old_entry) in &old.entries {
-            let is_gone = !now.entries.contains_key(rel_path);
+            let is_gone = !new.entries.contains_key(rel_path);
             let was_moved_away = moved_away.iter().any(|above| rel_path.starts_with(above));
             let path = watched.path.join(rel_path);
             let missing = is_gone
                 && !self.may_be_missing(diff, rel_path, old_entry)
                 && !old.may_miss(rel_path)
-                && !now.may_miss(rel_path);
+                && !new.may_miss(rel_path);
             if !was_moved_away && !missing {
                 continue;
             }
@@ -298,21 +298,23 @@ impl Inner {
         diff: &SnapshotDiff<'_>,
         rel_path: &Path,
         old_entry: Option<&SnapshotEntry>,
-        now: &SnapshotEntry,
+        new_entry: &SnapshotEntry,
     ) -> bool {
         let path = diff.watched.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(diff, rel_path, &path) || (old_entry.is_none() && diff.was_moved(rel_path, now)) {
+        if self.is_exempt(diff, rel_path, &path)
+            || (old_entry.is_none() && diff.was_moved(rel_path, new_entry))
+        {
             return true;
         }
         let Some(inner) = diff.git_dir_path(rel_path) else { return diff.is_part_of_new_package(rel_path) };
-        if inner.rel_path.as_os_str().is_empty() && !now.is_directory() {
-            return old_entry.is_none() && self.leads_to_watched_repository(diff, rel_path, now);
+        if inner.rel_path.as_os_str().is_empty() && !new_entry.is_directory() {
+            return old_entry.is_none() && self.leads_to_watched_repository(diff, rel_path, new_entry);
         }
         let created_by_command = if inner.is_own { inner.created_by_command } else { old_entry.is_none() };
-        git_dir_rules::is_permitted(inner.rel_path, old_entry, now, created_by_command, inner.is_own)
+        git_dir_rules::is_permitted(inner.rel_path, old_entry, new_entry, created_by_command, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
@@ -320,10 +322,10 @@ impl Inner {
         &self,
         diff: &SnapshotDiff<'_>,
         rel_path: &Path,
-        now: &SnapshotEntry,
+        new_entry: &SnapshotEntry,
     ) -> bool {
         let above = rel_path.parent().filter(|above| !above.as_os_str().is_empty());
-        let Some((above, content)) = above.zip(now.content()) else { return false };
+        let Some((above, content)) = above.zip(new_entry.content()) else { return false };
         let work_tree = diff.watched.path.join(above);
         let target =
             content.strip_prefix(b"gitdir: ").map(|line| Path::new(OsStr::from_bytes(line.trim_ascii_end())));

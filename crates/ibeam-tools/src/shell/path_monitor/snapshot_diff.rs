@@ -15,7 +15,7 @@ const PACKAGE_DIRECTORY: &str = "node_modules";
 pub(super) struct SnapshotDiff<'a> {
     pub(super) watched: &'a WatchedDirectory<'a>,
     pub(super) old: &'a Snapshot,
-    pub(super) now: &'a Snapshot,
+    pub(super) new: &'a Snapshot,
     /// Git directories at the first scan.
     pub(super) repositories_at_start: &'a BTreeSet<PathBuf>,
 }
@@ -40,7 +40,7 @@ impl SnapshotDiff<'_> {
         match self.watched.watch {
             WatchKind::Root => {
                 let repository = self
-                    .now
+                    .new
                     .enclosing_repository(rel_path)
                     .or_else(|| self.old.enclosing_repository(rel_path))?;
                 let (inner, is_own) = git_dir_rules::innermost(rel_path.strip_prefix(repository).ok()?);
@@ -49,7 +49,7 @@ impl SnapshotDiff<'_> {
                     rel_path: inner,
                     is_own,
                     created_by_command: !self.repositories_at_start.contains(repository),
-                    is_gone: !self.now.repositories.contains(repository),
+                    is_gone: !self.new.repositories.contains(repository),
                     name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 })
             }
@@ -60,7 +60,7 @@ impl SnapshotDiff<'_> {
                     rel_path: git_dir_rules::innermost(rel_path).0,
                     is_own: true,
                     created_by_command: false,
-                    is_gone: self.now.entries.is_empty(),
+                    is_gone: self.new.entries.is_empty(),
                     name: if is_git { ".git".to_owned() } else { name },
                 })
             }
@@ -69,13 +69,13 @@ impl SnapshotDiff<'_> {
 
     /// Returns the protected paths that could be listed completely before the command and cannot now.
     pub(super) fn newly_incomplete(&self) -> impl Iterator<Item = &Path> {
-        self.now.incomplete.iter().filter(|top| !self.old.incomplete.contains(*top)).map(PathBuf::as_path)
+        self.new.incomplete.iter().filter(|top| !self.old.incomplete.contains(*top)).map(PathBuf::as_path)
     }
 
     /// Returns the outermost of the new directories that could not be listed.
     pub(super) fn newly_unlisted(&self) -> impl Iterator<Item = &Path> {
         let unseen =
-            self.now.inventory.unlisted.iter().filter(|rel_path| !self.old.inventory.is_unlisted(rel_path));
+            self.new.inventory.unlisted.iter().filter(|rel_path| !self.old.inventory.is_unlisted(rel_path));
         let is_new = |rel_path: &Path| {
             !rel_path.as_os_str().is_empty() && !self.old.inventory.directories.contains_key(rel_path)
         };
@@ -84,7 +84,7 @@ impl SnapshotDiff<'_> {
 
     /// Whether a new entry at `rel_path` may have existed before without being scanned.
     pub(super) fn may_have_existed(&self, rel_path: &Path) -> bool {
-        let is_new_gitlink = self.now.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
+        let is_new_gitlink = self.new.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
         self.old.may_miss(rel_path) && !is_new_gitlink
     }
 
@@ -95,20 +95,20 @@ impl SnapshotDiff<'_> {
 
     /// Whether a directory `.git` was renamed, so that git does not find it.
     fn was_git_renamed(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
-        let Some(repository) = self.now.enclosing_repository(rel_path) else { return false };
-        let Some(now) = self.now.inventory.directories.get(repository) else { return false };
+        let Some(repository) = self.new.enclosing_repository(rel_path) else { return false };
+        let Some(new) = self.new.inventory.directories.get(repository) else { return false };
         let Ok(rest) = rel_path.strip_prefix(repository) else { return false };
         let named_git =
             self.old.repositories.iter().filter(|old| old.file_name().is_some_and(|name| name == ".git"));
         let mut moved = named_git
-            .filter(|old| self.old.entries.get(*old).is_some_and(|entry| entry.identity() == now.identity()));
+            .filter(|old| self.old.entries.get(*old).is_some_and(|entry| entry.identity() == new.identity()));
         moved.any(|old| {
             self.old.entries.get(&old.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry))
         })
     }
 
     fn was_moved_with_directory(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
-        let inventory = &self.now.inventory;
+        let inventory = &self.new.inventory;
         let Some((above, directory)) = inventory.enclosing(rel_path) else { return false };
         if above.as_os_str().is_empty() {
             return false;
@@ -117,7 +117,7 @@ impl SnapshotDiff<'_> {
         self.old.inventory.directories.iter().any(|(before, old)| {
             let is_same_directory = old.identity() == directory.identity() && before != above;
             let has_left =
-                inventory.directories.get(before).is_none_or(|now| now.identity() != old.identity());
+                inventory.directories.get(before).is_none_or(|new| new.identity() != old.identity());
             let same =
                 || self.old.entries.get(&before.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry));
             is_same_directory && has_left && same()
@@ -127,18 +127,18 @@ impl SnapshotDiff<'_> {
     /// Whether the directory of `rel_path` was removed or replaced.
     pub(super) fn was_removed_with_directory(&self, rel_path: &Path) -> bool {
         self.old.inventory.enclosing(rel_path).is_some_and(|(above, old)| {
-            let now = self.now.inventory.directories.get(above);
-            !above.as_os_str().is_empty() && now.is_none_or(|now| now.identity() != old.identity())
+            let new = self.new.inventory.directories.get(above);
+            !above.as_os_str().is_empty() && new.is_none_or(|new| new.identity() != old.identity())
         })
     }
 
     /// Whether `rel_path` lies in a package directory that the command created.
     pub(super) fn is_part_of_new_package(&self, rel_path: &Path) -> bool {
-        self.now.inventory.enclosing(rel_path).is_some_and(|(above, now)| {
+        self.new.inventory.enclosing(rel_path).is_some_and(|(above, new)| {
             let old = self.old.inventory.directories.get(above);
             above.iter().any(|name| name == PACKAGE_DIRECTORY)
                 && above.file_name().is_some_and(|name| name != PACKAGE_DIRECTORY)
-                && old.is_none_or(|old| old.identity() != now.identity())
+                && old.is_none_or(|old| old.identity() != new.identity())
         })
     }
 }
