@@ -141,7 +141,7 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Adds a path in the root, and where it leads.
+    /// Adds a path in the root, and the target of its links.
     fn add(&mut self, path: PathBuf) {
         let real = path.canonicalize().ok().filter(|real| *real != path);
         let is_inside = |path: &PathBuf| path != self.root && path.starts_with(self.root);

@@ -114,7 +114,7 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
-/// Directories in the order in which they are listed: each after its parent.
+/// The listed directories, each after its parent and with the index of the parent.
 struct TreeListing {
     levels: Vec<(Option<usize>, Directory)>,
     remaining: usize,

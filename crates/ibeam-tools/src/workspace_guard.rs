@@ -1,7 +1,7 @@
 //! Refuses calls in a workspace that was removed.
 //!
-//! The workspace is held by descriptor: a directory that was moved is still the workspace, and another directory in its
-//! place is not.
+//! The workspace is held by descriptor: a directory that was moved is still the workspace, and another directory at
+//! its old path is not.
 
 use std::sync::Arc;
 
