@@ -1,7 +1,7 @@
 //! Blocking work on another thread, or on this one where the system cannot start a thread.
 //!
-//! With fewer threads fewer calls run at the same time, but none fails. Neither a runtime nor the end of the process waits for
-//! such a thread.
+//! With fewer threads fewer calls run at the same time, but none fails. Neither a runtime nor the end of the
+//! process waits for such a thread.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
