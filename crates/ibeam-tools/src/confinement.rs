@@ -301,8 +301,8 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Hides `real`, which policy lists as `named`, completely. If a rule allows a part of the directory, or a root lies
-    /// in it, hides everything else.
+    /// Hides `real`, which policy lists as `named`, completely. If a rule allows a part of the directory, or a root
+    /// lies in it, hides everything else.
     fn hide(&mut self, named: &Path, real: PathBuf, depth: usize) {
         if self.hidden.len() >= MAX_MOUNTS || depth > 16 {
             self.is_complete = false;

@@ -1,7 +1,7 @@
 //! Finds the directories in which git keeps the repository of a root, as far as the repository itself names them.
 //!
-//! A `.git` file may name any directory. The directory is trusted only if it points back to the root. The directory of a
-//! linked work tree does so by its `gitdir` file and its position below the common directory, the directory of a
+//! A `.git` file may name any directory. The directory is trusted only if it points back to the root. The directory of
+//! a linked work tree does so by its `gitdir` file and its position below the common directory, the directory of a
 //! submodule by `core.worktree`. A process that can write those files could write the repository anyway.
 //!
 //! A command can write everything in the root, so nothing in the root proves anything about a directory outside of it:

@@ -1,8 +1,8 @@
 //! The built-in tools: files, commands, search and the to-do list.
 //!
 //! Each tool has one file, and one `.md` with the description for the model. A tool checks its arguments and
-//! returns plain errors. It does not decide what is permitted (the gate has decided before a call runs), is independent of
-//! the model, and does not print.
+//! returns plain errors. It does not decide what is permitted (the gate has decided before a call runs), is independent
+//! of the model, and does not print.
 
 mod arguments;
 mod atomic_write;
