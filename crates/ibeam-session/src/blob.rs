@@ -14,8 +14,8 @@ use crate::layout::BLOB_DIRECTORY;
 use crate::private_files;
 use crate::record::{BlobRef, decode};
 
-/// Payloads longer than this are stored as blobs.
-pub(crate) const INLINE_BYTES: usize = 64 << 10;
+/// The maximum length of a payload in the journal. Longer payloads are stored as blobs.
+pub(crate) const MAX_INLINE_BYTES: usize = 64 << 10;
 /// The name of a blob while it is written.
 const UNFINISHED: &str = "new";
 
@@ -32,7 +32,7 @@ pub(crate) fn digest(payload: &[u8]) -> String {
 /// Stores `payload` for the session in `directory` and returns the file, which may not be synced yet.
 ///
 /// # Errors
-/// The errors of the file system. An existing blob of this name is not changed then.
+/// The errors of the file system. After an error, an existing blob of this name is unchanged.
 pub(crate) fn store(directory: &Path, sha256: &str, payload: &[u8]) -> io::Result<File> {
     let target = path(directory, sha256);
     // A power cut may have left a blob without its content: such a blob is written again.
@@ -90,7 +90,7 @@ pub(crate) fn stored_digests(directory: &Path) -> io::Result<Vec<String>> {
     }
 }
 
-/// Returns the content of a file of `bytes` bytes, and nothing for a file of another length, which is not read.
+/// Returns the content of a file of `bytes` bytes. A file of another length is not read, and the result is empty.
 fn read_expected(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let file = private_files::open(path)?;
     let mut content = Vec::new();

@@ -16,26 +16,27 @@ use crate::walk::{Damage, walk};
 pub struct CheckReport {
     /// The header of the first segment; `None` if it is damaged.
     pub header: Option<Header>,
-    /// Valid records before the first damage, headers included.
+    /// Number of valid records before the first damage, headers included.
     pub records: u64,
-    /// Events among them.
+    /// Number of events among these records.
     pub events: u64,
-    /// Segments of the journal.
+    /// Number of segments of the journal.
     pub segments: u64,
-    /// Their size in bytes.
+    /// Size of all segments in bytes.
     pub bytes: u64,
-    /// Blobs that records refer to.
+    /// Number of blobs that records refer to.
     pub blobs: u64,
-    /// Their size in bytes.
+    /// Size of these blobs in bytes.
     pub blob_bytes: u64,
-    /// Blobs that no record refers to. A killed process may leave one, which is harmless.
+    /// Number of blobs that no record refers to. A killed process may leave such blobs, which are harmless.
     pub orphan_blobs: u64,
-    /// Bytes of a last record without its end. The next run moves it to `events.torn`.
+    /// Size in bytes of an incomplete last record; 0 if there is none. The next run moves the record to
+    /// `events.torn`.
     pub torn_bytes: u64,
-    /// Places where the numbers of the events are not consecutive: a record did not fit on a full disk, or records were
+    /// Number of places where the numbers of the events are not consecutive: a record did not fit on a full disk, or records were
     /// lost, repeated or moved.
     pub gaps: u64,
-    /// Tool calls that have started and have no result.
+    /// Number of tool calls that have started and have no result.
     pub open_calls: u64,
     /// The first damage. A session without damage can be opened.
     pub damage: Option<Damage>,
@@ -83,7 +84,7 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<CheckReport, SessionError
     })
 }
 
-/// Facts that the sequence of events shows.
+/// Findings about the sequence of events: gaps in their numbers, and tool calls without a result.
 #[derive(Default)]
 struct EventFacts {
     order: EventOrder,

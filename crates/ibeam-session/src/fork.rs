@@ -24,8 +24,8 @@ impl Session {
     /// Creates the session `id` for the workspace `cwd` with the current events of the session `from`, and acquires the
     /// lease of `id`. The lease of `from` is not needed.
     ///
-    /// Passes each copied event to `on_event`, in order, and retains none. A process that is killed meanwhile leaves a
-    /// complete session or none.
+    /// Passes each copied event to `on_event`, in order, and retains none. A process that is killed during the copy
+    /// leaves either a complete session or no session.
     ///
     /// # Errors
     /// `Unknown` and `Damaged` for `from`; `Cancelled`; `Unusable`, `Busy` and `Io` as for a new session. Events may have
@@ -87,7 +87,7 @@ fn copy_records(
     journal.flush().map_err(io_error(directory))
 }
 
-/// Makes `to` a link to the blob `from`, or a copy of it. Sessions may share the file because blobs never change.
+/// Creates `to` as a hard link to the blob `from`, or a copy of it. Sessions may share the file because blobs never change.
 fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -43,7 +43,7 @@ pub struct Session {
 impl Session {
     /// Creates the session `id` for the workspace `cwd` and acquires its lease.
     ///
-    /// A process that is killed meanwhile leaves a session with its header or none.
+    /// A process that is killed during the creation leaves either a session with its header or no session.
     ///
     /// # Errors
     /// `Unusable` if the session cannot be created or exists already; `Busy`, `Leased`, `Cancelled`, `Io`.
@@ -108,13 +108,13 @@ impl Session {
     /// Adds an event to the records that the next `flush` writes.
     ///
     /// # Errors
-    /// `Io` if the payload is too large for a record and cannot be stored as a blob. The event is left out then.
+    /// `Io` if the payload is too large for a record and cannot be stored as a blob. The event is left out.
     pub fn append(&mut self, event: &Event) -> Result<(), SessionError> {
         self.payload.clear();
         let encoded = serde_json::to_writer(&mut self.payload, event);
         encoded.map_err(|error| self.io_error(error.into()))?;
         let mut kind = RecordKind::Event;
-        if self.payload.len() > blob::INLINE_BYTES {
+        if self.payload.len() > blob::MAX_INLINE_BYTES {
             match self.store_blob(event) {
                 Ok(reference) => {
                     kind = RecordKind::Blob;
@@ -165,16 +165,16 @@ impl Session {
     /// `Io`, as for `flush`, and `Removed`.
     pub fn sync_to_disk(&mut self) -> Result<(), SessionError> {
         let written = self.write();
-        let given_back = self.segment.release_reserve().map_err(|source| self.io_error(source));
+        let reserve_released = self.segment.release_reserve().map_err(|source| self.io_error(source));
         let synced = self.sync();
         let is_replaced = self.segment.is_replaced();
-        self.check_removed(is_replaced).and(written).and(given_back).and(synced)
+        self.check_removed(is_replaced).and(written).and(reserve_released).and(synced)
     }
 
     /// Closes and syncs the current segment and creates the next one, unless the current one has no records.
     ///
     /// # Errors
-    /// The errors of `flush`. The current segment stays open then.
+    /// The errors of `flush`. After an error, the current segment stays open.
     pub fn rotate(&mut self) -> Result<(), SessionError> {
         self.write()?;
         self.next_segment()

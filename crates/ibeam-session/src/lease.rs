@@ -23,7 +23,7 @@ use crate::private_files;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time that a killed holder may need to release the lock: one of its threads may still wait for the disk.
 const KILLED_HOLDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that are read of a holder's name.
+/// The maximum length of a holder's name that is read, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
 /// The right to write to a session, until it is dropped.
@@ -31,12 +31,12 @@ const MAX_NAME_BYTES: usize = 256;
 pub(crate) struct Lease {
     /// The lease file, if the file system does not support locks.
     pub(crate) file: Option<LeaseFile>,
-    /// The last field, because it is dropped last: the lease file is removed before.
+    /// The last field, because it is dropped last: the lease file is removed before the lock is released.
     _lock: File,
 }
 
 /// Takes the lock of the session in `directory`, waiting for at most `options.wait`, and writes the name of this
-/// process into it. On a file system without locks creates a lease file instead.
+/// process into the lock file. On a file system without locks, this function creates a lease file instead.
 ///
 /// Waits longer for a holder that was killed and is still terminating.
 ///
@@ -88,7 +88,7 @@ fn try_acquire(
             LeaseFile::acquire(directory).map(Some)
         }
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder(lock_file) }),
+        Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder_name(lock_file) }),
         Err(TryLockError::Error(error)) if cannot_lock(&error) => LeaseFile::acquire(directory).map(Some),
         Err(TryLockError::Error(source)) => Err(io_error(&directory.join(LOCK_FILE))(source)),
     }
@@ -109,10 +109,10 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Returns the name in the lock file. The file is empty while its holder has not written its name yet.
-fn holder(lease: &File) -> String {
+/// Returns the name of the holder, which is in the lock file; `another process` while the file is still empty.
+fn holder_name(lock_file: &File) -> String {
     let mut buffer = [0; MAX_NAME_BYTES];
-    let length = lease.read_at(&mut buffer, 0).unwrap_or_default();
+    let length = lock_file.read_at(&mut buffer, 0).unwrap_or_default();
     let text = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
     let name = text.lines().next().unwrap_or_default().trim();
     if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
@@ -131,7 +131,7 @@ fn is_terminating(holder: &str) -> bool {
 
 /// Whether `/proc/N/stat` shows a zombie or a process that is exiting.
 fn has_ended(stat: &str) -> bool {
-    /// `PF_EXITING` of the kernel.
+    /// The flag `PF_EXITING` of the kernel.
     const EXITING: u64 = 4;
     // The name is in parentheses and may contain parentheses. The state follows, and the flags six fields later.
     let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_ascii_whitespace();
@@ -142,13 +142,14 @@ fn has_ended(stat: &str) -> bool {
 
 /// Whether `/proc/N/status` shows a pending SIGKILL.
 fn is_killed(status: &str) -> bool {
-    const KILL: u64 = 1 << 8;
+    /// The bit of signal 9 in a mask of signals.
+    const SIGKILL_BIT: u64 = 1 << 8;
     let mut pending = status.lines().filter_map(|line| {
         let (name, mask) = line.split_once(':')?;
         let mask = matches!(name, "SigPnd" | "ShdPnd").then_some(mask)?;
         u64::from_str_radix(mask.trim(), 16).ok()
     });
-    pending.any(|mask| mask & KILL != 0)
+    pending.any(|mask| mask & SIGKILL_BIT != 0)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A lease for file systems without locks: a file that only one process can create.
 //!
-//! Unlike a lock it outlives a killed process. So it names its process, the host, and what shows whether that process
-//! still runs. The lease of a process of this host that has ended is taken over. Whether a process of another host
-//! still runs cannot be checked, so its lease is an error that names the file; a person may remove it.
+//! Unlike a lock, the file remains after its process is killed. So the file contains the name of the process, the host,
+//! and the data that show whether the process still runs. If the process ran on this host and has ended, another process
+//! takes over the lease. Whether a process of another host still runs cannot be checked, so its lease is an error that
+//! names the file; a person may remove the file.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -49,14 +50,14 @@ impl LeaseFile {
                 Err(error) => return Err(unusable_error(&path)(error)),
             }
             let found = match read(&path) {
-                // The process that created it has not written its name yet.
+                // The process that created the file has not written its name yet.
                 Ok(found) if found.is_empty() && empty_reads < MAX_EMPTY_READS => {
                     empty_reads += 1;
                     thread::sleep(EMPTY_READ_INTERVAL);
                     continue;
                 }
                 Ok(found) => found,
-                // It has just been removed.
+                // The file has just been removed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(io_error(&path)(error)),
             };
@@ -139,8 +140,8 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(content)
 }
 
-/// Removes the lease whose content is `stale`. If another process has replaced it by a new lease meanwhile, the new
-/// lease is restored.
+/// Removes the lease file whose content is `stale`. If another process has replaced the file meanwhile, the new file is
+/// restored.
 fn remove_stale(path: &Path, stale: &str) -> io::Result<()> {
     let moved = path.with_extension(std::process::id().to_string());
     match fs::rename(path, &moved) {

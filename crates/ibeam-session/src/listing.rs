@@ -1,4 +1,5 @@
-//! The list of stored sessions, read from the head of each journal. No index is kept that could be wrong.
+//! The list of stored sessions, read from the start of each journal. A separate index could be outdated, so there is
+//! none.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -14,11 +15,12 @@ use crate::layout;
 use crate::private_files;
 use crate::record::{Header, Record, parse};
 
-/// Bytes that are read for the header and the first prompt. Mostly both are in the first block.
-const HEAD_BYTES: u64 = 256 * 1024;
+/// The maximum number of bytes that are read for the header and the first prompt. Usually both are in the first block.
+const MAX_HEAD_BYTES: u64 = 256 * 1024;
+/// The size of one read.
 const BLOCK_BYTES: usize = 8 * 1024;
 /// A prompt larger than this gives no title, because it would have to be read completely.
-const PROMPT_BYTES: u64 = 4 << 20;
+const MAX_PROMPT_BYTES: u64 = 4 << 20;
 
 /// The entry of a session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,19 +70,20 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let first = private_files::open(&segments.first()?.path).ok()?;
     let last = fs::symlink_metadata(&segments.last()?.path).ok()?;
     let modified = last.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let mut head = BufReader::with_capacity(BLOCK_BYTES, first.take(HEAD_BYTES));
+    let mut head = BufReader::with_capacity(BLOCK_BYTES, first.take(MAX_HEAD_BYTES));
     let mut line = Vec::new();
-    let Record::Header(Header { cwd: began_in, created_ms, .. }) = next_record(&mut head, &mut line)? else {
+    let Record::Header(Header { cwd: created_for, created_ms, .. }) = next_record(&mut head, &mut line)?
+    else {
         return None;
     };
-    if cwd.is_some_and(|cwd| cwd != began_in) {
+    if cwd.is_some_and(|cwd| cwd != created_for) {
         return None;
     }
     let title = std::iter::from_fn(|| next_record(&mut head, &mut line))
         .find_map(|record| prompt(directory, record))
         .and_then(|content| content.into_iter().next());
     let updated_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
-    Some(SessionSummary { id, cwd: began_in, created_ms, updated_ms, title })
+    Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title })
 }
 
 fn next_record(head: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Record> {
@@ -93,7 +96,7 @@ fn prompt(directory: &Path, record: Record) -> Option<Vec<String>> {
     let kind = match record {
         Record::Header(_) | Record::Newer(_) => return None,
         Record::Event(event) => event.kind,
-        Record::Blob(blob) if blob.bytes > PROMPT_BYTES => return None,
+        Record::Blob(blob) if blob.bytes > MAX_PROMPT_BYTES => return None,
         Record::Blob(blob) => blob::load(directory, &blob).ok()?,
     };
     let EventKind::UserMessage { content } = kind else { return None };

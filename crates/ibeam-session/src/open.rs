@@ -23,14 +23,15 @@ use crate::walk::{Damage, WalkResult, walk};
 pub struct OpenReport {
     /// The header of the first segment.
     pub header: Header,
-    /// Bytes of the torn record, which was left out; 0 if there is none.
+    /// Size in bytes of the torn record, which was left out; 0 if there is none.
     pub torn_bytes: u64,
 }
 
 /// The extent to which a session could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadReport {
-    /// Bytes of a last record without its end, 0 if there is none. Its writer was killed, or is writing it now.
+    /// Size in bytes of an incomplete last record; 0 if there is none. The writer of the record was killed, or is
+    /// writing it now.
     pub torn_bytes: u64,
     /// The first damage. The records after it were not read.
     pub damage: Option<Damage>,
@@ -67,7 +68,8 @@ impl Session {
 /// Passes each event of the session `id` to `on_event`, in order, until the end, the first damage, or an error of
 /// `on_event`.
 ///
-/// Takes no lease: of a session that is being written, it reads what is stored now. No event is retained.
+/// Takes no lease. If another process is writing the session, only the events that are stored so far are read. No event
+/// is retained.
 ///
 /// # Errors
 /// `Unknown`; `Unusable` for a directory that is a link or belongs to another user; `Io`; the errors of `on_event`.

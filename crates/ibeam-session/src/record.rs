@@ -10,13 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ibeam_protocol::{Event, SessionId};
 use serde::{Deserialize, Serialize};
 
-/// Largest nesting of JSON that is read, because reading uses the stack. The arguments of a model have at most 128
-/// levels, and the record adds some.
+/// The maximum nesting of JSON that is read, because the parser uses the stack. Arguments of a model have at most 128
+/// levels, and the record adds some levels.
 const MAX_DEPTH: usize = 192;
-/// Nesting up to which the parser accepts JSON without a scan of its depth.
+/// The maximum nesting that serde_json accepts with its recursion limit.
 const PARSER_DEPTH: usize = 128;
-/// Upper bound of the bytes around a payload.
-const FRAME_BYTES: usize = 64;
+/// The maximum number of bytes around a payload.
+const MAX_FRAME_BYTES: usize = 64;
 /// The version of the journal format.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
@@ -104,6 +104,7 @@ pub(crate) enum RecordKind {
 impl RecordKind {
     const ALL: [Self; 3] = [Self::Event, Self::Blob, Self::Header];
 
+    /// Returns the key of the payload in a line.
     fn key(self) -> &'static str {
         match self {
             Self::Header => "header",
@@ -116,7 +117,7 @@ impl RecordKind {
 /// Appends one framed line to `line`; `payload` is JSON without a line end.
 pub(crate) fn frame(kind: RecordKind, payload: &[u8], line: &mut Vec<u8>) {
     // Without `format!`, which would cost more than the rest: this runs for every delta of an answer.
-    line.reserve(payload.len() + FRAME_BYTES);
+    line.reserve(payload.len() + MAX_FRAME_BYTES);
     line.extend_from_slice(b"{\"len\":");
     push_decimal(payload.len(), line);
     line.extend_from_slice(b",\"crc\":\"");

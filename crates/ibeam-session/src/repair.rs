@@ -1,8 +1,8 @@
-//! The repair of a damaged session: the records before the first damage stay, and all others are moved aside.
+//! The repair of a damaged session: the records before the first damage stay, and all others are moved to other files.
 //!
 //! A damaged header is rebuilt from the first event of the first run, if that is readable. A repair deletes nothing:
 //! the other records are in `events.damaged…` afterwards. A repair that was killed can be repeated; some records may
-//! then be moved aside twice.
+//! then be in two of these files.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ use crate::walk::{Damage, MAX_LINE_BYTES, walk};
 pub struct RepairReport {
     /// The damage that was found; `None` if there was nothing to repair.
     pub damage: Option<Damage>,
-    /// The files to which records were moved.
+    /// The files to which records were moved or copied.
     pub backups: Vec<PathBuf>,
     /// Whether a session is left. Without a header no record can be kept.
     pub is_session_left: bool,
@@ -54,7 +54,7 @@ pub fn repair(
     }
     let mut backups = Vec::new();
     if walked.header.is_none() {
-        let target = free_name(&directory);
+        let target = unused_backup_path(&directory);
         if rebuild_header(&directory, id, &damage.path, &target)? {
             backups.push(target);
             walked = walk::<SessionError>(&directory, |_| Ok(()))?;
@@ -66,7 +66,7 @@ pub fn repair(
     let from_damage = walked.segments.get(walked.last_index..).unwrap_or_default();
     // From last to first: after an interruption the rest is still damaged at the same place.
     for (index, segment) in from_damage.iter().enumerate().rev() {
-        let target = free_name(&directory);
+        let target = unused_backup_path(&directory);
         if index == 0 && walked.valid_bytes > 0 {
             back_up(&segment.path, walked.valid_bytes, &target)?;
             sync_entries(&directory).map_err(io_error(&directory))?;
@@ -114,9 +114,9 @@ fn rebuild_header(
 }
 
 /// Returns a path that does not exist: `events.damaged`, or that name with a number.
-fn free_name(directory: &Path) -> PathBuf {
+fn unused_backup_path(directory: &Path) -> PathBuf {
     let names = std::iter::once(DAMAGED_RECORDS_FILE.to_owned())
         .chain((2u32..).map(|number| format!("{DAMAGED_RECORDS_FILE}.{number}")));
-    let mut free = names.map(|name| directory.join(name)).filter(|path| path.symlink_metadata().is_err());
-    free.next().unwrap_or_else(|| directory.join(DAMAGED_RECORDS_FILE))
+    let mut unused = names.map(|name| directory.join(name)).filter(|path| path.symlink_metadata().is_err());
+    unused.next().unwrap_or_else(|| directory.join(DAMAGED_RECORDS_FILE))
 }

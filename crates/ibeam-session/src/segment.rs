@@ -53,7 +53,7 @@ impl Segment {
     /// Creates a segment with `header` and what `fill` appends to it, completely or not at all.
     ///
     /// The content is synced before the file gets its name, so that a power cut cannot leave an empty segment. The
-    /// caller syncs the directory. Replaces an existing segment, so the caller checks that there is none.
+    /// caller syncs the directory. An existing segment is replaced, so the caller checks first that none exists.
     ///
     /// # Errors
     /// The errors of the file system.

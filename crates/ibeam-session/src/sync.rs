@@ -53,21 +53,26 @@ pub(crate) fn sync_entries(directory: &Path) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(crate) struct Syncer {
     shared: Arc<Shared>,
+    /// Whether the thread was started.
     is_started: bool,
 }
 
+/// The state that the owner of a `Syncer` and its thread share.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
 
+/// The queue of the thread and its progress.
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<SyncStep>,
+    /// Whether the thread runs a batch of steps.
     is_busy: bool,
     /// The first failure, with its error number if it has one.
     first_error: Option<Option<i32>>,
+    /// Whether the `Syncer` was dropped: the thread ends when the queue is empty.
     is_closing: bool,
 }
 
@@ -141,6 +146,7 @@ impl Shared {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Runs the steps in the queue until the `Syncer` is dropped.
     fn work(&self) {
         let mut state = self.lock();
         loop {

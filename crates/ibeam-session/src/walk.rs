@@ -1,8 +1,9 @@
 //! Reads the records of a journal, segment by segment and line by line.
 //!
-//! A last record without its line end is torn: its process was killed, or the power was cut, while it was written. It
-//! is counted and left out. Every record is written together with its line end, so a line with an end was valid once,
-//! and is damaged if it is invalid now. No record is skipped without a report.
+//! A last record without its line end is torn: the process was killed, or the power was cut, while the record was
+//! written. Its bytes are counted and the record is left out. Every record is written together with its line end. So a
+//! complete line was valid when it was written, and is damaged if it is invalid now. No record is skipped without a
+//! report.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -29,9 +30,9 @@ pub(crate) struct WalkResult {
     pub(crate) records: u64,
     /// Index of the last segment that was read.
     pub(crate) last_index: usize,
-    /// Bytes of valid records in that segment.
+    /// Size in bytes of the valid records of the segment at `last_index`.
     pub(crate) valid_bytes: u64,
-    /// Bytes of the torn record at its end.
+    /// Size in bytes of the torn record at the end of this segment; 0 if there is none.
     pub(crate) torn_bytes: u64,
     /// Whether `damage` only means that a newer version of the program wrote the journal.
     pub(crate) is_newer_format: bool,
@@ -179,7 +180,7 @@ fn interpret(
             Err(format!("its format is version {version}; this program reads {FORMAT_VERSION}"))
         }
         (Record::Header(_) | Record::Newer(_), _) => {
-            Err("it is a header, which belongs into the first line".to_owned())
+            Err("it is a header, which must be the first line".to_owned())
         }
         (Record::Event(_) | Record::Blob(_), _) => Err("the first line is not a header".to_owned()),
     }
