@@ -25,12 +25,12 @@ pub use self::lines::{
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;
 use crate::locale::Locale;
-use crate::text::one_line;
+use crate::text::printable_line;
 
 /// The prefix of the names of hints that suggest to resume the session.
 const RESUME_HINT: &str = "hint-resume";
 
-/// The shortest wait that is part of the message. No retry of a run waits longer.
+/// The shortest wait that the message of a failure contains. The retries of a run wait at most this long.
 const LONG_WAIT_MS: u64 = 60_000;
 
 type Bundle = FluentBundle<FluentResource>;
@@ -77,7 +77,7 @@ impl Catalogue {
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", near), None));
         }
         if let Reason::UnknownModel { near: Some(near), also_near, .. } = reason {
-            // The message has the quotes before the first and after the last name.
+            // The text of the message has the quotes before the first and after the last name.
             let names = also_near.iter().fold(near.clone(), |names, name| format!("{names}`, `{name}"));
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", &names), None));
         }
@@ -134,9 +134,9 @@ impl Catalogue {
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,
-            [reason] => format!("{sentence}: {}", one_line(reason)),
+            [reason] => format!("{sentence}: {}", printable_line(reason)),
             reasons => {
-                let lines = reasons.iter().map(|reason| format!("\n  {}", one_line(reason)));
+                let lines = reasons.iter().map(|reason| format!("\n  {}", printable_line(reason)));
                 format!("{sentence}:{}", lines.collect::<String>())
             }
         }
@@ -163,9 +163,9 @@ impl Catalogue {
     }
 
     /// Returns the text of a `warning:` line about a run whose prompt requested a change and that changed no file.
-    /// `uncounted`: whether something ran whose changes are not counted.
-    pub fn no_file_changed(&self, uncounted: bool) -> String {
-        let id = if uncounted { "no-file-changed-by-tools" } else { "no-file-changed" };
+    /// `has_uncounted_changes`: whether a command or another tool ran whose changes are not counted.
+    pub fn no_file_changed(&self, has_uncounted_changes: bool) -> String {
+        let id = if has_uncounted_changes { "no-file-changed-by-tools" } else { "no-file-changed" };
         self.render(&Message::new(id), None)
     }
 
@@ -204,25 +204,29 @@ impl Catalogue {
         text.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
     }
 
+    /// Returns all hints of a message.
     fn hints(&self, message: &Message) -> Vec<String> {
         self.hints_named(message, "hint")
     }
 
     /// Returns the hints whose names start with `prefix`.
     fn hints_named(&self, message: &Message, prefix: &str) -> Vec<String> {
-        let Some(pattern) = self.pattern(&message.id).or_else(|| english().pattern(&message.id)) else {
+        let Some(found) = self.fluent_message(&message.id).or_else(|| english().fluent_message(&message.id))
+        else {
             return Vec::new();
         };
-        let names = pattern.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with(prefix));
+        let names = found.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with(prefix));
         names.map(|name| self.render(message, Some(name))).collect()
     }
 
+    /// Returns a text in the locale, or else in English; `None` for an unknown id.
     fn find(&self, id: &str, attribute: Option<&str>, args: &FluentArgs<'_>) -> Option<String> {
         self.format(id, attribute, args).or_else(|| english().format(id, attribute, args))
     }
 
+    /// Returns a text in the locale; `None` if the locale lacks the text or an argument is missing.
     fn format(&self, id: &str, attribute: Option<&str>, args: &FluentArgs<'_>) -> Option<String> {
-        let message = self.pattern(id)?;
+        let message = self.fluent_message(id)?;
         let pattern = match attribute {
             None => message.value()?,
             Some(name) => message.get_attribute(name)?.value(),
@@ -232,19 +236,21 @@ impl Catalogue {
         errors.is_empty().then(|| text.into_owned())
     }
 
-    fn pattern(&self, id: &str) -> Option<FluentMessage<'_>> {
+    /// Returns the parsed message with its attributes.
+    fn fluent_message(&self, id: &str) -> Option<FluentMessage<'_>> {
         self.bundle().get_message(id)
     }
 
+    /// Returns the parsed texts. The first call parses them.
     fn bundle(&self) -> &Bundle {
         self.bundle.get_or_init(|| {
             // Neither can fail, because the tests parse every file and every language code.
             let language = self.locale.code().parse::<LanguageIdentifier>().unwrap_or_default();
-            let resource = match FluentResource::try_new(source(self.locale).to_owned()) {
+            let resource = match FluentResource::try_new(locale_file(self.locale).to_owned()) {
                 Ok(resource) | Err((resource, _)) => resource,
             };
             let mut bundle = Bundle::new_concurrent(vec![language]);
-            // Isolation marks would end up in paths and commands that people copy.
+            // The isolation marks of Fluent are invisible characters, which people would copy with a path or a command.
             bundle.set_use_isolating(false);
             bundle.add_resource_overriding(resource);
             bundle
@@ -262,7 +268,8 @@ fn hours_and_minutes(ms: u64) -> String {
     }
 }
 
-fn source(locale: Locale) -> &'static str {
+/// Returns the content of the file of a locale.
+fn locale_file(locale: Locale) -> &'static str {
     match locale {
         Locale::En => include_str!("../locales/en.ftl"),
         Locale::Es => include_str!("../locales/es.ftl"),

@@ -25,7 +25,7 @@ use crate::text::detail;
 use crate::tool_call_line::call_result;
 use crate::writer::EventWriter;
 
-/// The page loads nothing and runs no script.
+/// The start of the page. Its content security policy forbids scripts and all external content.
 const HEAD: &str = "<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
 
@@ -40,6 +40,7 @@ pub struct Html<W> {
     has_head: bool,
 }
 
+/// A call without a result so far, with the time of its start.
 struct OpenCall {
     model_call_id: ModelCallId,
     call: ToolCall,
@@ -76,7 +77,7 @@ impl<W: Write> Html<W> {
 
     fn write_run_head(&mut self, head: &SessionStarted, at_ms: u64, page: &mut Markup) {
         self.write_page_head(&head.session_id.to_string(), page);
-        // The previous run was killed.
+        // Calls that are still open belong to a previous run, which was killed.
         self.close_calls(page);
         page.raw("<h2>").text(&head.model.display).date(at_ms).raw("</h2>\n<p class=\"quiet\"><code>");
         page.text(&head.cwd.to_string_lossy()).raw("</code> · ").text(permission_mode(head.permission_mode));
@@ -198,7 +199,7 @@ impl<W: Write> Html<W> {
 impl<W: Write> EventWriter for Html<W> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let (page, at_ms) = (&mut Markup::default(), event.at_ms);
-        // Only events that show something end a paragraph.
+        // Only events that add content to the page end a paragraph.
         match &event.kind {
             EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }

@@ -17,6 +17,7 @@ pub(crate) fn write_line(bytes: &mut Vec<u8>, value: &impl Serialize) -> io::Res
     Ok(())
 }
 
+/// Formats JSON without spaces and with the escapes of this module.
 struct LineSafe;
 
 impl Formatter for LineSafe {

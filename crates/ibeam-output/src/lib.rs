@@ -1,8 +1,8 @@
 //! The writers of ibeam: from events to the bytes that programs and people read.
 //!
 //! One writer for each output format (`StreamJson`, `Json`, `Text`, `Html`), and all texts for people (`Catalogue`). The
-//! writers are synchronous and write to any `io::Write`. They use neither disk, async, the environment nor the loop. No
-//! writer writes thinking.
+//! writers are synchronous and write to any `io::Write`. They do not use the disk, async code, the environment or the
+//! agent loop. No writer writes the thinking of the model.
 
 mod catalogue;
 mod delta_line;

@@ -5,12 +5,13 @@
 use std::io::{self, Write};
 
 /// The number of pending bytes above which lines are written without waiting for `flush`. A longer line stays complete.
-const LIMIT_BYTES: usize = 64 * 1024;
+const MAX_PENDING_BYTES: usize = 64 * 1024;
 
 /// Collects lines and writes them with one `write_all` per batch.
 pub(crate) struct LineBuffer<W> {
     out: W,
     pending: Vec<u8>,
+    /// The kind of the first error of the inner writer.
     broken: Option<io::ErrorKind>,
 }
 
@@ -29,7 +30,7 @@ impl<W: Write> LineBuffer<W> {
             self.pending.truncate(before);
             return Err(error);
         }
-        if self.pending.len() >= LIMIT_BYTES { self.write_out() } else { Ok(()) }
+        if self.pending.len() >= MAX_PENDING_BYTES { self.write_out() } else { Ok(()) }
     }
 
     /// Writes all lines and flushes the inner writer.
@@ -48,7 +49,7 @@ impl<W: Write> LineBuffer<W> {
         }
         let written = self.out.write_all(&self.pending);
         self.pending.clear();
-        self.pending.shrink_to(2 * LIMIT_BYTES);
+        self.pending.shrink_to(2 * MAX_PENDING_BYTES);
         self.record_error(written)
     }
 

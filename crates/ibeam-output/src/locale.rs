@@ -40,7 +40,7 @@ impl Locale {
         match language.to_ascii_lowercase().as_str() {
             "en" | "c" | "posix" => Some(Self::En),
             "es" => Some(Self::Es),
-            // The code of Indonesian until 1989; old Java and Android systems still use it.
+            // `in` was the code of Indonesian until 1989; old Java and Android systems still use that code.
             "id" | "in" => Some(Self::Id),
             "ja" => Some(Self::Ja),
             "fr" => Some(Self::Fr),

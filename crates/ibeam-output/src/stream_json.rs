@@ -55,8 +55,8 @@ impl<W: Write> StreamJson<W> {
         self.lines.append(|bytes| write_line(bytes, line))
     }
 
-    /// Writes the text since the last call as a segment. `before` is the answer and the time of the next call; the last segment
-    /// has none.
+    /// Writes the text since the last call as a segment. `before` is the `model_call_id` and the time of the next call; it is
+    /// `None` for the last segment.
     fn end_segment(&mut self, before: Option<(&ModelCallId, u64)>) -> io::Result<()> {
         let Some(text) = self.segments.as_mut().and_then(|segments| segments.end(&self.result)) else {
             return Ok(());

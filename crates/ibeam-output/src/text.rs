@@ -37,7 +37,7 @@ pub struct Text<W> {
     is_mid_line: bool,
     /// The text since the last tool call.
     segment: String,
-    /// The last non-blank text before `segment`.
+    /// The last non-blank text before `segment`, which is the final message if `segment` is blank.
     previous_segment: String,
 }
 
@@ -64,7 +64,7 @@ impl<W: Write> Text<W> {
             self.segment.push_str(text);
             return Ok(());
         }
-        let text = many_lines(text);
+        let text = printable_lines(text);
         if let Some(last) = text.chars().next_back() {
             self.is_mid_line = last != '\n';
         }
@@ -101,7 +101,7 @@ impl<W: Write> Text<W> {
         match outcome {
             RunOutcome::Completed => {
                 let text = if segment.trim().is_empty() { previous } else { segment };
-                let message = many_lines(text.trim());
+                let message = printable_lines(text.trim());
                 let gap = if has_actions { "\n" } else { "" };
                 if message.is_empty() { Ok(()) } else { self.print(&format!("{gap}{message}\n")) }
             }
@@ -152,18 +152,18 @@ pub(crate) fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;
-    Some(shortened(one_line(text), DETAIL_CHARACTERS))
+    Some(shortened(printable_line(text), DETAIL_CHARACTERS))
 }
 
 /// Returns `text` on one line: control characters, line ends and invisible characters become escapes like `\n`, `\u{1b}`.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn printable_line(text: &str) -> String {
     // Many emoji contain a selector or a joiner, which are harmless.
     let is_part_of_emoji = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     escaped(text, |c| c.is_control() || (is_invisible(c) && !is_part_of_emoji(c)))
 }
 
-/// Returns `text` with its line ends and tabs. `\r` is removed, and other control characters become escapes.
-pub(crate) fn many_lines(text: &str) -> String {
+/// Returns `text` with control characters as escapes. Line ends and tabs remain, and `\r` is removed.
+pub(crate) fn printable_lines(text: &str) -> String {
     escaped(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 

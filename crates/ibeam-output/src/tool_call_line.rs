@@ -170,7 +170,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
         ToolFailure::SpawnFailed { message } => {
             CallArm::SpawnError(ErrorMessage { error_message: borrowed(message) })
         }
-        // A failure that the server reports belongs to this arm.
+        // A failure that the MCP server itself reports has the arm `success`, with `isError`.
         ToolFailure::McpError(output) => CallArm::Success(Payload::McpError(output)),
         ToolFailure::Interrupted => {
             error(borrowed("interrupted: the run ended before the call did; its effect is unknown"))

@@ -85,7 +85,7 @@ pub fn repair(
 }
 
 /// Rebuilds the header of the first segment from the start of the first run, which is the next record, and keeps the
-/// old segment in `backup`. Returns `false` if that record does not show what the header was.
+/// old segment in `backup`. Returns `false` if that record does not contain the data of the header.
 fn rebuild_header(
     directory: &Path,
     id: SessionId,

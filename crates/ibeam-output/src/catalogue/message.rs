@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Catalogue;
 use super::lines::CatalogueLine;
-use crate::text::one_line;
+use crate::text::printable_line;
 
 /// A message before it is rendered in a language.
 pub(crate) struct Message {
@@ -33,7 +33,7 @@ impl Message {
 
     /// Adds a text, made printable on one line.
     pub(crate) fn text(mut self, name: impl Into<Cow<'static, str>>, text: &str) -> Self {
-        self.args.set(name, FluentValue::from(one_line(text.trim())));
+        self.args.set(name, FluentValue::from(printable_line(text.trim())));
         self
     }
 

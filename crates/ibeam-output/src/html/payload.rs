@@ -5,22 +5,23 @@ use serde_json::{Map, Value};
 
 use super::markup::Markup;
 
-/// The maximum length in characters of text in a line; longer text is a block.
-const SHORT_CHARACTERS: usize = 100;
-/// The maximum nesting of lists of keys; deeper values are shown as JSON.
-const DEPTH: usize = 4;
+/// The maximum length in characters of text that is shown in a line; longer text is shown as a block.
+const MAX_INLINE_CHARACTERS: usize = 100;
+/// The maximum nesting of objects that are shown as lists of keys; deeper objects are shown as JSON.
+const MAX_DEPTH: usize = 4;
 
 /// Shows `value`. Keys of an object that have the same value in `known` are left out.
 pub(super) fn show(value: &Value, known: &Value, page: &mut Markup) {
-    part(value, known, 0, page);
+    show_part(value, known, 0, page);
 }
 
-fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
+/// Shows a value at this nesting.
+fn show_part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {
             page.raw("<code>").text(&value.to_string()).raw("</code>\n");
         }
-        Value::String(text) if text.contains('\n') || text.chars().count() > SHORT_CHARACTERS => {
+        Value::String(text) if text.contains('\n') || text.chars().count() > MAX_INLINE_CHARACTERS => {
             page.block(text);
         }
         Value::String(text) => {
@@ -30,16 +31,16 @@ fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
             Some(lines) => {
                 page.block(&lines.join("\n"));
             }
-            None => json(value, page),
+            None => show_json(value, page),
         },
-        Value::Object(_) if depth == DEPTH => json(value, page),
+        Value::Object(_) if depth == MAX_DEPTH => show_json(value, page),
         Value::Object(object) => {
             page.raw("<dl>\n");
-            for (name, value) in object.iter().filter(|(name, value)| is_new(name, value, object, known)) {
+            for (name, value) in object.iter().filter(|(name, value)| is_shown(name, value, object, known)) {
                 page.raw("<dt>").text(name).raw("</dt>\n<dd>");
                 match value.as_str().filter(|_| name == edit::DIFF) {
-                    Some(diff) => changes(diff, page),
-                    None => part(value, known, depth + 1, page),
+                    Some(diff) => show_diff(diff, page),
+                    None => show_part(value, known, depth + 1, page),
                 }
                 page.raw("</dd>\n");
             }
@@ -48,8 +49,8 @@ fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
     }
 }
 
-/// Whether a key is shown: its value is not empty, not in `known`, and not a part of the text of another key.
-fn is_new(name: &str, value: &Value, object: &Map<String, Value>, known: &Value) -> bool {
+/// Whether a key is shown: its value is not empty, not in `known`, and not contained in the value of another key.
+fn is_shown(name: &str, value: &Value, object: &Map<String, Value>, known: &Value) -> bool {
     let is_empty = value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty);
     let has_interleaved =
         object.get(shell::INTERLEAVED_OUTPUT).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
@@ -57,13 +58,14 @@ fn is_new(name: &str, value: &Value, object: &Map<String, Value>, known: &Value)
     !is_empty && !is_part && known.get(name) != Some(value)
 }
 
-fn json(value: &Value, page: &mut Markup) {
+/// Shows a value as a block of JSON.
+fn show_json(value: &Value, page: &mut Markup) {
     // Every value can be serialized, because its keys are strings.
     page.block(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
 /// Shows a diff with marks for added and removed lines.
-fn changes(diff: &str, page: &mut Markup) {
+fn show_diff(diff: &str, page: &mut Markup) {
     page.raw("<pre>\n");
     for line in diff.split_inclusive('\n') {
         match line.chars().next() {
@@ -122,6 +124,6 @@ mod tests {
         }
         let mut page = Markup::default();
         show(&value, &Value::Null, &mut page);
-        assert_eq!(page.as_str().matches("<dl>").count(), DEPTH);
+        assert_eq!(page.as_str().matches("<dl>").count(), MAX_DEPTH);
     }
 }

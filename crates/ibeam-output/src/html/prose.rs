@@ -1,10 +1,10 @@
 //! Joins deltas into paragraphs.
 //!
-//! The text of a word is written when the word ends, so that combining characters are escaped together.
+//! A word is written when it is complete, so that its combining characters are escaped together.
 
 use super::markup::Markup;
 
-/// A longer part of a word is written before the word ends.
+/// The maximum length of an incomplete word that waits for its end. A longer part is written at once.
 const MAX_PENDING_BYTES: usize = 4096;
 
 /// Text that is written as paragraphs.
@@ -37,7 +37,7 @@ impl Prose {
         self.write(&complete, page);
     }
 
-    /// Ends the paragraph.
+    /// Writes the rest of the text and ends the paragraph.
     pub(super) fn end(&mut self, page: &mut Markup) {
         let rest = std::mem::take(&mut self.pending);
         self.write(&rest, page);
