@@ -1,4 +1,4 @@
-//! Calls and ends of contract 1: the parts of a call, its results, and the classes of failures.
+//! Calls and ends of runs in contract 1: the parts of a call, its result, and the keys of a failure.
 
 use ibeam_wire::FAILURE_CLASSES;
 use ibeam_wire::tool::{FUNCTION, Tool, edit, is_arm, shell};
@@ -14,14 +14,14 @@ pub(crate) fn repeats_call_id(key: &str) -> bool {
 /// A call of contract 1 in its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ContractCall {
-    /// `readToolCall`, …, `function`.
+    /// The key that names the tool: `readToolCall`, …, `function`.
     pub(crate) key: String,
     pub(crate) args: Object,
     pub(crate) result: Option<Value>,
 }
 
 impl ContractCall {
-    /// Takes a payload apart. The arguments of a `function` are its name and the text of its arguments.
+    /// Splits a payload into its parts. The arguments of a `function` are its name and the text of its arguments.
     pub(crate) fn from_payload(payload: Value) -> Self {
         let call = into_object(payload).shift_remove("tool_call").map(into_object).unwrap_or_default();
         let (key, body) = call.into_iter().next().unwrap_or_default();
@@ -46,8 +46,8 @@ impl ContractCall {
         Self { key: FUNCTION.to_owned(), args: into_object(args), result }
     }
 
-    /// Returns the name and the arguments of a `function`; other arguments than an object become the key `arguments`
-    /// of one.
+    /// Returns the name and the arguments of a `function`. Arguments that are not an object become the value of the key
+    /// `arguments` of a new object.
     pub(crate) fn function_parts(&mut self) -> (String, Object) {
         let name = take_text(&mut self.args, "name").unwrap_or_default();
         let arguments = take(&mut self.args, "arguments");
@@ -58,14 +58,14 @@ impl ContractCall {
         }
     }
 
-    /// Returns the arm of the result and its content.
+    /// Returns the arm of the result (the key that names the outcome) and its value.
     pub(crate) fn arm(&self) -> Option<(&str, &Value)> {
         let arms = self.result.as_ref()?.as_object()?;
         arms.iter().find(|(name, arm)| is_arm(name) && arm.is_object()).map(|(n, arm)| (n.as_str(), arm))
     }
 }
 
-/// Returns the text of a failure, which is any arm but `success`.
+/// Returns the text of a failure: a result with any arm except `success`.
 pub(crate) fn failure_text(arm: &str, payload: &Value) -> String {
     let text = |key: &str| payload.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     match arm {
@@ -81,7 +81,7 @@ pub(crate) fn failure_text(arm: &str, payload: &Value) -> String {
     }
 }
 
-/// Returns the output of a command.
+/// Returns the output of a command: stdout and stderr, interleaved if possible.
 pub(crate) fn command_output(payload: &Value) -> String {
     let text = |key: &str| payload.get(key).and_then(Value::as_str);
     match text("interleavedOutput") {
@@ -112,7 +112,7 @@ pub(crate) fn result_of(mut payload: Value) -> Option<Value> {
 }
 
 /// Removes the result of a call.
-pub(crate) fn without_result(payload: &mut Value) {
+pub(crate) fn remove_result(payload: &mut Value) {
     if let Some(call) = payload.get_mut("tool_call").and_then(Value::as_object_mut) {
         for (_, body) in call.iter_mut() {
             let mut object = into_object(body.take());
@@ -124,7 +124,7 @@ pub(crate) fn without_result(payload: &mut Value) {
 
 /// Moves the keys of contract 1 to the front, in their order.
 pub(crate) fn in_contract_order(key: &str, mut payload: Object) -> Object {
-    // Only these results are put together from several parts.
+    // Only the results of these tools are assembled from several parts.
     let tool = Tool::with_key(key).filter(|tool| [shell::KEY, edit::KEY].contains(&tool.key));
     let mut ordered = Object::new();
     for name in tool.into_iter().flat_map(Tool::success_keys) {
@@ -136,30 +136,30 @@ pub(crate) fn in_contract_order(key: &str, mut payload: Object) -> Object {
     ordered
 }
 
-/// A class of failures.
+/// The keys of an `error` event that depend on its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Class {
+pub(crate) struct CodeFields {
     pub(crate) code: &'static str,
     pub(crate) exit_code: u64,
     pub(crate) retryable: bool,
 }
 
-/// The exit code of a run that an interrupt ended, the most frequent one of the class `signal`.
+/// The exit code of a run that SIGINT ended: the most frequent exit code of the class `signal`.
 const INTERRUPT_EXIT_CODE: u64 = 130;
 
-/// Returns the class of a code; `failed` for an unknown code.
-pub(crate) fn class_from_code(code: &str) -> Class {
+/// Returns the keys for a code. An unknown code becomes `failed`.
+pub(crate) fn fields_for_code(code: &str) -> CodeFields {
     let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
-        return Class { code: "failed", exit_code: 1, retryable: false };
+        return CodeFields { code: "failed", exit_code: 1, retryable: false };
     };
     let exit_code = match class.exit_codes {
         codes if codes.contains(&INTERRUPT_EXIT_CODE) => INTERRUPT_EXIT_CODE,
         codes => codes.first().copied().unwrap_or(1),
     };
-    Class { code: class.code, exit_code, retryable: class.is_retryable }
+    CodeFields { code: class.code, exit_code, retryable: class.is_retryable }
 }
 
-/// Returns the code of an HTTP status.
+/// Returns the code of a failure with this HTTP status.
 pub(crate) fn code_from_status(status: u64) -> &'static str {
     match status {
         401 | 403 => "auth",
@@ -173,7 +173,7 @@ pub(crate) fn code_from_status(status: u64) -> &'static str {
 
 /// Returns the payload of a run that failed.
 pub(crate) fn error_payload(code: &str, message: &str, extra: Object) -> Value {
-    let Class { code, exit_code, retryable } = class_from_code(code);
+    let CodeFields { code, exit_code, retryable } = fields_for_code(code);
     let event = object([
         ("code", code.into()),
         ("message", message.into()),

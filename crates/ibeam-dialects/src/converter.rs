@@ -19,9 +19,9 @@ pub struct Converter {
     to: DialectName,
     decoder: Box<dyn StepDecoder + Send>,
     writer: StepWriter,
-    /// The first line with an event.
+    /// The number of the first line with an event.
     first_event_line: Option<u64>,
-    /// Whether an event of the dialect was found.
+    /// Whether an event of the source dialect was found.
     has_known_event: bool,
 }
 
@@ -41,7 +41,7 @@ impl Converter {
 
     /// Converts one line of the source, with or without its line end, and appends complete lines of the target to `out`.
     ///
-    /// Blank lines mean nothing. An unknown event is a loss.
+    /// Blank lines are ignored. An unknown event is a loss.
     ///
     /// # Errors
     /// The line is not an event. `out` holds the earlier lines and nothing of this line.
@@ -66,7 +66,7 @@ impl Converter {
             return Ok(());
         }
         let mut sink = StepSink::new(&mut self.writer.losses);
-        let is_known = self.decoder.event(event, &mut sink);
+        let is_known = self.decoder.decode_event(event, &mut sink);
         let steps = sink.into_steps();
         if is_known {
             self.has_known_event = true;
@@ -79,7 +79,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Appends what was held back until the end of the source, and returns what the target cannot carry.
+    /// Appends the lines that were held back until the end of the source, and returns the losses of the conversion.
     ///
     /// # Errors
     /// The source has events, and none of them is an event of the dialect.
@@ -124,7 +124,7 @@ impl fmt::Debug for Converter {
 
 /// Writes the steps of a run in progress, whose payloads are in contract 1, as lines of a dialect.
 ///
-/// Parts that the dialect cannot carry are dropped without a report.
+/// Parts that the dialect cannot represent are dropped without a report.
 pub struct LiveEncoder {
     writer: StepWriter,
 }
@@ -132,7 +132,7 @@ pub struct LiveEncoder {
 impl LiveEncoder {
     /// Returns an encoder before the first step of a run that started at `started_ms` (milliseconds since 1970).
     ///
-    /// Invented ids derive from `run` too, so two runs of one session have different ids. Lines without a known time
+    /// Ids that the source does not have derive from `run` too, so two runs of one session have different ids. Lines without a known time
     /// have the time of the start.
     pub fn new(to: DialectName, run: &str, started_ms: u64) -> Self {
         let mut writer = StepWriter::new(DialectName::Cursor, to, LossLog::new(false));

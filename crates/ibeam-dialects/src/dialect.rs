@@ -4,13 +4,14 @@ use crate::json::text_at;
 use crate::losses::{LossKind, difference};
 use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 
-/// A part of a run outside of the payloads, which a dialect can carry or not.
+/// A part of a run outside of the payloads. Some dialects cannot represent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
     /// The prompt.
     Prompt,
-    /// The borders between the blocks of a prompt.
+    /// The boundaries between the blocks of a prompt.
     PromptBlocks,
+    /// The thinking of the model.
     Thought,
     /// The time of a piece of text.
     TextTime,
@@ -22,7 +23,7 @@ pub(crate) enum Feature {
     CallAnswerId,
     /// A call.
     Call,
-    /// The borders between the pieces of a text.
+    /// The boundaries between the pieces of a text.
     TextPieces,
 }
 
@@ -42,19 +43,19 @@ pub(crate) trait Dialect: Sync {
     #[expect(clippy::wrong_self_convention, reason = "the dialect is the target, not the source")]
     fn from_contract(&self, kind: PayloadKind, payload: Payload, base: &str) -> Payload;
 
-    /// Returns the key that carries a feature; `None` where the dialect cannot carry it.
+    /// Returns the key that contains a feature; `None` if the dialect cannot represent the feature.
     fn feature_key(&self, feature: Feature) -> Option<&'static str>;
 
     /// Returns the name of the tool of a call.
     fn tool_name<'a>(&self, call: &'a Payload) -> Option<&'a str>;
 
-    /// Returns the keys that carry the id of a call.
+    /// Returns the keys that contain the id of a call.
     fn call_id_keys(&self) -> &'static [&'static str];
 
     /// Whether the part of a call at `path` is expected to differ between the start and the end of the call.
     fn is_result(&self, path: &str) -> bool;
 
-    /// Returns the key that carries the id of the session.
+    /// Returns the key that contains the id of the session.
     fn session_id_key(&self) -> &'static str {
         "session_id"
     }
@@ -69,17 +70,17 @@ pub(crate) trait Dialect: Sync {
         false
     }
 
-    /// Whether the dialect has one prompt, before anything else.
+    /// Whether the dialect has one prompt, before all other events of the run.
     fn has_prompt_first(&self) -> bool {
         false
     }
 
-    /// Whether all calls of this tool have one id in a stream, the id of the first.
+    /// Whether all calls of this tool in a stream share one id, the id of the first call.
     fn shares_call_id(&self, _call: &Payload) -> bool {
         false
     }
 
-    /// Whether the dialect reports this call when it has ended, but not when it starts.
+    /// Whether the dialect reports only the end of this call and not its start.
     fn reports_only_call_end(&self, call: &Payload) -> bool {
         self.shares_call_id(call)
     }
@@ -88,15 +89,15 @@ pub(crate) trait Dialect: Sync {
 /// The directories of a run that the conversion of payloads depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Directories {
-    /// The working directory as the source has it; `/` where the source does not have it.
+    /// The working directory in the source; `/` if the source does not contain it.
     pub(crate) source: String,
-    /// The working directory as the target has it; `/` where the target does not have it.
+    /// The working directory in the target; `/` if the target does not contain it.
     pub(crate) target: String,
-    /// The working directory as the source has it; empty where the source does not have it.
+    /// The directory of relative paths: the working directory in the source; empty if the source does not contain it.
     pub(crate) base: String,
 }
 
-/// Reports what of a payload of `from` does not return from a conversion to `to` and back.
+/// Converts a payload of `from` to `to` and back, and reports the parts that are missing or different afterwards.
 pub(crate) fn report_losses(
     (from, to): (&dyn Dialect, &dyn Dialect),
     kind: PayloadKind,
@@ -111,7 +112,7 @@ pub(crate) fn report_losses(
     difference(payload, Some(&returned), &mut String::new(), report);
 }
 
-/// Reports what of a call, its result apart, differs between its start and its end.
+/// Reports the parts of a call, except its result, that differ between its start and its end.
 pub(crate) fn report_changes(
     dialect: &dyn Dialect,
     started: &Payload,
@@ -127,7 +128,7 @@ pub(crate) fn report_changes(
     difference(ended, Some(started), &mut String::new(), &mut report);
 }
 
-/// Returns the working directory in a head of contract 1.
+/// Returns the working directory in the `init` event of contract 1.
 pub(crate) fn cwd_in_contract(init: &Payload) -> Option<&str> {
     Some(text_at(init, "/system~1init/cwd")).filter(|cwd| cwd.starts_with('/'))
 }

@@ -16,7 +16,7 @@ use crate::dialect::Dialect;
 /// The output format of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DialectName {
-    /// Contract 1, and what later releases of the original print.
+    /// Contract 1, and the output of later releases of the Cursor CLI.
     Cursor,
     /// `claude -p --output-format stream-json --verbose`.
     Claude,
@@ -50,6 +50,7 @@ impl DialectName {
         self.row().1
     }
 
+    /// Returns the name on the command line and the implementation.
     fn row(self) -> (&'static str, &'static dyn Dialect) {
         match self {
             Self::Cursor => ("cursor", &cursor::Cursor),

@@ -1,8 +1,10 @@
-//! Ids that one dialect needs and another does not have, derived by FNV-1a hashes.
+//! Ids that the target needs and the source does not have, derived by FNV-1a hashes.
 //!
-//! Equal streams get equal ids. No secret depends on the hash.
+//! Equal streams get equal ids. The hash is not cryptographic, and no secret depends on it.
 
+/// The initial value of a 128-bit FNV-1a hash.
 const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+/// The multiplier of a 128-bit FNV-1a hash.
 const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;
 
 fn add_bytes(hash: u128, bytes: &[u8]) -> u128 {

@@ -44,7 +44,7 @@ pub(crate) fn from_iso(text: &str) -> Option<u64> {
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
     let millis = (days * DAY_SECONDS + hour * 3600 + minute * 60 + second) * 1000 + millis;
-    // A text in another form, or with a day that does not exist, does not return to itself.
+    // Formatting the result must give the same text. This rejects other forms and days that do not exist.
     (to_iso(millis)? == text).then_some(millis)
 }
 

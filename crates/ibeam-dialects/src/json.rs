@@ -20,7 +20,7 @@ pub(crate) fn into_object(value: Value) -> Object {
     }
 }
 
-/// Removes a key and returns its value, `null` where the key is missing. The other keys keep their order.
+/// Removes a key and returns its value; `null` if the key is missing. The other keys keep their order.
 pub(crate) fn take(object: &mut Object, key: &str) -> Value {
     object.shift_remove(key).unwrap_or_default()
 }
@@ -60,12 +60,12 @@ pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
 }
 
-/// Returns the text at a JSON pointer; an empty text where there is none.
+/// Returns the text at a JSON pointer; an empty text if the value is missing or not a text.
 pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the count at a JSON pointer; 0 where there is none.
+/// Returns the whole number at a JSON pointer; 0 if the value is missing or not a whole number.
 pub(crate) fn count_at(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }

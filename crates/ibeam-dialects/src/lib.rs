@@ -1,9 +1,9 @@
 //! Converts the streams of agents into each other, line by line, and reports what was lost.
 //!
 //! Contract 1 is the common form. A decoder turns the lines of the source into [`Step`]s, and an encoder writes the steps
-//! as lines of the target. The data of a head, a call or an end is a [`Payload`] in the form of its dialect, which the
-//! dialect converts into contract 1 and back. Losses are found by a conversion back: a part of a payload that does not
-//! return is in [`Losses`]. So a gap in a table is a reported loss.
+//! as lines of the target. The data of the start of a run, of a call or of the end of a run is a [`Payload`] in the form of
+//! its dialect, which the dialect converts into contract 1 and back. A payload is converted back to find losses: a part
+//! that is missing or different afterwards is in [`Losses`]. So a missing row of a table leads to a reported loss.
 //!
 //! A stream needs state: the text of a segment, the open calls, and the answer where the target repeats it. The crate
 //! does no I/O, reads no clock and invents no random ids: the same lines give the same bytes.

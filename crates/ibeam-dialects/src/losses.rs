@@ -1,4 +1,4 @@
-//! The losses of a conversion: the parts of a stream that the target cannot carry.
+//! The losses of a conversion: the parts of a stream that the target cannot represent.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// The most entries of a report; a stream that invents keys has the rest in one entry.
+/// The maximum number of entries of a report. All further losses are one entry, because a stream may have any keys.
 const MAX_ENTRIES: usize = 1000;
 
 /// The longest key in a report, in characters.
@@ -16,11 +16,11 @@ const MAX_KEY_CHARS: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
-    /// The target has no place for it.
+    /// The target cannot represent the part of the stream.
     Dropped,
-    /// The target has another value in its place, which does not lead back to it.
+    /// The target has another value, from which the original value cannot be restored.
     Changed,
-    /// The target has several of them as one; their borders are lost.
+    /// The target joins several parts into one; the boundaries between the parts are lost.
     Joined,
 }
 
@@ -35,7 +35,7 @@ impl LossKind {
     }
 }
 
-/// One thing that was lost, any number of times.
+/// A part of a stream that was lost, one or more times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
@@ -44,18 +44,19 @@ pub struct Loss {
     /// The tool of the call, by its name in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// In which way it was lost.
+    /// The kind of the loss.
     #[serde(rename = "how")]
     pub kind: LossKind,
-    /// The number of times.
+    /// The number of times that the part was lost.
     pub count: u64,
-    /// The first line of the source where it was lost, from 1.
+    /// The first line of the source with this loss, from 1.
     pub first_line: u64,
 }
 
-/// Everything that was lost, sorted by key, tool and kind. Serialises as a list.
+/// All losses of a conversion, sorted by key, tool and kind. Serializes as a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
+    /// The number of times and the first line of each loss, by key, tool and kind.
     found: BTreeMap<(String, Option<String>, LossKind), (u64, u64)>,
 }
 
@@ -182,7 +183,7 @@ pub(crate) fn difference(
     }
 }
 
-/// Whether two values are equal, in whatever form their numbers are written.
+/// Whether two values are equal. `1` and `1.0` are equal.
 fn is_equal(value: &Value, other: &Value) -> bool {
     let float = |number: &Value| number.is_f64().then(|| number.as_f64()).flatten();
     value == other
@@ -190,7 +191,7 @@ fn is_equal(value: &Value, other: &Value) -> bool {
         || (float(other).is_some() && float(other) == value.as_f64())
 }
 
-/// Whether a value means the same as a missing key.
+/// Whether a value is equivalent to a missing key.
 pub(crate) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,

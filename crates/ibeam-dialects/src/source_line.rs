@@ -1,4 +1,4 @@
-//! One line of a source as an event, its name in a report, and why a source cannot be converted.
+//! Parses one line of a source into an event, and names the event in a report. Errors of a source.
 
 use serde_json::Value;
 
@@ -12,15 +12,15 @@ pub enum ConvertError {
     /// A line is not UTF-8.
     #[error("line {line}: not UTF-8")]
     NotUtf8 {
-        /// From 1.
+        /// The line with the error, from 1.
         line: u64,
     },
     /// A line is not JSON.
     #[error("line {line}, column {column}: not JSON: {message}")]
     NotJson {
-        /// From 1.
+        /// The line with the error, from 1.
         line: u64,
-        /// From 1, in bytes.
+        /// The column of the error, from 1, in bytes.
         column: u64,
         /// The message of the parser.
         message: String,
@@ -28,7 +28,7 @@ pub enum ConvertError {
     /// A line is JSON, but not an object whose `type` is a string.
     #[error("line {line}: not an object with a `type`")]
     NotAnEvent {
-        /// From 1.
+        /// The line with the error, from 1.
         line: u64,
     },
     /// No event of the source is an event of the dialect.
@@ -59,7 +59,7 @@ impl ConvertError {
 /// The line is not an event.
 pub(crate) fn parse_event(line: &[u8], number: u64) -> Result<Object, ConvertError> {
     let text = std::str::from_utf8(line).map_err(|_| ConvertError::NotUtf8 { line: number })?;
-    // Windows, and editors that mark their files.
+    // Lines of Windows end with `\r`, and some editors write a byte order mark at the start of a file.
     let text = text.trim_ascii().trim_start_matches('\u{feff}');
     let value: Value = ibeam_wire::parse(text).map_err(|error| ConvertError::NotJson {
         line: number,

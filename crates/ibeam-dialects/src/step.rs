@@ -11,8 +11,8 @@ use crate::contract::repeats_call_id;
 use crate::json::{Object, into_object, text};
 use crate::losses::{LossKind, LossLog, is_empty_value};
 
-/// The data of a head, a call or an end in the form of one dialect: an object whose keys name the events that carry
-/// the data.
+/// The data of the start of a run, of a call or of the end of a run, in the form of one dialect: an object whose keys
+/// name the events that contain the data.
 pub type Payload = Value;
 
 /// The part of a run that a payload describes.
@@ -26,11 +26,11 @@ pub(crate) enum PayloadKind {
 /// One step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The run starts. Once, first.
+    /// The run starts. Occurs once, as the first step.
     Init {
         /// The id of the session.
         session: String,
-        /// In contract 1 `{"system/init": {…}}`.
+        /// The data of the start. In contract 1 `{"system/init": {…}}`.
         payload: Payload,
     },
     /// The prompt, in blocks.
@@ -43,7 +43,7 @@ pub enum Step {
     CallStarted(CallStep),
     /// A call has ended; its payload has a result.
     CallEnded(CallStep),
-    /// The run has ended. Once, last. In contract 1 `{"result/success": {…}}` or `{"error": {…}}`.
+    /// The run has ended. Occurs once, as the last step. In contract 1 `{"result/success": {…}}` or `{"error": {…}}`.
     End(Payload),
 }
 
@@ -77,7 +77,7 @@ impl Step {
     }
 }
 
-/// Returns the keys of an event that only events of its type have.
+/// Returns an event without `type`, `subtype` and `session_id`.
 fn body_of(event: &impl Serialize) -> Object {
     let mut event = into_object(to_value(event));
     for key in ["type", "subtype", "session_id"] {
@@ -87,7 +87,7 @@ fn body_of(event: &impl Serialize) -> Object {
 }
 
 fn to_value(part: &impl Serialize) -> Value {
-    // Events have text for keys, so they always serialise.
+    // The keys of events are texts, so serialization cannot fail.
     serde_json::to_value(part).unwrap_or_default()
 }
 
@@ -96,7 +96,7 @@ fn to_value(part: &impl Serialize) -> Value {
 pub struct TextStep {
     /// The text.
     pub text: String,
-    /// Milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: Option<u64>,
     /// The id of the model's answer that contains the text.
     pub answer_id: Option<String>,
@@ -109,9 +109,9 @@ pub struct CallStep {
     pub id: String,
     /// The id of the model's answer that contains the call.
     pub answer_id: Option<String>,
-    /// Milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: Option<u64>,
-    /// In contract 1 `{"tool_call": {"readToolCall": {…}}}`, without a repeated id of the call.
+    /// The data of the call. In contract 1 `{"tool_call": {"readToolCall": {…}}}`, without a repeated id of the call.
     pub payload: Payload,
 }
 
@@ -145,8 +145,8 @@ impl CallStep {
 
 /// Turns events of a dialect into steps.
 pub(crate) trait StepDecoder {
-    /// Adds the steps of one event to `sink`; `false` for an event that the dialect does not have.
-    fn event(&mut self, event: Object, sink: &mut StepSink<'_>) -> bool;
+    /// Adds the steps of one event to `sink`. Returns `false` for an event that the dialect does not have.
+    fn decode_event(&mut self, event: Object, sink: &mut StepSink<'_>) -> bool;
     /// Adds the steps that were held back until the end of the source.
     fn finish(&mut self, _sink: &mut StepSink<'_>) {}
 }
@@ -158,12 +158,12 @@ pub(crate) trait StepEncoder {
     /// Sets the present time of a run in progress, in milliseconds since 1970.
     fn set_time(&mut self, _now_ms: u64) {}
     /// Appends the lines of a step.
-    fn step(&mut self, step: Step, out: &mut Vec<Value>);
+    fn encode_step(&mut self, step: Step, out: &mut Vec<Value>);
     /// Appends the lines that were held back until the end of the source.
     fn finish(&mut self, _out: &mut Vec<Value>) {}
 }
 
-/// Collects the steps of one line of the source, and what the steps cannot carry.
+/// Collects the steps of one line of the source, and the parts of the line that no step can represent.
 pub(crate) struct StepSink<'a> {
     steps: Vec<Step>,
     losses: &'a mut LossLog,
@@ -182,7 +182,7 @@ impl<'a> StepSink<'a> {
         self.steps.push(step);
     }
 
-    /// Records an event or a key that no step can carry.
+    /// Records the loss of an event or a key that no step can represent.
     pub(crate) fn lose(&mut self, key: &str) {
         self.losses.add(key, None, LossKind::Dropped);
     }
@@ -192,7 +192,7 @@ impl<'a> StepSink<'a> {
         self.losses.add(key, None, LossKind::Joined);
     }
 
-    /// Records the keys of an event that are left over.
+    /// Records the loss of the remaining keys of an event. Empty values are not losses.
     pub(crate) fn lose_rest(&mut self, event: &str, rest: &Object) {
         for (key, _) in rest.iter().filter(|(_, value)| !is_empty_value(value)) {
             self.losses.add(&format!("{event}.{key}"), None, LossKind::Dropped);

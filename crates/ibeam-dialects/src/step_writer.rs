@@ -1,20 +1,21 @@
-//! Writes the steps of one dialect in another: the order, the calls in progress, and what the target cannot carry.
+//! Writes the steps of one dialect as lines of another. Checks the order of steps and the calls in progress, and records
+//! the parts that the target cannot represent.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::contract::{result_of, set_result, without_result};
+use crate::contract::{remove_result, result_of, set_result};
 use crate::dialect::{Dialect, Directories, Feature, cwd_in_contract, report_changes, report_losses};
 use crate::dialects::DialectName;
 use crate::json::Object;
 use crate::losses::{LossKind, LossLog};
 use crate::step::{CallStep, Payload, PayloadKind, Step, StepEncoder, TextStep};
 
-/// The most bytes of a segment that are held back; a longer segment is written in parts.
+/// The maximum size of a segment that is held back, in bytes. A longer segment is written in parts.
 const MAX_SEGMENT_BYTES: usize = 16 << 20;
 
-/// The most calls in progress; a further call is a loss.
+/// The maximum number of calls in progress. A further call is a loss.
 const MAX_OPEN_CALLS: usize = 1024;
 
 /// Writes steps whose payloads are in the form of the source.
@@ -24,7 +25,7 @@ pub(crate) struct StepWriter {
     encoder: Box<dyn StepEncoder + Send>,
     pub(crate) losses: LossLog,
     /// The name of the event that the run started with.
-    head: String,
+    start_event: String,
     has_started: bool,
     has_ended: bool,
     directories: Directories,
@@ -36,8 +37,9 @@ pub(crate) struct StepWriter {
     pending_text: Option<TextStep>,
     /// Whether the last step was a text.
     is_in_text: bool,
-    /// Whether anything that the target can carry followed the head.
+    /// Whether a step that the target can represent followed the start of the run.
     has_content: bool,
+    /// Whether the target has a line.
     has_written: bool,
 }
 
@@ -48,7 +50,7 @@ impl StepWriter {
             target: to.dialect(),
             encoder: to.dialect().encoder(),
             losses,
-            head: String::new(),
+            start_event: String::new(),
             has_started: false,
             has_ended: false,
             directories: Directories { source: "/".to_owned(), target: "/".to_owned(), base: String::new() },
@@ -95,15 +97,15 @@ impl StepWriter {
         self.encoder.finish(out);
         self.report_open_calls();
         if self.has_started && !self.has_written && out.len() == lines {
-            // Without any line the head is missing too.
-            self.losses.add(&self.head, None, LossKind::Dropped);
+            // The target has no line at all, so the start of the run is lost too.
+            self.losses.add(&self.start_event, None, LossKind::Dropped);
         }
         self.losses
     }
 
     fn start(&mut self, session: &str, payload: Payload, out: &mut Vec<Value>) {
         self.has_started = true;
-        self.head.clone_from(&self.losses.event);
+        self.start_event.clone_from(&self.losses.event);
         self.report_losses(PayloadKind::Init, &payload);
         let written = self.target.session_id(session);
         if self.source.session_id(&written) != session {
@@ -116,7 +118,7 @@ impl StepWriter {
         let payload = self.target.from_contract(PayloadKind::Init, contract, &self.directories.base);
         let returned = self.target.to_contract(PayloadKind::Init, payload.clone(), "/");
         cwd_in_contract(&returned).unwrap_or("/").clone_into(&mut self.directories.target);
-        self.encoder.step(Step::Init { session: written, payload }, out);
+        self.encoder.encode_step(Step::Init { session: written, payload }, out);
     }
 
     fn write_body(&mut self, step: Step, out: &mut Vec<Value>) {
@@ -139,8 +141,8 @@ impl StepWriter {
             Step::Text(text) => self.write_text(text, out),
             Step::Prompt(blocks) => self.write_prompt(blocks, has_content, out),
             Step::Thought(thought) => {
-                if self.can_carry(Feature::Thought, true, LossKind::Dropped) {
-                    self.encoder.step(Step::Thought(thought), out);
+                if self.check_feature(Feature::Thought, true, LossKind::Dropped) {
+                    self.encoder.encode_step(Step::Thought(thought), out);
                 }
             }
             Step::CallStarted(call) => self.start_call(call, out),
@@ -149,7 +151,7 @@ impl StepWriter {
                 self.report_open_calls();
                 self.report_losses(PayloadKind::End, &payload);
                 let payload = self.convert(PayloadKind::End, payload);
-                self.encoder.step(Step::End(payload), out);
+                self.encoder.encode_step(Step::End(payload), out);
                 self.has_ended = true;
             }
             Step::Init { .. } => {}
@@ -164,9 +166,9 @@ impl StepWriter {
             }
             return;
         }
-        if self.can_carry(Feature::Prompt, has_text, LossKind::Dropped) {
-            self.can_carry(Feature::PromptBlocks, blocks.len() > 1, LossKind::Joined);
-            self.encoder.step(Step::Prompt(blocks), out);
+        if self.check_feature(Feature::Prompt, has_text, LossKind::Dropped) {
+            self.check_feature(Feature::PromptBlocks, blocks.len() > 1, LossKind::Joined);
+            self.encoder.encode_step(Step::Prompt(blocks), out);
         }
     }
 
@@ -175,14 +177,14 @@ impl StepWriter {
         if std::mem::replace(&mut self.is_in_text, true) && joins {
             self.lose(Feature::TextPieces, LossKind::Joined);
         }
-        if !self.can_carry(Feature::TextTime, text.at_ms.is_some(), LossKind::Dropped) {
+        if !self.check_feature(Feature::TextTime, text.at_ms.is_some(), LossKind::Dropped) {
             text.at_ms = None;
         }
-        if !self.can_carry(Feature::TextAnswerId, text.answer_id.is_some(), LossKind::Dropped) {
+        if !self.check_feature(Feature::TextAnswerId, text.answer_id.is_some(), LossKind::Dropped) {
             text.answer_id = None;
         }
         if !self.target.has_complete_texts() {
-            return self.encoder.step(Step::Text(text), out);
+            return self.encoder.encode_step(Step::Text(text), out);
         }
         let pending = self.pending_text.get_or_insert_default();
         pending.text.push_str(&text.text);
@@ -197,7 +199,7 @@ impl StepWriter {
     fn flush_text(&mut self, answer_id: Option<String>, out: &mut Vec<Value>) {
         if let Some(mut text) = self.pending_text.take() {
             text.answer_id = text.answer_id.or(answer_id);
-            self.encoder.step(Step::Text(text), out);
+            self.encoder.encode_step(Step::Text(text), out);
         }
     }
 
@@ -205,8 +207,8 @@ impl StepWriter {
         if self.open_calls.len() >= MAX_OPEN_CALLS || self.open_calls.contains_key(&call.id) {
             return self.lose_call(&call.payload);
         }
-        self.can_carry(Feature::CallStartTime, call.at_ms.is_some(), LossKind::Dropped);
-        self.can_carry(Feature::CallAnswerId, call.answer_id.is_some(), LossKind::Dropped);
+        self.check_feature(Feature::CallStartTime, call.at_ms.is_some(), LossKind::Dropped);
+        self.check_feature(Feature::CallAnswerId, call.answer_id.is_some(), LossKind::Dropped);
         self.open_calls.insert(call.id.clone(), call.payload.clone());
         let payload = self.convert_started_call(call.payload);
         if self.target.shares_call_id(&payload) && std::mem::replace(&mut self.has_shared_id, true) {
@@ -214,7 +216,7 @@ impl StepWriter {
                 self.losses.add(key, None, LossKind::Changed);
             }
         }
-        self.encoder.step(Step::CallStarted(CallStep { payload, ..call }), out);
+        self.encoder.encode_step(Step::CallStarted(CallStep { payload, ..call }), out);
     }
 
     fn end_call(&mut self, call: CallStep, out: &mut Vec<Value>) {
@@ -222,7 +224,7 @@ impl StepWriter {
             self.start_call(call.clone(), out);
         }
         let Some(started) = self.open_calls.remove(&call.id) else { return };
-        self.can_carry(Feature::CallEndTime, call.at_ms.is_some(), LossKind::Dropped);
+        self.check_feature(Feature::CallEndTime, call.at_ms.is_some(), LossKind::Dropped);
         self.report_losses(PayloadKind::Call, &call.payload);
         if self.losses.is_enabled() {
             let tool = self.source.tool_name(&call.payload);
@@ -234,15 +236,15 @@ impl StepWriter {
         // Only the result is taken from the end; the rest of the call is as it started.
         let ended = self.source.to_contract(PayloadKind::Call, call.payload, &self.directories.source);
         let mut contract = self.source.to_contract(PayloadKind::Call, started, &self.directories.source);
-        without_result(&mut contract);
+        remove_result(&mut contract);
         if let Some(result) = result_of(ended) {
             set_result(&mut contract, result);
         }
         let payload = self.target.from_contract(PayloadKind::Call, contract, &self.directories.base);
-        self.encoder.step(Step::CallEnded(CallStep { payload, ..call }), out);
+        self.encoder.encode_step(Step::CallEnded(CallStep { payload, ..call }), out);
     }
 
-    /// Reports the calls that have not ended, since they will not end any more.
+    /// Reports the losses of calls without an end. Called at the end of the run.
     fn report_open_calls(&mut self) {
         for payload in std::mem::take(&mut self.open_calls).into_values() {
             let converted = self.convert_started_call(payload.clone());
@@ -260,17 +262,17 @@ impl StepWriter {
 
     fn convert_started_call(&self, payload: Payload) -> Payload {
         let mut contract = self.source.to_contract(PayloadKind::Call, payload, &self.directories.source);
-        without_result(&mut contract);
+        remove_result(&mut contract);
         self.target.from_contract(PayloadKind::Call, contract, &self.directories.base)
     }
 
-    /// Whether the target can carry a feature. Where it cannot and the feature `is_present`, that is a loss.
-    fn can_carry(&mut self, feature: Feature, is_present: bool, kind: LossKind) -> bool {
-        let can_carry = self.target.feature_key(feature).is_some();
-        if is_present && !can_carry {
+    /// Whether the target can represent a feature. If it cannot and the feature `is_present`, the loss is recorded.
+    fn check_feature(&mut self, feature: Feature, is_present: bool, kind: LossKind) -> bool {
+        let is_supported = self.target.feature_key(feature).is_some();
+        if is_present && !is_supported {
             self.lose(feature, kind);
         }
-        can_carry
+        is_supported
     }
 
     fn lose(&mut self, feature: Feature, kind: LossKind) {
@@ -282,7 +284,7 @@ impl StepWriter {
         self.losses.add(key, self.source.tool_name(call), LossKind::Dropped);
     }
 
-    /// Records what of a payload the target cannot carry.
+    /// Records the losses of a payload.
     fn report_losses(&mut self, kind: PayloadKind, payload: &Payload) {
         if !self.losses.is_enabled() {
             return;

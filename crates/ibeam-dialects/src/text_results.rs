@@ -1,4 +1,4 @@
-//! Results of calls between contract 1 and dialects that have results as text.
+//! Converts results of calls between contract 1 and dialects whose results are text.
 
 use ibeam_wire::tool::{SUCCESS, is_arm};
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::contract;
 use crate::json::{Object, add_missing, into_object, object, text};
 
-/// The keys of contract 1 with the text of a result. The results of other tools are written as JSON.
+/// Pairs of a tool and the key of its result in contract 1 that contains the text. Results of other tools are written as
+/// JSON.
 const TEXT_KEYS: &[(&str, &str)] = &[
     ("readToolCall", "content"),
     ("writeToolCall", "message"),
@@ -55,7 +56,7 @@ pub(crate) fn success_from_text(key: &str, args: &Object, output: &str, extra: O
     json!({ "success": contract::in_contract_order(key, success) })
 }
 
-/// Returns the text of a result, and the keys of the result that the text does not lead back to.
+/// Returns the text of a result, and the keys of the result that cannot be derived from the text.
 pub(crate) fn text_from_success(key: &str, args: &Object, payload: &Value) -> (String, Object) {
     let mut rest = into_object(payload.clone());
     let Some((_, name)) = TEXT_KEYS.iter().find(|(known, _)| *known == key) else {
@@ -86,7 +87,7 @@ pub(crate) fn failure_to_text(arm: &str, payload: &Value) -> (String, String) {
             format!("Exit code {code}")
         }
         "timeout" => payload.get("timeoutMs").map(Value::to_string).unwrap_or_default(),
-        "fileNotFound" => text_at(payload, "path"),
+        "fileNotFound" => text_under(payload, "path"),
         _ => contract::failure_text(arm, payload),
     };
     (arm.to_owned(), message)
@@ -120,7 +121,8 @@ pub(crate) fn function_text(result: &Value) -> String {
     }
 }
 
-/// Returns the result of a `function` from its text: the result of contract 1 in it, or else the text as output.
+/// Returns the result of a `function` from its text: the result of contract 1 if the text contains one, or else the text
+/// as output.
 pub(crate) fn function_to_contract(text: &str) -> Value {
     match ibeam_wire::parse::<Value>(text) {
         Ok(Value::Object(result)) if result.keys().any(|key| is_arm(key)) => Value::Object(result),
@@ -133,7 +135,7 @@ pub(crate) fn absolute(path: &str, cwd: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", cwd.trim_end_matches('/')) }
 }
 
-fn text_at(value: &Value, key: &str) -> String {
+fn text_under(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 

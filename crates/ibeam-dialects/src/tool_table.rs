@@ -1,4 +1,4 @@
-//! Names and arguments of tools, between contract 1 and dialects whose arguments are objects.
+//! Converts names and arguments of tools between contract 1 and dialects whose arguments are objects.
 //!
 //! Each dialect has a table of its tools. Keys of arguments are renamed by the table; other keys are passed through.
 
@@ -15,8 +15,9 @@ pub(crate) struct ToolRow {
     pub(crate) key: &'static str,
     /// The names in the dialect; the first one is written.
     pub(crate) names: &'static [&'static str],
-    /// The arguments with different names: in contract 1, in the dialect.
+    /// Pairs of names, in contract 1 and in the dialect, of the arguments whose names differ.
     pub(crate) args: &'static [(&'static str, &'static str)],
+    /// The structure of the arguments in the dialect.
     pub(crate) shape: ArgShape,
 }
 
@@ -28,14 +29,14 @@ pub(crate) enum ArgShape {
     Edit([&'static str; 3]),
     /// Several replacements under `edits`, each with these names.
     Edits([&'static str; 3]),
-    /// A to-do list whose texts have this name.
+    /// A to-do list. The text of each to-do is under this key.
     Todos(&'static str),
 }
 
 /// The names of a replacement in contract 1.
 const REPLACEMENT_KEYS: [&str; 3] = ["oldText", "newText", "replaceAll"];
 
-/// The states of a to-do: in contract 1, in all dialects.
+/// Pairs of states of a to-do in contract 1 and in all dialects.
 const TODO_STATES: &[(&str, &str)] = &[
     ("TODO_STATUS_PENDING", "pending"),
     ("TODO_STATUS_IN_PROGRESS", "in_progress"),
@@ -87,7 +88,7 @@ fn listed_name_for_key(key: &str) -> Option<&'static str> {
 }
 
 impl ToolRow {
-    /// A row of the table of a dialect.
+    /// Creates a row of the table of a dialect.
     pub(crate) const fn new(
         key: &'static str,
         names: &'static [&'static str],
@@ -198,7 +199,8 @@ fn rename_keys_of_items(items: Vec<Value>, pairs: &[(&str, &str)], to_contract: 
     items.into_iter().map(rename).collect()
 }
 
-/// Renames keys by pairs of names, in contract 1 and in the dialect. A renamed key replaces another key of that name.
+/// Renames keys by pairs of names in contract 1 and in the dialect. A renamed key replaces an existing key of the new
+/// name.
 fn rename_keys(object: Object, pairs: &[(&str, &str)], to_contract: bool) -> Object {
     let to = |key: &str| {
         let mut both = pairs
@@ -267,7 +269,7 @@ pub(crate) fn name_and_args(tools: &[ToolRow], mut call: ContractCall) -> (Strin
     }
 }
 
-/// Whether the key is of tools that contract 1 has no key for.
+/// Whether the key is `function`, the key for all tools without their own key in contract 1.
 pub(crate) fn is_function(key: &str) -> bool {
     key == FUNCTION
 }

@@ -1,7 +1,7 @@
 //! `claude -p --output-format stream-json --verbose`, as of Claude Code 2.1.
 //!
-//! Payloads: a head is `{"system/init": …}`, a call `{"assistant/tool_use": {name, input}, "user/tool_result":
-//! {content, …}}`, an end `{"result": …}`.
+//! Payloads: the start of a run is `{"system/init": …}`, a call `{"assistant/tool_use": {name, input},
+//! "user/tool_result": {content, …}}`, the end of a run `{"result": …}`.
 
 mod calls;
 mod decoder;

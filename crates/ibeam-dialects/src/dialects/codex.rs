@@ -1,7 +1,7 @@
 //! `codex exec --json`, as of Codex 0.169.
 //!
-//! Payloads: a head is empty, a call is `{"item": {type, …}}` without its id, an end `{"turn.completed": …}`,
-//! `{"turn.failed": …}` or `{"error": …}`.
+//! Payloads: the start of a run is empty, a call is `{"item": {type, …}}` without its id, the end of a run is
+//! `{"turn.completed": …}`, `{"turn.failed": …}` or `{"error": …}`.
 
 mod calls;
 mod decoder;

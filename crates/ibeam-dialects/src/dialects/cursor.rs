@@ -1,4 +1,4 @@
-//! Contract 1, and what later releases of the original print. Its payloads are the common form of all conversions.
+//! Contract 1, and the output of later releases of the Cursor CLI. All conversions go through payloads of contract 1.
 
 mod decoder;
 mod encoder;
@@ -32,7 +32,7 @@ impl Dialect for Cursor {
             Feature::Prompt | Feature::PromptBlocks => Some("user"),
             Feature::Thought => None,
             Feature::TextTime => Some("assistant.timestamp_ms"),
-            // Contract 1 has none. Contract 2 has one, and the decoder reports its loss.
+            // Contract 1 does not have this id. Contract 2 has it, and the decoder reports its loss.
             Feature::TextAnswerId => None,
             Feature::CallStartTime => Some("tool_call/started.timestamp_ms"),
             Feature::CallEndTime => Some("tool_call/completed.timestamp_ms"),

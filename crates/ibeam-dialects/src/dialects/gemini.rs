@@ -1,7 +1,7 @@
 //! `gemini --output-format stream-json`.
 //!
-//! Payloads: a head is `{"init": {model}}`, a call `{"tool_use": {tool_name, parameters}, "tool_result": {status,
-//! output, error}}`, an end `{"result": {status, stats, error}}`.
+//! Payloads: the start of a run is `{"init": {model}}`, a call `{"tool_use": {tool_name, parameters}, "tool_result":
+//! {status, output, error}}`, the end of a run `{"result": {status, stats, error}}`.
 
 mod calls;
 mod decoder;

@@ -1,7 +1,8 @@
 //! `opencode run --format json`.
 //!
-//! Payloads: a head is empty, a call is `{"tool_use.part": {tool, state}}`, reported once it has ended. An end is
-//! `{"step_finish.part": {reason, cost, tokens}, "step_finish": steps}`, the sum of all steps, or `{"error": {error}}`.
+//! Payloads: the start of a run is empty. A call is `{"tool_use.part": {tool, state}}`, reported once it has ended. The
+//! end of a run is `{"error": {error}}`, or `{"step_finish.part": {reason, cost, tokens}, "step_finish": N}` with the sums
+//! of all N steps of opencode. Such a step is a model request and its calls.
 
 mod calls;
 mod decoder;

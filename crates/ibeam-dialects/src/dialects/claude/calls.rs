@@ -9,10 +9,13 @@ use crate::json::{Object, into_object, object, take, take_list, take_object, tak
 use crate::step::Payload;
 use crate::tool_table::{self, ArgShape, MCP, ToolRow};
 
-const USE: &str = "assistant/tool_use";
-const RESULT: &str = "user/tool_result";
+/// The key of a payload for the start of a call.
+const TOOL_USE: &str = "assistant/tool_use";
+/// The key of a payload for the result of a call.
+const TOOL_RESULT: &str = "user/tool_result";
 
-const EDIT: [&str; 3] = ["old_string", "new_string", "replace_all"];
+/// The arguments of one replacement.
+const EDIT_KEYS: [&str; 3] = ["old_string", "new_string", "replace_all"];
 
 pub(super) const TOOLS: &[ToolRow] = &[
     ToolRow::new("readToolCall", &["Read"], &[("path", "file_path")], ArgShape::Plain),
@@ -22,8 +25,8 @@ pub(super) const TOOLS: &[ToolRow] = &[
         &[("path", "file_path"), ("fileText", "content")],
         ArgShape::Plain,
     ),
-    ToolRow::new("editToolCall", &["Edit"], &[("path", "file_path")], ArgShape::Edit(EDIT)),
-    ToolRow::new("editToolCall", &["MultiEdit"], &[("path", "file_path")], ArgShape::Edits(EDIT)),
+    ToolRow::new("editToolCall", &["Edit"], &[("path", "file_path")], ArgShape::Edit(EDIT_KEYS)),
+    ToolRow::new("editToolCall", &["MultiEdit"], &[("path", "file_path")], ArgShape::Edits(EDIT_KEYS)),
     ToolRow::new("shellToolCall", &["Bash"], &[("isBackground", "run_in_background")], ArgShape::Plain),
     ToolRow::new(
         "grepToolCall",
@@ -46,8 +49,8 @@ pub(super) const TOOLS: &[ToolRow] = &[
 
 pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let mut payload = into_object(payload);
-    let mut used = take_object(&mut payload, USE).unwrap_or_default();
-    let result = take_object(&mut payload, RESULT);
+    let mut used = take_object(&mut payload, TOOL_USE).unwrap_or_default();
+    let result = take_object(&mut payload, TOOL_RESULT);
     let name = take_text(&mut used, "name").unwrap_or_default();
     let input = take(&mut used, "input");
     let mut server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
@@ -86,10 +89,10 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
 }
 
 fn payload_of(name: &str, input: Value, result: Option<Value>) -> Payload {
-    object([(USE, json!({ "name": name, "input": input })), (RESULT, result.into())])
+    object([(TOOL_USE, json!({ "name": name, "input": input })), (TOOL_RESULT, result.into())])
 }
 
-/// Converts the result of a tool without a key in contract 1: a result of Claude Code, or an arm of contract 1.
+/// Converts the result of a tool that contract 1 has no key for. The result has the form of Claude Code or of contract 1.
 pub(super) fn untyped_result(result: Value) -> Value {
     match result {
         Value::Object(result) if result.contains_key("content") => Value::Object(result),

@@ -1,6 +1,6 @@
-//! Lines of Claude Code as steps.
+//! Decodes lines of Claude Code into steps.
 //!
-//! With partial messages a text comes twice, in `stream_event`s and complete; the complete one is skipped.
+//! With partial messages each text occurs twice: in pieces, as `stream_event`s, and complete. The complete text is skipped.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::iso_time;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 
-/// The most calls that may wait for a result.
+/// The maximum number of calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
 /// Decodes one stream.
@@ -20,16 +20,16 @@ pub(crate) struct Decoder {
     has_started: bool,
     session: String,
     model: String,
-    /// The answer and the payload of each call without a result, by id.
+    /// The answer id and the payload of each call without a result, by the id of the call.
     open: HashMap<String, (Option<String>, Payload)>,
-    /// The text that came in pieces and not yet complete.
+    /// The text whose pieces were received, but not yet the complete text.
     pieces: TextDigest,
     /// The text of the last complete message.
     last: TextDigest,
 }
 
 impl StepDecoder for Decoder {
-    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+    fn decode_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         let known = match kind.as_str() {
             "assistant" | "user" | "result" => true,
@@ -62,12 +62,12 @@ impl StepDecoder for Decoder {
                 text(&event, "model").unwrap_or_default().clone_into(&mut self.model);
                 sink.push(Step::Init { session, payload: json!({ "system/init": event }) });
             }
-            "assistant" => self.assistant(event, sink),
-            "user" => self.user(event, sink),
-            "stream_event" => self.partial(event, sink),
+            "assistant" => self.decode_assistant(event, sink),
+            "user" => self.decode_user(event, sink),
+            "stream_event" => self.decode_stream_event(event, sink),
             _ => {
                 drop_uuid("result", &mut event, sink);
-                // The end repeats the answer.
+                // The end repeats the last text, which was already added.
                 if text(&event, "subtype") == Some("success")
                     && !event.get("is_error").and_then(Value::as_bool).unwrap_or_default()
                     && text(&event, "result").is_some_and(|result| self.last.matches(result))
@@ -84,7 +84,7 @@ impl StepDecoder for Decoder {
 }
 
 impl Decoder {
-    fn assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+    fn decode_assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
         let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("assistant") };
         let answer = take_text(&mut message, "id");
         let blocks = take_list(&mut message, "content").unwrap_or_default();
@@ -137,7 +137,7 @@ impl Decoder {
         }
     }
 
-    fn user(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+    fn decode_user(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
         let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("user") };
         let structured = take(&mut event, "tool_use_result");
         drop_uuid("user", &mut event, sink);
@@ -199,7 +199,7 @@ impl Decoder {
         }
     }
 
-    fn partial(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+    fn decode_stream_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
         let own = is_own(&event);
         let inner = take_object(&mut event, "event").unwrap_or_default();
         let kind = text(&inner, "type").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Steps as lines of Claude Code, with one block in each message.
+//! Encodes steps as lines of Claude Code, with one block in each message.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::json::{Object, into_object, object, take, take_object, text};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 use crate::{ids, iso_time};
 
-/// The most bytes of inputs that are stored for the end.
+/// The maximum size of the inputs that are stored for the end, in bytes.
 const MAX_STORED_BYTES: usize = 1 << 20;
 
 /// Encodes one run.
@@ -18,13 +18,13 @@ pub(crate) struct Encoder {
     /// The source of derived ids: the run, if it is in progress, and the session.
     seed: String,
     model: String,
-    /// The number of lines so far, for their ids.
+    /// The number of lines so far, from which their ids derive.
     lines: u64,
-    /// The number of answers without an id.
+    /// The number of answers without an id, from which their ids derive.
     answers: u64,
     /// The text of the last segment, which the end repeats.
     last: String,
-    /// The inputs of failed calls by id; the end repeats the inputs of refused calls.
+    /// The inputs of failed calls, by the id of the call. The end repeats the inputs of refused calls.
     failed: HashMap<String, Value>,
     /// The size of these inputs in bytes.
     stored_bytes: usize,
@@ -35,7 +35,7 @@ impl StepEncoder for Encoder {
         run.clone_into(&mut self.seed);
     }
 
-    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+    fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         match step {
             Step::Init { session, mut payload } => {
                 self.seed.push_str(&session);
@@ -45,7 +45,7 @@ impl StepEncoder for Encoder {
                     .and_then(|payload| take_object(payload, "system/init"))
                     .unwrap_or_default();
                 text(&init, "model").unwrap_or_default().clone_into(&mut self.model);
-                let mut event = self.head("system");
+                let mut event = self.new_event("system");
                 event.insert("subtype".to_owned(), "init".into());
                 event.extend(init);
                 self.write(event, out);
@@ -53,25 +53,29 @@ impl StepEncoder for Encoder {
             Step::Prompt(blocks) => {
                 let content: Vec<Value> =
                     blocks.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
-                let mut event = self.head("user");
+                let mut event = self.new_event("user");
                 event.insert("message".to_owned(), json!({ "role": "user", "content": content }));
                 event.insert("parent_tool_use_id".to_owned(), Value::Null);
                 event.insert("isReplay".to_owned(), true.into());
                 self.write(event, out);
             }
             Step::Text(TextStep { text, answer_id, .. }) => {
-                self.message(answer_id, json!({ "type": "text", "text": text }), out);
+                self.write_message(answer_id, json!({ "type": "text", "text": text }), out);
                 self.last = text;
             }
             Step::Thought(thought) => {
-                self.message(None, json!({ "type": "thinking", "thinking": thought, "signature": "" }), out);
+                self.write_message(
+                    None,
+                    json!({ "type": "thinking", "thinking": thought, "signature": "" }),
+                    out,
+                );
             }
             Step::CallStarted(CallStep { id, answer_id, mut payload, .. }) => {
                 let mut block = into_object(json!({ "type": "tool_use", "id": id }));
                 let used =
                     payload.as_object_mut().and_then(|payload| take_object(payload, "assistant/tool_use"));
                 block.extend(used.unwrap_or_default());
-                self.message(answer_id, Value::Object(block), out);
+                self.write_message(answer_id, Value::Object(block), out);
             }
             Step::CallEnded(CallStep { id, at_ms, mut payload, .. }) => {
                 let result =
@@ -83,7 +87,7 @@ impl StepEncoder for Encoder {
                 }
                 let mut block = into_object(json!({ "type": "tool_result", "tool_use_id": id }));
                 block.extend(result);
-                let mut event = self.head("user");
+                let mut event = self.new_event("user");
                 event.insert("message".to_owned(), json!({ "role": "user", "content": [block] }));
                 event.insert("parent_tool_use_id".to_owned(), Value::Null);
                 let optional = object([
@@ -98,7 +102,7 @@ impl StepEncoder for Encoder {
                     .as_object_mut()
                     .and_then(|payload| take_object(payload, "result"))
                     .unwrap_or_default();
-                let mut event = self.head("result");
+                let mut event = self.new_event("result");
                 if text(&end, "subtype") == Some("success") {
                     end.insert("result".to_owned(), std::mem::take(&mut self.last).into());
                 }
@@ -117,7 +121,8 @@ impl StepEncoder for Encoder {
 }
 
 impl Encoder {
-    fn head(&self, kind: &str) -> Object {
+    /// Returns an event with its first keys.
+    fn new_event(&self, kind: &str) -> Object {
         into_object(json!({ "type": kind, "session_id": self.session }))
     }
 
@@ -130,12 +135,12 @@ impl Encoder {
         }
     }
 
-    fn message(&mut self, answer: Option<String>, block: Value, out: &mut Vec<Value>) {
+    fn write_message(&mut self, answer: Option<String>, block: Value, out: &mut Vec<Value>) {
         let id = answer.unwrap_or_else(|| {
             self.answers += 1;
             ids::message_id(&self.seed, self.answers)
         });
-        let mut event = self.head("assistant");
+        let mut event = self.new_event("assistant");
         let message = json!({
             "id": id,
             "type": "message",

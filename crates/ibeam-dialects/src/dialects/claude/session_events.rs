@@ -1,4 +1,4 @@
-//! Heads and ends: `system/init` and `result`.
+//! The start and the end of a run: `system/init` and `result`.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use crate::tool_table;
 const INIT: &str = "system/init";
 const RESULT: &str = "result";
 
-/// Permission modes: in contract 1, in Claude Code. The first match is written.
-const MODES: &[(&str, &str)] = &[
+/// Pairs of permission modes in contract 1 and in Claude Code. Of several matches, the first one is written.
+const PERMISSION_MODES: &[(&str, &str)] = &[
     ("default", "default"),
     ("force", "bypassPermissions"),
     ("plan", "plan"),
@@ -23,7 +23,7 @@ const MODES: &[(&str, &str)] = &[
     ("default", "auto"),
 ];
 
-/// Sources of the key: in contract 1, in Claude Code.
+/// Pairs of sources of the API key in contract 1 and in Claude Code. Of several matches, the first one is written.
 const KEY_SOURCES: &[(&str, &str)] = &[
     ("env", "ANTHROPIC_API_KEY"),
     ("login", "/login managed key"),
@@ -47,7 +47,7 @@ fn find_in_claude(table: &[(&'static str, &'static str)], name: &str) -> Option<
 pub(super) fn init_to_contract(payload: Payload) -> Payload {
     let mut init = into_object(payload).shift_remove(INIT).map(into_object).unwrap_or_default();
     let key = text(&init, "apiKeySource").and_then(|name| find_in_contract(KEY_SOURCES, name));
-    let mode = text(&init, "permissionMode").and_then(|name| find_in_contract(MODES, name));
+    let mode = text(&init, "permissionMode").and_then(|name| find_in_contract(PERMISSION_MODES, name));
     let names = |names: Vec<Value>| -> Value {
         names.iter().filter_map(Value::as_str).map(|name| tool_table::name_to_contract(TOOLS, name)).collect()
     };
@@ -68,17 +68,18 @@ pub(super) fn init_from_contract(payload: Payload) -> Payload {
     let key = text(&init, "apiKeySource")
         .and_then(|name| find_in_claude(KEY_SOURCES, name))
         .unwrap_or("ANTHROPIC_API_KEY");
-    let mode =
-        text(&init, "permissionMode").and_then(|name| find_in_claude(MODES, name)).unwrap_or("default");
+    let mode = text(&init, "permissionMode")
+        .and_then(|name| find_in_claude(PERMISSION_MODES, name))
+        .unwrap_or("default");
     let names = take_list(&mut init, "tools").unwrap_or_default();
     let names =
         names.iter().filter_map(Value::as_str).map(|name| tool_table::name_from_contract(TOOLS, name));
-    let or = |value: Value, otherwise: Value| if value.is_null() { otherwise } else { value };
+    let value_or = |value: Value, otherwise: Value| if value.is_null() { otherwise } else { value };
     let init = object([
-        ("cwd", or(init.get("cwd").cloned().unwrap_or_default(), "/".into())),
+        ("cwd", value_or(init.get("cwd").cloned().unwrap_or_default(), "/".into())),
         ("tools", names.collect()),
-        ("mcp_servers", or(init.get("mcp_servers").cloned().unwrap_or_default(), json!([]))),
-        ("model", or(init.get("model").cloned().unwrap_or_default(), "unknown".into())),
+        ("mcp_servers", value_or(init.get("mcp_servers").cloned().unwrap_or_default(), json!([]))),
+        ("model", value_or(init.get("model").cloned().unwrap_or_default(), "unknown".into())),
         ("permissionMode", mode.into()),
         ("slash_commands", json!([])),
         ("apiKeySource", if needs_none { "none" } else { key }.into()),

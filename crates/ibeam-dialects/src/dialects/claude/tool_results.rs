@@ -11,7 +11,7 @@ use crate::json::{Object, add_missing, into_object, object, take, take_list, tak
 use crate::text_results::absolute;
 use crate::tool_table;
 
-/// The starts of refusals; nothing else distinguishes a refusal from a failure.
+/// The first words of refusals. A refusal differs from a failure only in these words.
 const REFUSALS: &[&str] = &[
     "Claude requested permissions",
     "Permission to use ",
@@ -49,7 +49,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
             let mut file =
                 structured.as_object_mut().and_then(|object| take_object(object, "file")).unwrap_or_default();
             let text = take_text(&mut file, "content").unwrap_or(content);
-            let total = file.shift_remove("totalLines").unwrap_or_else(|| lines_of(&text).into());
+            let total = file.shift_remove("totalLines").unwrap_or_else(|| count_lines(&text).into());
             success = into_object(json!({
                 "content": text,
                 "isEmpty": text.is_empty(),
@@ -73,16 +73,16 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
                 "fileSize": written.len(),
                 "message": content,
             }));
-            drop_if(&mut structured, "content", written);
-            drop_if(&mut structured, "filePath", text(args, "path").unwrap_or_default());
+            remove_known_text(&mut structured, "content", written);
+            remove_known_text(&mut structured, "filePath", text(args, "path").unwrap_or_default());
         }
         "editToolCall" => {
             success = into_object(json!({ "path": path(), "message": content }));
             let replaced =
                 |key: &str| args.get("strReplace").and_then(|it| it.get(key)).and_then(Value::as_str);
-            drop_if(&mut structured, "filePath", text(args, "path").unwrap_or_default());
-            drop_if(&mut structured, "oldString", replaced("oldText").unwrap_or_default());
-            drop_if(&mut structured, "newString", replaced("newText").unwrap_or_default());
+            remove_known_text(&mut structured, "filePath", text(args, "path").unwrap_or_default());
+            remove_known_text(&mut structured, "oldString", replaced("oldText").unwrap_or_default());
+            remove_known_text(&mut structured, "newString", replaced("newText").unwrap_or_default());
         }
         "shellToolCall" => {
             success = into_object(
@@ -107,7 +107,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
             success = into_object(
                 json!({ "url": args.get("url").cloned().unwrap_or_default(), "markdown": content }),
             );
-            drop_if(
+            remove_known_text(
                 &mut structured,
                 "result",
                 success.get("markdown").and_then(Value::as_str).unwrap_or_default(),
@@ -133,17 +133,17 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
 }
 
 /// Converts a result of contract 1 into content, failure flag and structured result.
-pub(super) fn from_contract(our: &ContractCall) -> Value {
-    let Some((arm, payload)) = our.arm() else {
-        return calls::untyped_result(our.result.clone().unwrap_or_default());
+pub(super) fn from_contract(call: &ContractCall) -> Value {
+    let Some((arm, payload)) = call.arm() else {
+        return calls::untyped_result(call.result.clone().unwrap_or_default());
     };
     if arm != "success" {
         return calls::failure_from_contract(arm, payload);
     }
     let mut success = into_object(payload.clone());
-    let args = &our.args;
+    let args = &call.args;
     let path = args.get("path").cloned().unwrap_or_default();
-    match our.key.as_str() {
+    match call.key.as_str() {
         "readToolCall" => {
             let content = take_text(&mut success, "content").unwrap_or_default();
             let start = args.get("offset").and_then(Value::as_u64).filter(|offset| *offset > 0).unwrap_or(1);
@@ -151,7 +151,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             let mut file = into_object(object([
                 ("filePath", path),
                 ("content", content.as_str().into()),
-                ("numLines", lines_of(&content).into()),
+                ("numLines", count_lines(&content).into()),
                 ("startLine", start.into()),
                 ("totalLines", take(&mut success, "totalLines")),
             ]));
@@ -160,7 +160,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             json!({ "content": numbered(&content, start), "tool_use_result": structured })
         }
         "writeToolCall" => {
-            let message = message_of(&mut success, "The file was written.");
+            let message = take_message(&mut success, "The file was written.");
             let mut structured = into_object(json!({
                 "type": "create",
                 "filePath": path,
@@ -172,7 +172,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             json!({ "content": message, "tool_use_result": structured })
         }
         "editToolCall" => {
-            let message = message_of(&mut success, "The file was changed.");
+            let message = take_message(&mut success, "The file was changed.");
             let replaced =
                 |key: &str| args.get("strReplace").and_then(|it| it.get(key)).cloned().unwrap_or_default();
             let mut structured = into_object(json!({
@@ -188,7 +188,7 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
         }
         "shellToolCall" => {
             let output = contract::command_output(&Value::Object(success.clone()));
-            drop_if_is(&mut success, "command", args.get("command"));
+            remove_known_value(&mut success, "command", args.get("command"));
             if success.get("exitCode") == Some(&json!(0)) {
                 success.shift_remove("exitCode");
             }
@@ -201,11 +201,11 @@ pub(super) fn from_contract(our: &ContractCall) -> Value {
             structured.extend(success);
             let both = [structured.get("stdout"), structured.get("stderr")];
             let both: String = both.into_iter().flatten().filter_map(Value::as_str).collect();
-            drop_if_is(&mut structured, "interleavedOutput", Some(&both.into()));
+            remove_known_value(&mut structured, "interleavedOutput", Some(&both.into()));
             json!({ "content": output, "is_error": false, "tool_use_result": structured })
         }
         "updateTodosToolCall" => {
-            let message = message_of(&mut success, "Todos have been modified.");
+            let message = take_message(&mut success, "Todos have been modified.");
             let todos = take_list(&mut success, "todos").unwrap_or_default();
             let mut structured =
                 into_object(json!({ "newTodos": tool_table::todos_from_contract(todos, "content") }));
@@ -256,23 +256,23 @@ fn exit_code(content: &str) -> Option<(i64, &str)> {
     Some((code.parse().ok()?, output))
 }
 
-/// Numbers lines as Claude Code does for the model; a line end at the end starts another line.
+/// Numbers lines as Claude Code does for the model. A line end at the end of the text starts another line.
 fn numbered(text: &str, start: u64) -> String {
     if text.is_empty() {
         return String::new();
     }
-    // An offset of a foreign stream may be the largest number.
+    // The offset in a stream of another program may be the largest number.
     let number = |at: usize| start.saturating_add(at as u64);
     let lines = text.split('\n').enumerate().map(|(at, line)| format!("{}\t{line}", number(at)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn lines_of(text: &str) -> usize {
+fn count_lines(text: &str) -> usize {
     text.split('\n').count()
 }
 
 /// Removes and returns the message of a result, or a default message.
-fn message_of(success: &mut Object, otherwise: &str) -> String {
+fn take_message(success: &mut Object, otherwise: &str) -> String {
     take_text(success, "message").unwrap_or_else(|| otherwise.to_owned())
 }
 
@@ -280,14 +280,15 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Removes a key whose value is known from elsewhere.
-fn drop_if(value: &mut Value, key: &str, known: &str) {
+/// Removes a key if its value is the text `known`, which the other form contains elsewhere.
+fn remove_known_text(value: &mut Value, key: &str, known: &str) {
     if let Some(object) = value.as_object_mut() {
-        drop_if_is(object, key, Some(&known.into()));
+        remove_known_value(object, key, Some(&known.into()));
     }
 }
 
-fn drop_if_is(object: &mut Object, key: &str, known: Option<&Value>) {
+/// Removes a key if its value is `known`, which the other form contains elsewhere.
+fn remove_known_value(object: &mut Object, key: &str, known: Option<&Value>) {
     if object.get(key).is_some_and(|value| Some(value) == known) {
         object.shift_remove(key);
     }

@@ -1,4 +1,4 @@
-//! Calls: items with a state.
+//! Converts calls, which Codex writes as items with a status.
 //!
 //! Codex reads and searches with commands, so calls of such tools become commands. Other tools of contract 1 that Codex
 //! has no item for become tools of a server named `ibeam`, with the result of contract 1 as structured content. Tools
@@ -13,9 +13,9 @@ use crate::step::Payload;
 use crate::text_results;
 use crate::tool_table::{self, MCP};
 
-/// The server of tools that contract 1 has a key for.
+/// The name of the server for tools that contract 1 has a key for.
 const CONTRACT_SERVER: &str = "ibeam";
-/// The server of tools that contract 1 has no key for.
+/// The name of the server for tools that contract 1 has no key for.
 const FUNCTION_SERVER: &str = "function";
 
 /// The tools that change files, and the kinds of their changes.
@@ -28,14 +28,14 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let call = match kind.as_str() {
         "command_execution" => command_to_contract(item),
         "file_change" => change_to_contract(item, cwd),
-        "mcp_tool_call" => server_to_contract(item),
+        "mcp_tool_call" => mcp_call_to_contract(item),
         "todo_list" => {
             let todos = todos_to_contract(take_list(&mut item, "items").unwrap_or_default());
             let args = object([("todos", todos.clone()), ("merge", false.into())]);
             let result = Some(json!({ "success": { "todos": todos } }));
             ContractCall { key: "updateTodosToolCall".to_owned(), args: into_object(args), result }
         }
-        // A web search, a call of another agent, or an unknown item: the item itself as arguments.
+        // A web search, a call of another agent, or an unknown item: the arguments are the item itself.
         _ => {
             let result = match take_text(&mut item, "status").as_deref() {
                 Some("in_progress") => None,
@@ -66,12 +66,12 @@ pub(super) fn from_contract(payload: Payload, base: &str) -> Payload {
             Some((_, kind)) => {
                 let path = text(&call.args, "path").unwrap_or_default();
                 let path = if base.is_empty() { path.to_owned() } else { text_results::absolute(path, base) };
-                changes(json!([{ "path": path, "kind": kind }]), &call)
+                file_change_item(json!([{ "path": path, "kind": kind }]), &call)
             }
             None if tool_table::is_function(key) => function_from_contract(&mut call),
             None => match lookup_commands::command(key, &call.args) {
                 Some(command) => command_execution(command.into(), lookup_commands::outcome(&call)),
-                None => server_from_contract(&mut call),
+                None => mcp_call_from_contract(&mut call),
             },
         },
     };
@@ -163,7 +163,8 @@ fn change_to_contract(mut item: Object, cwd: &str) -> ContractCall {
     ContractCall { key: key.to_owned(), args: into_object(args), result: ended(success) }
 }
 
-fn changes(changes: Value, call: &ContractCall) -> Value {
+/// Returns the item for a call that changes files.
+fn file_change_item(changes: Value, call: &ContractCall) -> Value {
     json!({ "type": "file_change", "changes": changes, "status": state_of(call) })
 }
 
@@ -175,7 +176,7 @@ fn state_of(call: &ContractCall) -> &'static str {
     }
 }
 
-fn server_to_contract(mut item: Object) -> ContractCall {
+fn mcp_call_to_contract(mut item: Object) -> ContractCall {
     let server = take_text(&mut item, "server").unwrap_or_default();
     let tool = take_text(&mut item, "tool").unwrap_or_default();
     let arguments = take(&mut item, "arguments");
@@ -207,7 +208,7 @@ fn server_to_contract(mut item: Object) -> ContractCall {
     call
 }
 
-fn server_from_contract(call: &mut ContractCall) -> Value {
+fn mcp_call_from_contract(call: &mut ContractCall) -> Value {
     let result = call.result.take();
     if call.key != MCP {
         return item_of_server(
@@ -219,7 +220,7 @@ fn server_from_contract(call: &mut ContractCall) -> Value {
     }
     let (server, tool, arguments) = tool_table::mcp_from_contract(&mut call.args);
     let Some(result) = result else {
-        return item(&server, &tool, arguments, Value::Null, None, "in_progress");
+        return mcp_call_item(&server, &tool, arguments, Value::Null, None, "in_progress");
     };
     let call = ContractCall { key: MCP.to_owned(), args: Object::new(), result: Some(result) };
     match call.arm() {
@@ -231,13 +232,20 @@ fn server_from_contract(call: &mut ContractCall) -> Value {
             let structured = take(&mut success, "structuredContent");
             let mut result = into_object(json!({ "content": blocks, "structured_content": structured }));
             result.extend(success);
-            item(&server, &tool, arguments, result.into(), None, if failed { "failed" } else { "completed" })
+            mcp_call_item(
+                &server,
+                &tool,
+                arguments,
+                result.into(),
+                None,
+                if failed { "failed" } else { "completed" },
+            )
         }
         Some((arm, payload)) => {
             let message = contract::failure_text(arm, payload);
-            item(&server, &tool, arguments, Value::Null, Some(message), "failed")
+            mcp_call_item(&server, &tool, arguments, Value::Null, Some(message), "failed")
         }
-        None => item(&server, &tool, arguments, Value::Null, None, "completed"),
+        None => mcp_call_item(&server, &tool, arguments, Value::Null, None, "completed"),
     }
 }
 
@@ -245,7 +253,7 @@ fn function_from_contract(call: &mut ContractCall) -> Value {
     let (name, mut arguments) = call.function_parts();
     if name == "file_change" && arguments.len() == 1 && arguments.get("changes").is_some_and(Value::is_array)
     {
-        return changes(take(&mut arguments, "changes"), call);
+        return file_change_item(take(&mut arguments, "changes"), call);
     }
     if name == "web_search" || name == "collab_tool_call" {
         let mut item = into_object(json!({ "type": name }));
@@ -259,19 +267,23 @@ fn function_from_contract(call: &mut ContractCall) -> Value {
     item_of_server(FUNCTION_SERVER, &name, Value::Object(arguments), result)
 }
 
-/// Returns a call of a tool that Codex does not have as a call of a server's tool.
+/// Returns the item for a call of a tool that Codex does not have: a call of the tool of an MCP server.
 fn item_of_server(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Value {
-    let Some(result) = result else { return item(server, tool, arguments, Value::Null, None, "in_progress") };
+    let Some(result) = result else {
+        return mcp_call_item(server, tool, arguments, Value::Null, None, "in_progress");
+    };
     let call = ContractCall { key: tool.to_owned(), args: Object::new(), result: Some(result.clone()) };
     match call.arm() {
-        Some(("error", payload)) if payload.as_object().is_some_and(|payload| payload.len() == 1) => item(
-            server,
-            tool,
-            arguments,
-            Value::Null,
-            Some(contract::failure_text("error", payload)),
-            "failed",
-        ),
+        Some(("error", payload)) if payload.as_object().is_some_and(|payload| payload.len() == 1) => {
+            mcp_call_item(
+                server,
+                tool,
+                arguments,
+                Value::Null,
+                Some(contract::failure_text("error", payload)),
+                "failed",
+            )
+        }
         arm => {
             let (text, state) = match arm {
                 Some(("success", payload)) => {
@@ -282,12 +294,13 @@ fn item_of_server(server: &str, tool: &str, arguments: Value, result: Option<Val
             };
             let content = json!([{ "type": "text", "text": text.unwrap_or_else(|| result.to_string()) }]);
             let result = json!({ "content": content, "structured_content": result });
-            item(server, tool, arguments, result, None, state)
+            mcp_call_item(server, tool, arguments, result, None, state)
         }
     }
 }
 
-fn item(
+/// Returns the item for a call of the tool of an MCP server.
+fn mcp_call_item(
     server: &str,
     tool: &str,
     arguments: Value,

@@ -1,4 +1,4 @@
-//! Lines of Codex as steps.
+//! Decodes lines of Codex into steps.
 //!
 //! A to-do list is one item that is repeated with each change; each repetition becomes a separate call.
 
@@ -10,14 +10,14 @@ use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 /// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The last state of the to-do list, and the number of its states.
+    /// The last state of the to-do list, and the number of its states so far.
     todos: Option<(Object, u64)>,
-    /// An error, which is the end if nothing follows.
+    /// The last error event. It is the end of the run if no other event follows.
     error: Option<Value>,
 }
 
 impl StepDecoder for Decoder {
-    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+    fn decode_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         if kind != "error"
             && let Some(_) = self.error.take()
@@ -37,7 +37,7 @@ impl StepDecoder for Decoder {
                     return true;
                 };
                 sink.lose_rest(&kind, &event);
-                self.item(&kind, item, sink);
+                self.decode_item(&kind, item, sink);
             }
             "turn.completed" | "turn.failed" => sink.push(Step::End(json!({ kind: event }))),
             "error" => {
@@ -58,7 +58,7 @@ impl StepDecoder for Decoder {
 }
 
 impl Decoder {
-    fn item(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
+    fn decode_item(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
         let kind = text(&item, "type").unwrap_or_default().to_owned();
         match kind.as_str() {
             "agent_message" | "reasoning" => {
@@ -73,7 +73,7 @@ impl Decoder {
                     _ => Step::Text(TextStep { text: content, at_ms: None, answer_id: None }),
                 });
             }
-            "todo_list" => self.todo_list(event, item, sink),
+            "todo_list" => self.decode_todo_list(event, item, sink),
             "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search" => {
                 let id = take_text(&mut item, "id").unwrap_or_default();
                 let call = CallStep { id, answer_id: None, at_ms: None, payload: json!({ "item": item }) };
@@ -89,7 +89,7 @@ impl Decoder {
         }
     }
 
-    fn todo_list(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
+    fn decode_todo_list(&mut self, event: &str, mut item: Object, sink: &mut StepSink<'_>) {
         let id = take_text(&mut item, "id").unwrap_or_default();
         let known = self.todos.as_ref().is_some_and(|(last, _)| *last == item);
         // An unchanged list is completed because the turn has ended.

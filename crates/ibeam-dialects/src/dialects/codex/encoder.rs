@@ -1,4 +1,4 @@
-//! Steps as lines of Codex.
+//! Encodes steps as lines of Codex.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::step::{CallStep, Step, StepEncoder, TextStep};
 /// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
-    /// The number of items so far, for the ids of items without one.
+    /// The number of items so far, from which ids of items derive.
     items: u64,
     /// The id and the last state of the to-do list.
     todos: Option<(String, Value)>,
 }
 
 impl StepEncoder for Encoder {
-    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+    fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         match step {
             Step::Init { session, .. } => {
                 out.push(json!({ "type": "thread.started", "thread_id": session }));
@@ -24,31 +24,31 @@ impl StepEncoder for Encoder {
             Step::Prompt(_) => {}
             Step::Text(TextStep { text, .. }) => {
                 let id = self.next_item_id();
-                self.item("item.completed", id, json!({ "type": "agent_message", "text": text }), out);
+                self.write_item("item.completed", id, json!({ "type": "agent_message", "text": text }), out);
             }
             Step::Thought(text) => {
                 let id = self.next_item_id();
-                self.item("item.completed", id, json!({ "type": "reasoning", "text": text }), out);
+                self.write_item("item.completed", id, json!({ "type": "reasoning", "text": text }), out);
             }
             Step::CallStarted(call) => {
                 self.items += 1;
                 let (id, item, todos) = item_of_call(call);
                 if !todos {
-                    self.item("item.started", id, item, out);
+                    self.write_item("item.started", id, item, out);
                 }
             }
             Step::CallEnded(call) => match item_of_call(call) {
-                (id, item, false) => self.item("item.completed", id, item, out),
+                (id, item, false) => self.write_item("item.completed", id, item, out),
                 (id, item, true) => {
                     let event = if self.todos.is_some() { "item.updated" } else { "item.started" };
                     let id = self.todos.take().map_or(id, |(first, _)| first);
                     self.todos = Some((id.clone(), item.clone()));
-                    self.item(event, id, item, out);
+                    self.write_item(event, id, item, out);
                 }
             },
             Step::End(payload) => {
                 if let Some((id, item)) = self.todos.take() {
-                    self.item("item.completed", id, item, out);
+                    self.write_item("item.completed", id, item, out);
                 }
                 for (kind, rest) in into_object(payload) {
                     let mut event = into_object(json!({ "type": kind }));
@@ -66,7 +66,7 @@ impl Encoder {
         format!("item_{}", self.items - 1)
     }
 
-    fn item(&self, event: &str, id: String, item: Value, out: &mut Vec<Value>) {
+    fn write_item(&self, event: &str, id: String, item: Value, out: &mut Vec<Value>) {
         let mut full_item = into_object(json!({ "id": id }));
         full_item.extend(into_object(item));
         out.push(json!({ "type": event, "item": full_item }));

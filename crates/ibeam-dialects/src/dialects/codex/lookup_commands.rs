@@ -1,14 +1,14 @@
-//! Reads, searches and lists as commands, which Codex uses for them.
+//! Converts calls that read, search, list or fetch into shell commands, because Codex has no tools for these purposes.
 //!
-//! The command is equivalent to the call and was not run. The output has the data of the tool in the form of the
-//! command's output.
+//! The command is equivalent to the call but did not run. Its output is the data that the tool returned, in the form that
+//! the command would print.
 
 use serde_json::Value;
 
 use crate::contract::{self, ContractCall};
 use crate::json::{Object, text};
 
-/// Returns the command with the same result; `None` for a tool that does something else.
+/// Returns the command with the same result; `None` for other tools.
 pub(super) fn command(key: &str, args: &Object) -> Option<String> {
     let args: Vec<String> = match key {
         "readToolCall" => read_command(args),
@@ -33,7 +33,7 @@ pub(super) fn command(key: &str, args: &Object) -> Option<String> {
     Some(args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the output, the exit code and the status that the command has.
+/// Returns the output, the exit code and the status of the command.
 pub(super) fn outcome(call: &ContractCall) -> (String, Value, &'static str) {
     match call.arm() {
         None if call.result.is_none() => (String::new(), Value::Null, "in_progress"),
@@ -87,6 +87,7 @@ fn grep_command(args: &Object) -> Vec<String> {
     words
 }
 
+/// Returns the output of the command for the result of a successful call.
 fn output(key: &str, payload: &Value) -> String {
     let lines = match key {
         "readToolCall" => return plain(payload, "content"),
@@ -109,7 +110,7 @@ fn output(key: &str, payload: &Value) -> String {
     }
 }
 
-/// Returns the text under a key, or all of the payload where it has another form.
+/// Returns the text under a key, or the payload as JSON if the key has no text.
 fn plain(payload: &Value, key: &str) -> String {
     payload.get(key).and_then(Value::as_str).map_or_else(|| payload.to_string(), str::to_owned)
 }
@@ -139,7 +140,7 @@ fn found_lines(result: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// Adds the names below a directory, those of directories with a slash.
+/// Adds the names of all files and directories below a directory. Names of directories end with a slash.
 fn tree_lines(directory: &Value, prefix: &str, lines: &mut Vec<String>) {
     let children = |key: &str| directory.get(key).and_then(Value::as_array).into_iter().flatten();
     let name =

@@ -1,4 +1,4 @@
-//! Ends: `turn.completed`, `turn.failed`, and a last `error`.
+//! The end of a run: `turn.completed`, `turn.failed`, and a last `error`.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn end_to_contract(payload: &Payload) -> Payload {
     let [read, written] =
         ["/cached_input_tokens", "/cache_write_input_tokens"].map(|key| count_at(usage, key));
     json!({ "result/success": { "usage": {
-        // Codex includes the tokens of the cache.
+        // The input tokens of Codex include tokens that were read from or written to the cache.
         "inputTokens": count_at(usage, "/input_tokens").saturating_sub(read).saturating_sub(written),
         "outputTokens": count_at(usage, "/output_tokens"),
         "cacheReadTokens": read,

@@ -1,4 +1,4 @@
-//! Events of contract 1 and 2, and of the original, as steps.
+//! Decodes events of contracts 1 and 2, and of the Cursor CLI, into steps.
 //!
 //! Contract 2 repeats a segment after its deltas; the repetition is skipped.
 
@@ -16,12 +16,12 @@ pub(crate) struct Decoder {
     all_text: TextDigest,
     /// The text since the start of the last call, which the end repeats too.
     last_text: TextDigest,
-    /// The texts of the segment so far, where they may be deltas of contract 2.
+    /// The text of the current segment so far; empty if its events cannot be deltas of contract 2.
     segment: TextDigest,
 }
 
 impl StepDecoder for Decoder {
-    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+    fn decode_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         let subtype = text(&event, "subtype").unwrap_or_default().to_owned();
         let session = take_text(&mut event, "session_id").unwrap_or_default();
@@ -36,24 +36,24 @@ impl StepDecoder for Decoder {
                 sink.push(Step::Init { session, payload: json!({ "system/init": event }) });
             }
             ("user", _) => {
-                let blocks = texts("user", &mut event, sink);
+                let blocks = take_texts("user", &mut event, sink);
                 sink.push(Step::Prompt(blocks));
                 sink.lose_rest("user", &event);
             }
-            ("assistant", _) => self.assistant(event, sink),
+            ("assistant", _) => self.decode_assistant(event, sink),
             ("tool_call", "started" | "completed") => {
                 self.segment = TextDigest::default();
                 if subtype == "started" {
                     self.last_text = TextDigest::default();
                 }
                 event.shift_remove("subtype");
-                tool_call(event, subtype == "completed", sink);
+                decode_tool_call(event, subtype == "completed", sink);
             }
             ("result", "success") => {
                 event.shift_remove("subtype");
-                self.end("result/success", event, sink);
+                self.decode_end("result/success", event, sink);
             }
-            ("error", _) => self.end("error", event, sink),
+            ("error", _) => self.decode_end("error", event, sink),
             _ => return false,
         }
         true
@@ -63,11 +63,11 @@ impl StepDecoder for Decoder {
 }
 
 impl Decoder {
-    fn assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
-        let text = texts("assistant", &mut event, sink).concat();
+    fn decode_assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
+        let text = take_texts("assistant", &mut event, sink).concat();
         let at = event.get("timestamp_ms").and_then(Value::as_u64);
         let answer = take_text(&mut event, "model_call_id");
-        // Deltas of contract 2 have a time and nothing else; what repeats them has both, or neither.
+        // A delta of contract 2 has a time and no answer id. The segment that repeats the deltas has both or neither.
         let repeats =
             (answer.is_some() || at.is_none()) && self.segment.len_bytes > 0 && self.segment.matches(&text);
         if at.is_some() {
@@ -90,8 +90,8 @@ impl Decoder {
         sink.push(Step::Text(TextStep { text, at_ms: at, answer_id: None }));
     }
 
-    /// Removes the repeated texts from an end.
-    fn end(&mut self, name: &str, mut event: Object, sink: &mut StepSink<'_>) {
+    /// Adds the end of the run, without the texts that it repeats.
+    fn decode_end(&mut self, name: &str, mut event: Object, sink: &mut StepSink<'_>) {
         if text(&event, "result").is_some_and(|result| self.all_text.matches(result)) {
             event.shift_remove("result");
         }
@@ -105,7 +105,7 @@ impl Decoder {
 }
 
 /// Removes the message of an event and returns its texts.
-fn texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<String> {
+fn take_texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<String> {
     let Some(mut message) = take_object(event, "message") else { return Vec::new() };
     let mut texts = Vec::new();
     for block in take_list(&mut message, "content").unwrap_or_default() {
@@ -126,7 +126,7 @@ fn texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<String>
     texts
 }
 
-fn tool_call(mut event: Object, completed: bool, sink: &mut StepSink<'_>) {
+fn decode_tool_call(mut event: Object, completed: bool, sink: &mut StepSink<'_>) {
     let id = take_text(&mut event, "call_id").unwrap_or_default();
     let answer = take_text(&mut event, "model_call_id");
     let at = event.get("timestamp_ms").and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! Steps as events of contract 1. Required keys that a source does not have get a neutral value.
+//! Encodes steps as events of contract 1. Required keys that a source does not have get a neutral value.
 
 use ibeam_wire::tool::CALL_ID;
 use serde_json::{Value, json};
@@ -17,21 +17,23 @@ pub(crate) struct Encoder {
     last_text_start: usize,
     has_prompt: bool,
     open_calls: Vec<CallStep>,
-    calls: u64,
-    failed: u64,
+    /// The number of started calls.
+    started_calls: u64,
+    /// The number of calls that failed or were refused.
+    failed_calls: u64,
 }
 
 impl StepEncoder for Encoder {
-    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+    fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         if !self.has_prompt && !matches!(step, Step::Init { .. } | Step::Prompt(_)) {
-            self.user(vec![String::new()], out);
+            self.write_prompt(vec![String::new()], out);
         }
         match step {
             Step::Init { session, payload } => {
                 self.session = session;
-                self.init(payload, out);
+                self.write_init(payload, out);
             }
-            Step::Prompt(blocks) => self.user(blocks, out),
+            Step::Prompt(blocks) => self.write_prompt(blocks, out),
             Step::Text(TextStep { text, at_ms, .. }) => {
                 self.text.push_str(&text);
                 let event = object([
@@ -44,15 +46,15 @@ impl StepEncoder for Encoder {
             }
             Step::Thought(_) => {}
             Step::CallStarted(call) => {
-                self.calls += 1;
+                self.started_calls += 1;
                 self.last_text_start = self.text.len();
-                self.call("started", call.clone(), out);
+                self.write_call("started", call.clone(), out);
                 self.open_calls.push(call);
             }
             Step::CallEnded(call) => {
                 self.open_calls.retain(|open| open.id != call.id);
-                self.failed += u64::from(contract::is_failed_call(&call.payload));
-                self.call("completed", call, out);
+                self.failed_calls += u64::from(contract::is_failed_call(&call.payload));
+                self.write_call("completed", call, out);
             }
             Step::End(payload) => {
                 for mut call in std::mem::take(&mut self.open_calls) {
@@ -60,40 +62,40 @@ impl StepEncoder for Encoder {
                         &mut call.payload,
                         json!({ "error": { "errorMessage": "the run ended before the call" } }),
                     );
-                    self.failed += 1;
-                    self.call("completed", call, out);
+                    self.failed_calls += 1;
+                    self.write_call("completed", call, out);
                 }
-                self.end(payload, out);
+                self.write_end(payload, out);
             }
         }
     }
 }
 
 impl Encoder {
-    fn init(&self, mut payload: Value, out: &mut Vec<Value>) {
+    fn write_init(&self, mut payload: Value, out: &mut Vec<Value>) {
         let mut init = payload
             .as_object_mut()
             .and_then(|payload| take_object(payload, "system/init"))
             .unwrap_or_default();
-        let mut or = |key: &str, value: Value| match take(&mut init, key) {
+        let mut take_or = |key: &str, value: Value| match take(&mut init, key) {
             Value::Null => value,
-            there => there,
+            present => present,
         };
         let event = object([
             ("type", "system".into()),
             ("subtype", "init".into()),
-            ("apiKeySource", or("apiKeySource", "env".into())),
-            ("cwd", or("cwd", "/".into())),
+            ("apiKeySource", take_or("apiKeySource", "env".into())),
+            ("cwd", take_or("cwd", "/".into())),
             ("session_id", self.session.as_str().into()),
-            ("model", or("model", "unknown".into())),
-            ("permissionMode", or("permissionMode", "default".into())),
+            ("model", take_or("model", "unknown".into())),
+            ("permissionMode", take_or("permissionMode", "default".into())),
         ]);
         let mut event = into_object(event);
         event.extend(init);
         out.push(Value::Object(event));
     }
 
-    fn user(&mut self, blocks: Vec<String>, out: &mut Vec<Value>) {
+    fn write_prompt(&mut self, blocks: Vec<String>, out: &mut Vec<Value>) {
         if self.has_prompt {
             return;
         }
@@ -102,7 +104,7 @@ impl Encoder {
         out.push(event);
     }
 
-    fn call(&self, subtype: &str, call: CallStep, out: &mut Vec<Value>) {
+    fn write_call(&self, subtype: &str, call: CallStep, out: &mut Vec<Value>) {
         let CallStep { id, answer_id, at_ms, mut payload } = call;
         let mut tool_call =
             payload.as_object_mut().map(|payload| take(payload, "tool_call")).unwrap_or_default();
@@ -124,22 +126,22 @@ impl Encoder {
         out.push(event);
     }
 
-    fn end(&mut self, mut payload: Value, out: &mut Vec<Value>) {
+    fn write_end(&mut self, mut payload: Value, out: &mut Vec<Value>) {
         let empty = &mut Object::new();
         let payload = payload.as_object_mut().unwrap_or(empty);
         let event = match take_object(payload, "error") {
-            Some(error) => self.error(error),
-            None => self.result(take_object(payload, "result/success").unwrap_or_default()),
+            Some(error) => self.error_event(error),
+            None => self.result_event(take_object(payload, "result/success").unwrap_or_default()),
         };
         out.push(event);
     }
 
-    fn result(&mut self, mut end: Object) -> Value {
+    fn result_event(&mut self, mut end: Object) -> Value {
         let duration = end.get("duration_ms").and_then(Value::as_u64).unwrap_or_default();
         for key in ["duration_ms", "duration_api_ms", "is_error", "result"] {
             end.shift_remove(key);
         }
-        let mut summary = self.summary(&mut end);
+        let mut summary = self.complete_summary(&mut end);
         if let Some(summary) = summary.as_object_mut() {
             let message = self.text.get(self.last_text_start..).unwrap_or_default();
             summary.insert("final".to_owned(), message.into());
@@ -161,27 +163,27 @@ impl Encoder {
         Value::Object(event)
     }
 
-    fn error(&mut self, mut end: Object) -> Value {
+    fn error_event(&mut self, mut end: Object) -> Value {
         end.shift_remove("result");
-        let class = contract::class_from_code(text(&end, "code").unwrap_or_default());
-        let summary = self.summary(&mut end);
+        let code_fields = contract::fields_for_code(text(&end, "code").unwrap_or_default());
+        let summary = self.complete_summary(&mut end);
         let result = std::mem::take(&mut self.text);
-        let mut or = |key: &str, value: Value| match take(&mut end, key) {
+        let mut take_or = |key: &str, value: Value| match take(&mut end, key) {
             Value::Null => value,
-            there => there,
+            present => present,
         };
         let event = object([
             ("type", "error".into()),
-            ("code", or("code", class.code.into())),
-            ("message", or("message", "the run failed".into())),
-            ("exit_code", or("exit_code", class.exit_code.into())),
-            ("retryable", or("retryable", class.retryable.into())),
-            ("retry_after_ms", or("retry_after_ms", Value::Null)),
-            ("http_status", or("http_status", Value::Null)),
-            ("request_id", or("request_id", Value::Null)),
+            ("code", take_or("code", code_fields.code.into())),
+            ("message", take_or("message", "the run failed".into())),
+            ("exit_code", take_or("exit_code", code_fields.exit_code.into())),
+            ("retryable", take_or("retryable", code_fields.retryable.into())),
+            ("retry_after_ms", take_or("retry_after_ms", Value::Null)),
+            ("http_status", take_or("http_status", Value::Null)),
+            ("request_id", take_or("request_id", Value::Null)),
             ("session_id", self.session.as_str().into()),
             ("ibeam", summary),
-            ("resumable", or("resumable", false.into())),
+            ("resumable", take_or("resumable", false.into())),
             ("result", if result.is_empty() { Value::Null } else { result.into() }),
         ]);
         let mut event = into_object(event);
@@ -190,24 +192,24 @@ impl Encoder {
     }
 
     /// Returns the summary with all required keys.
-    fn summary(&self, end: &mut Object) -> Value {
+    fn complete_summary(&self, end: &mut Object) -> Value {
         let mut known = take_object(end, "ibeam").unwrap_or_default();
-        let mut or = |key: &str, value: Value| match take(&mut known, key) {
+        let mut take_or = |key: &str, value: Value| match take(&mut known, key) {
             Value::Null => value,
-            there => there,
+            present => present,
         };
         let summary = object([
-            ("turns", or("turns", 1.into())),
-            ("api_ms", or("api_ms", 0.into())),
-            ("cost_usd", or("cost_usd", Value::Null)),
-            ("permission_denials", or("permission_denials", json!([]))),
-            ("failed_tool_calls", or("failed_tool_calls", self.failed.into())),
-            ("files_changed", or("files_changed", json!([]))),
-            ("retries", or("retries", 0.into())),
-            ("continuations", or("continuations", Value::Null)),
-            ("compactions", or("compactions", 0.into())),
-            ("tool_calls", or("tool_calls", self.calls.into())),
-            ("background_stopped", or("background_stopped", 0.into())),
+            ("turns", take_or("turns", 1.into())),
+            ("api_ms", take_or("api_ms", 0.into())),
+            ("cost_usd", take_or("cost_usd", Value::Null)),
+            ("permission_denials", take_or("permission_denials", json!([]))),
+            ("failed_tool_calls", take_or("failed_tool_calls", self.failed_calls.into())),
+            ("files_changed", take_or("files_changed", json!([]))),
+            ("retries", take_or("retries", 0.into())),
+            ("continuations", take_or("continuations", Value::Null)),
+            ("compactions", take_or("compactions", 0.into())),
+            ("tool_calls", take_or("tool_calls", self.started_calls.into())),
+            ("background_stopped", take_or("background_stopped", 0.into())),
         ]);
         known.shift_remove("final");
         let mut summary = into_object(summary);

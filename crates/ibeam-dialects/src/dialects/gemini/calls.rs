@@ -1,4 +1,4 @@
-//! Calls: `tool_use` with its `tool_result`, which has only text.
+//! Converts calls: `tool_use` with its `tool_result`, which has only text.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,10 @@ use crate::step::Payload;
 use crate::text_results;
 use crate::tool_table::{self, ArgShape, MCP, ToolRow};
 
-const USE: &str = "tool_use";
-const RESULT: &str = "tool_result";
+/// The key of a payload for the start of a call.
+const TOOL_USE: &str = "tool_use";
+/// The key of a payload for the result of a call.
+const TOOL_RESULT: &str = "tool_result";
 
 pub(super) const TOOLS: &[ToolRow] = &[
     ToolRow::new("readToolCall", &["read_file"], &[("path", "file_path")], ArgShape::Plain),
@@ -52,8 +54,8 @@ pub(super) const TOOLS: &[ToolRow] = &[
 
 pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let mut payload = into_object(payload);
-    let mut used = take_object(&mut payload, USE).unwrap_or_default();
-    let result = take_object(&mut payload, RESULT);
+    let mut used = take_object(&mut payload, TOOL_USE).unwrap_or_default();
+    let result = take_object(&mut payload, TOOL_RESULT);
     let name = take_text(&mut used, "tool_name").unwrap_or_default();
     let parameters = take(&mut used, "parameters");
     if let Some((server, tool)) = name.strip_prefix("mcp_").and_then(|rest| rest.split_once('_')) {
@@ -102,7 +104,7 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     } else {
         tool_table::name_and_args(TOOLS, call)
     };
-    object([(USE, json!({ "tool_name": name, "parameters": parameters })), (RESULT, result.into())])
+    object([(TOOL_USE, json!({ "tool_name": name, "parameters": parameters })), (TOOL_RESULT, result.into())])
 }
 
 /// Returns the kind and the message of a failure.

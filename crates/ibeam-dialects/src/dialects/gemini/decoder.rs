@@ -1,4 +1,4 @@
-//! Lines of Gemini CLI as steps.
+//! Decodes lines of Gemini CLI into steps.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use crate::iso_time;
 use crate::json::{Object, take_text, text};
 use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 
-/// The most calls that may wait for a result.
+/// The maximum number of calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
 /// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The payloads of the calls without a result, by id.
+    /// The payloads of the calls without a result, by the id of the call.
     open: HashMap<String, Payload>,
     /// The message of the last error, which the end does not always repeat.
     error: Option<String>,
 }
 
 impl StepDecoder for Decoder {
-    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+    fn decode_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         match kind.as_str() {
             "init" => {
@@ -29,9 +29,9 @@ impl StepDecoder for Decoder {
                 drop_time("init", &mut event, sink);
                 sink.push(Step::Init { session, payload: json!({ "init": event }) });
             }
-            "message" => message(event, sink),
+            "message" => decode_message(event, sink),
             "tool_use" => {
-                let at = time_of(&mut event);
+                let at = take_time(&mut event);
                 let id = take_text(&mut event, "tool_id").unwrap_or_default();
                 let payload = json!({ "tool_use": event });
                 if self.open.len() < MAX_OPEN_CALLS {
@@ -40,7 +40,7 @@ impl StepDecoder for Decoder {
                 sink.push(Step::CallStarted(CallStep { id, answer_id: None, at_ms: at, payload }));
             }
             "tool_result" => {
-                let at = time_of(&mut event);
+                let at = take_time(&mut event);
                 let id = take_text(&mut event, "tool_id").unwrap_or_default();
                 let Some(mut payload) = self.open.remove(&id) else {
                     sink.lose("tool_result");
@@ -75,7 +75,7 @@ impl StepDecoder for Decoder {
     fn finish(&mut self, _: &mut StepSink<'_>) {}
 }
 
-fn message(mut event: Object, sink: &mut StepSink<'_>) {
+fn decode_message(mut event: Object, sink: &mut StepSink<'_>) {
     let content = take_text(&mut event, "content").unwrap_or_default();
     match take_text(&mut event, "role").as_deref() {
         Some("user") => {
@@ -84,7 +84,7 @@ fn message(mut event: Object, sink: &mut StepSink<'_>) {
             sink.push(Step::Prompt(vec![content]));
         }
         Some("assistant") => {
-            let at = time_of(&mut event);
+            let at = take_time(&mut event);
             event.shift_remove("delta");
             sink.lose_rest("message/assistant", &event);
             sink.push(Step::Text(TextStep { text: content, at_ms: at, answer_id: None }));
@@ -93,14 +93,14 @@ fn message(mut event: Object, sink: &mut StepSink<'_>) {
     }
 }
 
-/// Returns the time of an event. The first millisecond of 1970 means an unknown time.
-fn time_of(event: &mut Object) -> Option<u64> {
+/// Removes the time of an event and returns it. The first millisecond of 1970 means an unknown time.
+fn take_time(event: &mut Object) -> Option<u64> {
     let at = text(event, "timestamp").and_then(iso_time::from_iso)?;
     event.shift_remove("timestamp");
     Some(at).filter(|at| *at > 0)
 }
 
-/// Removes the time of a head or an end, which no step can carry.
+/// Removes the time of an event whose step has no time, and records the loss.
 fn drop_time(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
     if event.shift_remove("timestamp").is_some() {
         sink.lose(&format!("{name}.timestamp"));

@@ -1,4 +1,4 @@
-//! Heads and ends: `init` and `result`.
+//! The start and the end of a run: `init` and `result`.
 
 use serde_json::{Value, json};
 

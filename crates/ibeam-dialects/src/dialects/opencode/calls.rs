@@ -1,4 +1,5 @@
-//! Calls: a part with a state. `metadata` is any JSON, so it carries the keys that only contract 1 has.
+//! Converts calls, which opencode writes as parts with a state. `metadata` can be any JSON, so it contains the keys that
+//! only contract 1 has.
 
 use serde_json::{Value, json};
 
@@ -8,6 +9,7 @@ use crate::step::Payload;
 use crate::text_results;
 use crate::tool_table::{self, ArgShape, MCP, ToolRow};
 
+/// The key of a payload for a call.
 const PART: &str = "tool_use.part";
 
 const TOOLS: &[ToolRow] = &[
@@ -137,7 +139,7 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
     json!({ PART: { "tool": name, "state": full_state } })
 }
 
-/// Returns status, output or error, and metadata.
+/// Returns the status, the output or the error, and the metadata of a call.
 fn state_of(call: &ContractCall) -> Value {
     let Some(result) = &call.result else { return json!({ "status": "running" }) };
     match call.arm() {
@@ -183,6 +185,7 @@ fn state_of(call: &ContractCall) -> Value {
     }
 }
 
+/// Returns the result in contract 1 of a failed call; `None` for another call.
 fn failure(status: &str, state: &Object, metadata: &Object, args: &Object) -> Option<Value> {
     if status != "error" {
         return None;
@@ -196,7 +199,7 @@ fn failure(status: &str, state: &Object, metadata: &Object, args: &Object) -> Op
     Some(text_results::with_extra(failure, "error", rest))
 }
 
-/// Returns server and tool of a name, where the metadata name a server.
+/// Returns the MCP server and its tool from the name of a call; `None` unless the metadata contain the server.
 fn server_of(name: &str, metadata: &Object) -> Option<(String, String)> {
     let server = text(metadata, "server")?;
     let tool = name.strip_prefix(server)?.strip_prefix('_')?;

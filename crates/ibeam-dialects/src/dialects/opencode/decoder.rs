@@ -1,6 +1,7 @@
-//! Lines of opencode as steps.
+//! Decodes lines of opencode into steps of a conversion.
 //!
-//! The stream has neither head nor end. The run ends with the source, if the last step has finished without a call.
+//! The stream has no event for the start or the end of a run. The run is complete at the end of the source if the last
+//! step of opencode (a model request) has finished without a call.
 
 use serde_json::{Map, Value, json};
 
@@ -12,18 +13,18 @@ use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 pub(crate) struct Decoder {
     has_started: bool,
     session: String,
-    /// The sums and the number of all steps.
+    /// The sums over all steps of opencode, and the number of these steps.
     used: Option<(StepSums, u64)>,
-    /// A failure, which is the end.
+    /// A failure, which ends the run.
     error: Option<Value>,
 }
 
-/// The sums of steps.
+/// The last reason, the costs and the tokens of all steps of opencode so far.
 #[derive(Debug, Default)]
 struct StepSums {
     reason: String,
     cost: f64,
-    /// In the order of `TOKEN_POINTERS`.
+    /// The numbers of tokens, in the order of `TOKEN_POINTERS`.
     tokens: [u64; 6],
 }
 
@@ -32,7 +33,7 @@ const TOKEN_POINTERS: [&str; 6] =
     ["/total", "/input", "/output", "/reasoning", "/cache/read", "/cache/write"];
 
 impl StepDecoder for Decoder {
-    fn event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
+    fn decode_event(&mut self, mut event: Object, sink: &mut StepSink<'_>) -> bool {
         let kind = take_text(&mut event, "type").unwrap_or_default();
         if !["step_start", "step_finish", "text", "reasoning", "tool_use", "error"].contains(&kind.as_str()) {
             return false;
@@ -92,9 +93,9 @@ impl StepDecoder for Decoder {
                     _ => Step::Thought(content),
                 });
             }
-            "tool_use" => tool_use(answer, at, part, sink),
+            "tool_use" => decode_tool_use(answer, at, part, sink),
             "step_start" => sink.lose_rest("step_start.part", &part),
-            _ => self.finished(part, sink),
+            _ => self.decode_step_finish(part, sink),
         }
         true
     }
@@ -125,12 +126,12 @@ impl StepDecoder for Decoder {
 }
 
 impl Decoder {
-    fn finished(&mut self, mut part: Object, sink: &mut StepSink<'_>) {
+    fn decode_step_finish(&mut self, mut part: Object, sink: &mut StepSink<'_>) {
         let (used, steps) = self.used.get_or_insert_default();
         *steps += 1;
         if *steps > 1 {
             sink.join("step_finish.part.tokens");
-            // Between steps the reason is a call; any other reason is lost.
+            // The end of the run has only the last reason. The expected reason of an earlier step is a call.
             (used.reason != "tool-calls").then(|| sink.lose("step_finish.part.reason"));
         }
         used.reason = take_text(&mut part, "reason").unwrap_or_default();
@@ -150,7 +151,7 @@ impl Decoder {
     }
 }
 
-fn tool_use(answer: Option<String>, at: Option<u64>, mut part: Object, sink: &mut StepSink<'_>) {
+fn decode_tool_use(answer: Option<String>, at: Option<u64>, mut part: Object, sink: &mut StepSink<'_>) {
     let id = take_text(&mut part, "callID").unwrap_or_default();
     let mut times =
         part.get_mut("state").and_then(Value::as_object_mut).and_then(|state| take_object(state, "time"));

@@ -1,4 +1,5 @@
-//! Steps as lines of opencode. A call is written when it has ended; a step ends with the next model request.
+//! Encodes steps as lines of opencode. A call is written when it has ended. A step of opencode is one model request with
+//! its calls, so it ends at the next model request.
 
 use std::collections::HashMap;
 
@@ -14,10 +15,11 @@ pub(crate) struct Encoder {
     session: String,
     /// The source of derived ids: the run, if it is in progress, and the session.
     seed: String,
-    /// The number of parts so far, for their ids.
+    /// The number of parts so far, from which their ids derive.
     parts: u64,
     /// The id of the answer whose step is open.
     answer: Option<String>,
+    /// The number of answers so far, from which ids of answers derive.
     answers: u64,
     /// Whether a call of the open step has ended.
     has_ended_call: bool,
@@ -37,7 +39,7 @@ impl StepEncoder for Encoder {
         self.now = now_ms;
     }
 
-    fn step(&mut self, step: Step, out: &mut Vec<Value>) {
+    fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         match step {
             Step::Init { session, .. } => {
                 self.seed.push_str(&session);
@@ -47,7 +49,7 @@ impl StepEncoder for Encoder {
             Step::Text(TextStep { text, at_ms, answer_id }) => {
                 self.enter_step(answer_id, out);
                 let at = at_ms.unwrap_or(self.now);
-                self.part(
+                self.write_part(
                     "text",
                     at,
                     json!({ "type": "text", "text": text, "time": { "start": at, "end": at } }),
@@ -56,7 +58,7 @@ impl StepEncoder for Encoder {
             }
             Step::Thought(text) => {
                 self.enter_step(None, out);
-                self.part(
+                self.write_part(
                     "reasoning",
                     self.now,
                     json!({ "type": "reasoning", "text": text, "time": { "start": self.now } }),
@@ -77,12 +79,12 @@ impl StepEncoder for Encoder {
                 }
                 let mut full_part = into_object(json!({ "type": "tool", "callID": id }));
                 full_part.extend(part);
-                self.part("tool_use", end, Value::Object(full_part), out);
+                self.write_part("tool_use", end, Value::Object(full_part), out);
             }
             Step::End(payload) => {
                 let mut payload = into_object(payload);
                 if let Some(error) = take_object(&mut payload, "error") {
-                    return self.line("error", self.now, error, out);
+                    return self.write_line("error", self.now, error, out);
                 }
                 self.enter_step(self.answer.clone(), out);
                 self.leave_step(take_object(&mut payload, "step_finish.part").unwrap_or_default(), out);
@@ -112,17 +114,18 @@ impl Encoder {
         self.answers += 1;
         self.has_ended_call = false;
         self.answer = Some(answer.unwrap_or_else(|| ids::message_id(&self.seed, self.answers)));
-        self.part("step_start", self.now, json!({ "type": "step-start" }), out);
+        self.write_part("step_start", self.now, json!({ "type": "step-start" }), out);
     }
 
+    /// Ends the open step with its reason, cost and tokens.
     fn leave_step(&mut self, used: Object, out: &mut Vec<Value>) {
         let mut part = into_object(json!({ "type": "step-finish" }));
         part.extend(used);
-        self.part("step_finish", self.now, Value::Object(part), out);
+        self.write_part("step_finish", self.now, Value::Object(part), out);
         self.answer = None;
     }
 
-    fn part(&mut self, kind: &str, at: u64, part: Value, out: &mut Vec<Value>) {
+    fn write_part(&mut self, kind: &str, at: u64, part: Value, out: &mut Vec<Value>) {
         let id = ids::derived_uuid(&self.seed, self.parts).replace('-', "");
         self.parts += 1;
         let mut full_part = into_object(json!({
@@ -131,11 +134,11 @@ impl Encoder {
             "messageID": self.answer,
         }));
         full_part.extend(into_object(part));
-        self.line(kind, at, into_object(json!({ "part": full_part })), out);
+        self.write_line(kind, at, into_object(json!({ "part": full_part })), out);
     }
 
-    fn line(&self, kind: &str, at: u64, rest: Object, out: &mut Vec<Value>) {
-        // A line of a run in progress has the present time.
+    fn write_line(&self, kind: &str, at: u64, rest: Object, out: &mut Vec<Value>) {
+        // In a run in progress, each line has the present time.
         let at = if self.now > 0 { self.now } else { at };
         let mut event = into_object(json!({ "type": kind, "timestamp": at, "sessionID": self.session }));
         event.extend(rest);

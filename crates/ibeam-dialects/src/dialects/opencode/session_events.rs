@@ -1,4 +1,4 @@
-//! Ends: the sums of all steps, or `error`.
+//! The end of a run: the sums of all steps of opencode, or `error`.
 
 use serde_json::{Value, json};
 
