@@ -132,7 +132,8 @@ pub struct LiveEncoder {
 impl LiveEncoder {
     /// Returns an encoder before the first step of a run that started at `started_ms` (milliseconds since 1970).
     ///
-    /// Ids that the source does not have derive from `run` too, so two runs of one session have different ids. Lines without a known time
+    /// Ids that the source does not have derive from `run` too, so two runs of one session have different ids. Lines
+    /// without a known time
     /// have the time of the start.
     pub fn new(to: DialectName, run: &str, started_ms: u64) -> Self {
         let mut writer = StepWriter::new(DialectName::Cursor, to, LossLog::new(false));

@@ -1,10 +1,10 @@
 //! Checks a stream, the object of `json`, or the object of a failure against its contract.
 //!
 //! A stream with the object `ibeam` in its `init` is checked against all of docs/output-format.md. A stream without it
-//! comes from another program and is checked against the published page: the additions of ibeam may be absent, and the
-//! mistakes of the samples on that page are warnings. `init.ibeam.contract` names the contract; for other streams the
-//! caller names it. Memory is bounded by the longest line and the number of open calls. The exit code and stderr are not
-//! checked.
+//! comes from another program and is checked against the published page, which documents the output of the Cursor CLI:
+//! the additions of ibeam may be absent, and the mistakes of the samples on that page are warnings.
+//! `init.ibeam.contract` names the contract; for other streams the caller names it. Memory is bounded by the longest line
+//! and the number of open calls. The exit code and stderr are not checked.
 
 mod answer;
 mod call_payload;
@@ -46,6 +46,7 @@ pub fn check_with_contract<R: BufRead>(
     check_lines(contract, Lines::new(stream), max_findings)
 }
 
+/// Checks lines like [`check_with_contract`].
 pub(crate) fn check_lines<R: BufRead>(
     contract: Contract,
     mut lines: Lines<R>,

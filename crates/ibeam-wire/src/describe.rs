@@ -48,7 +48,8 @@ pub(crate) enum Shape {
     NonEmptyList(&'static Shape),
 }
 
-/// Returns the description of an object. A function, because the description of a directory refers to itself.
+/// A function that returns the description of an object. A constant is not possible, because the description of a
+/// directory refers to itself.
 pub(crate) type Description = fn() -> &'static Object;
 
 /// An object of the contract.
@@ -62,6 +63,7 @@ pub(crate) struct Object {
     pub(crate) tag: Option<&'static str>,
     /// The keys in wire order.
     pub(crate) keys: &'static [Key],
+    /// The condition that its keys must meet together.
     pub(crate) constraint: Constraint,
 }
 
@@ -108,8 +110,8 @@ impl Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Always,
-    /// Required in streams of ibeam. The schema requires it in all streams, because it distinguishes payloads by their
-    /// keys.
+    /// Required in streams of ibeam. The schema requires the key in all streams, because the schema distinguishes payloads
+    /// by their keys.
     IbeamPayload,
     /// Required in streams of ibeam; missing on the published page.
     Ibeam,
@@ -158,8 +160,8 @@ impl<T: Describe> Describe for Vec<T> {
     const SHAPE: Shape = Shape::List(&T::SHAPE);
 }
 
-/// Decides whether the value of a key that may be absent is written.
-pub(crate) trait Absent {
+/// A value that may be absent. Decides whether its key is written.
+pub(crate) trait OptionalValue {
     /// Whether the value is `None`.
     fn is_missing(&self) -> bool;
 
@@ -167,7 +169,7 @@ pub(crate) trait Absent {
     fn is_empty(&self) -> bool;
 }
 
-impl<T> Absent for Option<T> {
+impl<T> OptionalValue for Option<T> {
     fn is_missing(&self) -> bool {
         self.is_none()
     }
@@ -177,7 +179,7 @@ impl<T> Absent for Option<T> {
     }
 }
 
-impl<T> Absent for Vec<T> {
+impl<T> OptionalValue for Vec<T> {
     fn is_missing(&self) -> bool {
         false
     }
@@ -187,7 +189,7 @@ impl<T> Absent for Vec<T> {
     }
 }
 
-impl Absent for bool {
+impl OptionalValue for bool {
     fn is_missing(&self) -> bool {
         false
     }
@@ -197,7 +199,7 @@ impl Absent for bool {
     }
 }
 
-impl Absent for u64 {
+impl OptionalValue for u64 {
     fn is_missing(&self) -> bool {
         false
     }
@@ -274,7 +276,7 @@ macro_rules! contract_object {
         contract_object!(@next $head
             [
                 $($fields)* $(#[doc = $doc])+
-                #[serde(rename = $key, default, skip_serializing_if = "crate::describe::Absent::is_missing")]
+                #[serde(rename = $key, default, skip_serializing_if = "crate::describe::OptionalValue::is_missing")]
                 pub $field: $type,
             ]
             [$($keys)* contract_object!(@key Ibeam [$($doc),+] $key $type, is_addition: true $(, $option: $value)*),]
@@ -288,7 +290,7 @@ macro_rules! contract_object {
         contract_object!(@next $head
             [
                 $($fields)* $(#[doc = $doc])+
-                #[serde(rename = $key, default, skip_serializing_if = "crate::describe::Absent::is_empty")]
+                #[serde(rename = $key, default, skip_serializing_if = "crate::describe::OptionalValue::is_empty")]
                 pub $field: $type,
             ]
             [$($keys)* contract_object!(@key Optional [$($doc),+] $key $type $(, $option: $value)*),]

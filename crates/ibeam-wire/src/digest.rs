@@ -1,11 +1,13 @@
-//! Fixed-size hashes of texts and values, to compare long ones without storing them. The algorithm is 128-bit FNV-1a.
+//! Hashes of texts and JSON values, to compare long values without storing them. The algorithm is 128-bit FNV-1a.
 
 use serde_json::Value;
 
+/// The multiplier of the hash.
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+/// The initial value of the hash.
 const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
-/// The hash of a text that arrives in pieces. Equal texts have equal hashes, however they are cut.
+/// The hash of a text that arrives in pieces. Equal texts have equal hashes, no matter how they are split into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextDigest {
     hash: u128,
@@ -28,7 +30,7 @@ impl TextDigest {
 
     /// Adds a piece.
     pub fn push(&mut self, text: &str) {
-        self.hash = text.bytes().fold(self.hash, step);
+        self.hash = text.bytes().fold(self.hash, add_byte);
         self.chars += text.chars().count() as u64;
         self.len_bytes += text.len() as u64;
     }
@@ -50,26 +52,28 @@ impl Default for TextDigest {
     }
 }
 
-fn step(hash: u128, byte: u8) -> u128 {
+/// Returns the hash after one more byte.
+fn add_byte(hash: u128, byte: u8) -> u128 {
     (hash ^ u128::from(byte)).wrapping_mul(PRIME)
 }
 
-fn text(tag: u8, text: &str) -> u128 {
-    text.bytes().fold(step(BASIS, tag), step)
+/// Returns the hash of a text. `tag` distinguishes texts from numbers and keys.
+fn hash_text(tag: u8, text: &str) -> u128 {
+    text.bytes().fold(add_byte(BASIS, tag), add_byte)
 }
 
 /// Returns the hash of a JSON value. The order of keys makes no difference.
 pub(crate) fn hash_value(value: &Value) -> u128 {
     match value {
-        Value::Null => step(BASIS, b'n'),
-        Value::Bool(flag) => step(step(BASIS, b'b'), u8::from(*flag)),
-        Value::Number(number) => text(b'd', &number.to_string()),
-        Value::String(string) => text(b's', string),
-        Value::Array(items) => items.iter().fold(step(BASIS, b'a'), |hash, item| {
-            hash_value(item).to_le_bytes().into_iter().fold(hash, step)
+        Value::Null => add_byte(BASIS, b'n'),
+        Value::Bool(flag) => add_byte(add_byte(BASIS, b'b'), u8::from(*flag)),
+        Value::Number(number) => hash_text(b'd', &number.to_string()),
+        Value::String(string) => hash_text(b's', string),
+        Value::Array(items) => items.iter().fold(add_byte(BASIS, b'a'), |hash, item| {
+            hash_value(item).to_le_bytes().into_iter().fold(hash, add_byte)
         }),
-        Value::Object(members) => members.iter().fold(step(BASIS, b'o'), |sum, (key, value)| {
-            let member = hash_value(value).to_le_bytes().into_iter().fold(text(b'k', key), step);
+        Value::Object(members) => members.iter().fold(add_byte(BASIS, b'o'), |sum, (key, value)| {
+            let member = hash_value(value).to_le_bytes().into_iter().fold(hash_text(b'k', key), add_byte);
             sum.wrapping_add(member)
         }),
     }

@@ -1,4 +1,5 @@
-//! The events of a stream as types. Reading is lenient: keys that a reader can do without may be absent or new.
+//! The events of a stream as types. Reading is lenient: keys that are not essential may be absent, and unknown keys are
+//! ignored.
 
 mod ending;
 mod init;

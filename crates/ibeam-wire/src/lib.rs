@@ -50,10 +50,10 @@ pub use schema::{SchemaTarget, schema};
 /// A version of the output contract: docs/output-format.md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contract {
-    /// The published page and the additions of ibeam: `assistant` events are deltas.
+    /// The published page of the Cursor CLI and the additions of ibeam: `assistant` events are deltas.
     #[default]
     One,
-    /// The output of later releases of the original program: `assistant` events are complete segments, and deltas only
+    /// The output of later releases of the Cursor CLI: `assistant` events are complete segments, and deltas only
     /// with `--stream-partial-output`.
     Two,
 }

@@ -2,16 +2,19 @@
 
 use std::io::{self, BufRead};
 
-/// The maximum length of a line, in bytes: 1 GiB. The last line repeats the complete text of the run. One answer alone may
-/// have 64 MiB, and a control character takes six bytes.
+/// The maximum length of a line, in bytes: 1 GiB. The last line repeats the complete text of the run. One answer may have
+/// 64 MiB, and the escape of a control character takes six bytes.
 pub const MAX_LINE_BYTES: u64 = 1 << 30;
 
 /// Reads lines that end with `\n`.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     reader: R,
+    /// The number of lines so far.
     number: u64,
+    /// The bytes of the current line.
     bytes: Vec<u8>,
+    /// The maximum length of a line, in bytes.
     limit: usize,
 }
 

@@ -1,13 +1,13 @@
 //! Positions in a line of JSON, which a parsed value does not have.
 //!
-//! The text must be valid JSON. For other text the positions are meaningless, but every function returns.
+//! The text must be valid JSON. For other text the positions are meaningless, but every function terminates.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-/// The maximum nesting. The stack is large enough for it, and real calls stay far below it.
+/// The maximum nesting that is parsed. The stack is large enough for this nesting, and real calls have far less.
 pub(crate) const MAX_DEPTH: usize = 512;
 
 /// Parses JSON that is nested up to 512 levels deep. serde_json alone accepts at most 128 levels.
@@ -63,23 +63,23 @@ pub(crate) fn column(text: &str, at: usize) -> usize {
     text.char_indices().take_while(|(index, _)| *index < at).count() + 1
 }
 
-/// A step of a path into a value.
+/// A step of a path into a JSON value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum PathStep<'a> {
     Key(&'a str),
     Index(usize),
 }
 
 /// Returns the offset of the value at `path`, or of the deepest existing value on the path.
-pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
+pub(crate) fn locate(text: &str, path: &[PathStep<'_>]) -> usize {
     let mut at = after_space(text.as_bytes(), 0);
     for step in path {
         let found = match *step {
             // The parser uses the last of equal keys.
-            Step::Key(name) => {
+            PathStep::Key(name) => {
                 Members::new(text, at).filter(|member| member.key.as_deref() == Some(name)).last()
             }
-            Step::Index(index) => Members::new(text, at).nth(index),
+            PathStep::Index(index) => Members::new(text, at).nth(index),
         };
         match found {
             Some(member) => at = member.at,
@@ -106,7 +106,9 @@ pub(crate) fn duplicate_keys(text: &str, at: usize, levels: usize, found: &mut V
 
 /// A member of an object, or an item of an array.
 pub(crate) struct Member {
+    /// The key; `None` for an item of an array.
     pub(crate) key: Option<String>,
+    /// The offset of the key; for an item of an array, the offset of the value.
     pub(crate) key_at: usize,
     /// The offset of the value.
     pub(crate) at: usize,
@@ -157,6 +159,7 @@ impl Iterator for Members<'_> {
     }
 }
 
+/// Returns the offset after the white space that starts at `at`.
 fn after_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
         at += 1;
@@ -206,14 +209,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, path: &[Step<'_>], expect: &str) {
+    fn check(text: &str, path: &[PathStep<'_>], expect: &str) {
         let at = locate(text, path);
         assert!(text[at..].starts_with(expect), "{}", &text[at..]);
     }
 
     #[test]
     fn a_value_is_located_by_its_path() {
-        use Step::{Index, Key};
+        use PathStep::{Index, Key};
         let text = r#" {"a":[1, {"b\n":"x\"}"} ,[]],"c":{"d":null},"e":-1.5}"#;
         check(text, &[], "{\"a\"");
         check(text, &[Key("a"), Index(0)], "1,");

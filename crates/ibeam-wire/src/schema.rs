@@ -47,17 +47,20 @@ impl SchemaTarget {
 /// The version that added every key so far.
 const FIRST_VERSION: &str = "0.1.0";
 
-const TEXT: &str = "The output of `--output-format text`, for people; do not parse it. First, one line for each action when \
+/// The description of the schema of `text` under contract 1.
+const TEXT_DESCRIPTION: &str = "The output of `--output-format text`, for people; do not parse it. First, one line for each action when \
     it ends: `Read file`, `Edited file`, `Ran terminal command`, `Created new file`, `Deleted file`, `Searched files`, \
     `Found files`, `Listed directory`, `Updated to-do list`, `Fetched web page`, `Called MCP tool`. The line of a failed or \
     refused action reports that; `--verbose` adds the path or command. Then an empty line and the final message. The output \
     of a failed run ends after its actions. The lines are in the language of `--lang`; control characters are shown as \
     escapes, except line ends and tabs.";
 
-const TEXT_OF_CONTRACT_TWO: &str = "The output of `--output-format text`, for people; do not parse it. It is the final \
+/// The description of the schema of `text` under contract 2.
+const TEXT_DESCRIPTION_OF_CONTRACT_TWO: &str = "The output of `--output-format text`, for people; do not parse it. It is the final \
     message and nothing else. A failed run prints nothing. Control characters are shown as escapes, except line ends and \
     tabs.";
 
+/// The name of the definition of a failure without a stream.
 const ERROR_OBJECT: &str = "ErrorObject";
 
 /// Returns the schema of an output under a contract, as a JSON object.
@@ -132,8 +135,8 @@ impl Generator {
 
     fn text(&self) -> Keywords {
         let description = match self.contract {
-            Contract::One => TEXT,
-            Contract::Two => TEXT_OF_CONTRACT_TWO,
+            Contract::One => TEXT_DESCRIPTION,
+            Contract::Two => TEXT_DESCRIPTION_OF_CONTRACT_TWO,
         };
         into_keywords(json!({
             "description": description,
@@ -223,6 +226,7 @@ impl Generator {
         keywords
     }
 
+    /// Returns the schema of an object with another description and other keys.
     fn object_with(&mut self, object: &Object, docs: &[&str], keys: &[Key]) -> Keywords {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -459,10 +463,12 @@ fn definition_name(tool: &Tool) -> String {
     format!("{}{rest}", first.to_uppercase())
 }
 
+/// Returns the property `type` with the only value `tag`.
 fn tag_property(tag: &str) -> Value {
     json!({ "type": "string", "const": tag, "description": "The type of the object.", "x-since": FIRST_VERSION })
 }
 
+/// Returns the alternatives for `oneOf`: exactly one of these keys is present.
 fn one_of<'a>(keys: impl Iterator<Item = &'a str>) -> Value {
     keys.map(|key| json!({ "required": [key] })).collect()
 }
@@ -481,6 +487,7 @@ fn describe_first(schema: &mut Keywords) {
     }
 }
 
+/// Joins the lines of a description.
 fn joined(docs: &[&str]) -> String {
     docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

@@ -6,7 +6,7 @@ use super::finding::{LineContext, printable_excerpt};
 use super::rule::Rule;
 use crate::Contract;
 use crate::digest::TextDigest;
-use crate::scan::Step;
+use crate::scan::PathStep;
 
 /// The text of the answer so far, each piece once, and the segments that are expected.
 #[derive(Default)]
@@ -17,13 +17,13 @@ pub(super) struct AnswerTracker {
     text_after_last_call: TextDigest,
     /// The deltas whose segment is still expected.
     deltas: Option<TextDigest>,
-    /// Whether the first segment has deltas.
+    /// Whether the first segment has deltas; `None` before the first segment.
     has_deltas: Option<bool>,
-    /// Whether a finding reported a mix of segments with and without deltas.
+    /// Whether a finding already reports a mix of segments with and without deltas.
     is_mixed_reported: bool,
     /// The event that must follow the last segment.
     expected_next: Option<ExpectedNext>,
-    /// Whether a line could not be read. Missing text is then no finding.
+    /// Whether a line could not be read. Then missing text is not reported.
     is_incomplete: bool,
 }
 
@@ -35,7 +35,7 @@ enum ExpectedNext {
     End,
 }
 
-/// The part of a run that an event after `init` and `user` belongs to.
+/// The kind of an event after `init` and `user`, as far as the answer depends on it.
 #[derive(Clone, Copy)]
 pub(super) enum EventPlace {
     Assistant,
@@ -60,12 +60,14 @@ impl AnswerTracker {
         (!self.is_incomplete).then_some(self.text_after_last_call)
     }
 
+    /// Adds a new piece of the answer.
     fn push(&mut self, text: &str) {
         self.text.push(text);
         self.text_after_last_call.push(text);
     }
 
-    pub(super) fn event(
+    /// Adds the text of an event, and checks the event against the segments before it.
+    pub(super) fn record_event(
         &mut self,
         line: &mut LineContext<'_>,
         event: &Map<String, Value>,
@@ -83,7 +85,7 @@ impl AnswerTracker {
             Contract::Two => {
                 self.check_expected_next(line, event, place);
                 match place {
-                    EventPlace::Assistant => self.assistant(line, event),
+                    EventPlace::Assistant => self.record_assistant(line, event),
                     EventPlace::CallStart | EventPlace::RunEnd => self.check_pending_deltas(line),
                     EventPlace::CallEnd => {}
                 }
@@ -121,7 +123,8 @@ impl AnswerTracker {
         line.add(&[], Rule::SegmentMisplaced, message);
     }
 
-    fn assistant(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>) {
+    /// Adds the text of an `assistant` event of contract 2, which is a delta or a segment.
+    fn record_assistant(&mut self, line: &mut LineContext<'_>, event: &Map<String, Value>) {
         let mut text = TextDigest::EMPTY;
         texts(event).for_each(|part| text.push(part));
         let model_call_id = event.get("model_call_id");
@@ -134,7 +137,7 @@ impl AnswerTracker {
         }
         if !has_time && model_call_id.is_some() {
             let message = "the event has a `model_call_id` and no `timestamp_ms`";
-            line.add(&[Step::Key("model_call_id")], Rule::SegmentForm, message);
+            line.add(&[PathStep::Key("model_call_id")], Rule::SegmentForm, message);
         }
         self.check_form(line, self.deltas.is_some());
         match self.deltas.take() {
@@ -145,7 +148,7 @@ impl AnswerTracker {
                     "the segment differs from its deltas: it has {} characters, they have {}",
                     text.chars, deltas.chars
                 );
-                line.add(&[Step::Key("message")], Rule::SegmentDiffers, message);
+                line.add(&[PathStep::Key("message")], Rule::SegmentDiffers, message);
             }
         }
         self.expected_next = Some(match model_call_id.and_then(Value::as_str) {

@@ -7,10 +7,11 @@ use super::rule::Rule;
 use super::value::{check_object, path_name, type_name};
 use crate::describe::{Key, Need, Object, Shape};
 use crate::event::CallPhase;
-use crate::scan::Step;
+use crate::scan::PathStep;
 use crate::tool::{self, CALL_ID, FUNCTION, SUCCESS, Tool};
 
-const CALL: Step<'static> = Step::Key("tool_call");
+/// The path from an event to its `tool_call`.
+const CALL: PathStep<'static> = PathStep::Key("tool_call");
 
 /// The value under the key of a tool.
 static NAMED_CALL: Object = Object::new(
@@ -45,7 +46,7 @@ pub(super) fn check_call<'a>(
         line.add(&[CALL], Rule::OneTool, format!("`tool_call` has {} keys, not one", call.len()));
     }
     let (key, body) = call.iter().next()?;
-    let mut path = vec![CALL, Step::Key(key)];
+    let mut path = vec![CALL, PathStep::Key(key)];
     let tool = Tool::with_key(key);
     if key != FUNCTION && tool.is_none() {
         line.add(&path, Rule::UnknownTool, format!("unknown tool `{}`", printable_excerpt(key)));
@@ -57,7 +58,7 @@ pub(super) fn check_call<'a>(
     check_object(line, &mut path, if key == FUNCTION { &FUNCTION_CALL } else { &NAMED_CALL }, body);
     let repeated = body.get("args").and_then(|args| args.get(CALL_ID));
     if let Some(repeated) = repeated.filter(|repeated| Some(*repeated) != event.get("call_id")) {
-        path.extend([Step::Key("args"), Step::Key(CALL_ID)]);
+        path.extend([PathStep::Key("args"), PathStep::Key(CALL_ID)]);
         let found = repeated.as_str().map_or_else(|| type_name(repeated).to_owned(), printable_excerpt);
         line.add(&path, Rule::CallIdDiffers, format!("`toolCallId` is `{found}`, and `call_id` is not"));
         path.truncate(2);
@@ -65,7 +66,7 @@ pub(super) fn check_call<'a>(
     match (phase, body.get("result")) {
         (CallPhase::Started, None) => {}
         (CallPhase::Started, Some(_)) => {
-            path.push(Step::Key("result"));
+            path.push(PathStep::Key("result"));
             line.add(&path, Rule::EarlyResult, "a call that starts has a `result`");
         }
         (CallPhase::Completed, None) => {
@@ -74,16 +75,17 @@ pub(super) fn check_call<'a>(
         // The contract does not define the results of other tools.
         (CallPhase::Completed, Some(_)) if key == FUNCTION => {}
         (CallPhase::Completed, Some(result)) => {
-            path.push(Step::Key("result"));
+            path.push(PathStep::Key("result"));
             check_result(line, &mut path, key, tool, result);
         }
     }
     Some((key, body))
 }
 
+/// Checks the object `result`: exactly one arm, which the tool has, and the payload of this arm.
 fn check_result<'a>(
     line: &mut LineContext<'_>,
-    path: &mut Vec<Step<'a>>,
+    path: &mut Vec<PathStep<'a>>,
     key: &str,
     tool: Option<&'static Tool>,
     result: &'a Value,
@@ -95,7 +97,7 @@ fn check_result<'a>(
         let message = format!("{} has {} arms, not one", path_name(path), arms.len());
         return line.add(path, Rule::OneArm, message);
     };
-    path.push(Step::Key(name));
+    path.push(PathStep::Key(name));
     let known = tool::arm(name);
     if known.is_some() && tool.is_some_and(|tool| !tool.has_arm(name)) {
         line.add(path, Rule::WrongArm, format!("`{key}` does not have the arm `{name}`"));
@@ -117,7 +119,8 @@ fn check_result<'a>(
     }
 }
 
-fn add_not_an_object(line: &mut LineContext<'_>, path: &[Step<'_>], value: &Value) {
+/// Adds the finding that a value is not an object.
+fn add_not_an_object(line: &mut LineContext<'_>, path: &[PathStep<'_>], value: &Value) {
     let message = format!("{} should be an object, and is {}", path_name(path), type_name(value));
     line.add(path, Rule::WrongType, message);
 }
@@ -125,7 +128,7 @@ fn add_not_an_object(line: &mut LineContext<'_>, path: &[Step<'_>], value: &Valu
 /// Checks the exit code of a command: 0 for success, and another code for a failure unless a signal ended the command.
 fn check_exit_code<'a>(
     line: &mut LineContext<'_>,
-    path: &mut Vec<Step<'a>>,
+    path: &mut Vec<PathStep<'a>>,
     arm: &str,
     command: &'a Map<String, Value>,
 ) {
@@ -136,7 +139,7 @@ fn check_exit_code<'a>(
         _ => true,
     };
     if !is_consistent {
-        path.push(Step::Key("exitCode"));
+        path.push(PathStep::Key("exitCode"));
         line.add(path, Rule::WrongValue, format!("`exitCode` is {code} in the arm `{arm}`"));
         path.pop();
     }

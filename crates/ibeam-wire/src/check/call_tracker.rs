@@ -8,7 +8,7 @@ use super::finding::{Findings, LineContext, printable_excerpt};
 use super::rule::Rule;
 use crate::digest;
 use crate::event::CallPhase;
-use crate::scan::Step;
+use crate::scan::PathStep;
 
 /// The maximum number of open calls, so that memory is bounded.
 const MAX_OPEN: usize = 1024;
@@ -19,16 +19,17 @@ const MAX_COMPLETED: usize = 4096;
 #[derive(Default)]
 pub(super) struct CallTracker {
     open: Vec<OpenCall>,
-    /// The last completed calls, oldest first.
+    /// The keys of the last completed calls, oldest first.
     completed: VecDeque<u128>,
-    /// The calls of `completed`, for lookups.
+    /// The keys in `completed`, for lookups.
     completed_keys: HashSet<u128>,
-    /// Whether a call may have been missed. A missing call is then no finding.
+    /// Whether a call may have been missed. Then a missing call is not reported.
     is_incomplete: bool,
 }
 
 /// A call that has started.
 struct OpenCall {
+    /// The hash of `call_id` and `model_call_id`.
     key: u128,
     call_id: String,
     model_call_id: Option<String>,
@@ -45,7 +46,8 @@ impl CallTracker {
         self.is_incomplete = true;
     }
 
-    pub(super) fn event(
+    /// Records the start or the end of a call. `tool` is the key of the tool, and `body` the value under this key.
+    pub(super) fn record_event(
         &mut self,
         line: &mut LineContext<'_>,
         event: &Map<String, Value>,
@@ -64,7 +66,7 @@ impl CallTracker {
             tool: tool.to_owned(),
             body: body_digest(body),
             line: line.number,
-            column: line.column(&[Step::Key("call_id")]),
+            column: line.column(&[PathStep::Key("call_id")]),
         };
         match phase {
             CallPhase::Started => self.start(line, call),
@@ -76,14 +78,14 @@ impl CallTracker {
         let id = printable_excerpt(&call.call_id);
         if self.completed_keys.contains(&call.key) {
             return line.add(
-                &[Step::Key("call_id")],
+                &[PathStep::Key("call_id")],
                 Rule::CallStartedTwice,
                 format!("the call `{id}` starts again after its completion"),
             );
         }
         if let Some(first) = self.open.iter().find(|open| open.key == call.key) {
             let message = format!("the call `{id}` already started in line {}", first.line);
-            return line.add(&[Step::Key("call_id")], Rule::CallStartedTwice, message);
+            return line.add(&[PathStep::Key("call_id")], Rule::CallStartedTwice, message);
         }
         if self.open.len() < MAX_OPEN {
             self.open.push(call);
@@ -96,7 +98,7 @@ impl CallTracker {
         let id = printable_excerpt(&call.call_id);
         let exact = self.open.iter().position(|open| open.key == call.key);
         let same_id = || self.open.iter().position(|open| open.call_id == call.call_id);
-        let mut add = |rule, message: String| line.add(&[Step::Key("call_id")], rule, message);
+        let mut add = |rule, message: String| line.add(&[PathStep::Key("call_id")], rule, message);
         let Some(index) = exact.or_else(same_id) else {
             if self.completed_keys.contains(&call.key) {
                 add(Rule::CallCompletedTwice, format!("the call `{id}` is already completed"));
@@ -138,7 +140,7 @@ impl CallTracker {
     }
 }
 
-/// Returns the identity of a call: both ids, because a provider may reuse a call id in another response.
+/// Returns the hash that identifies a call: of both ids, because a provider may reuse a call id in another response.
 fn call_key(call_id: &str, model_call_id: Option<&str>) -> u128 {
     digest::hash_value(&Value::from(vec![
         Value::from(call_id),
@@ -146,6 +148,7 @@ fn call_key(call_id: &str, model_call_id: Option<&str>) -> u128 {
     ]))
 }
 
+/// Returns the hash of the value under the tool's key without its result. The order of keys makes no difference.
 fn body_digest(body: &Map<String, Value>) -> u128 {
     let parts = body.iter().filter(|(name, _)| *name != "result");
     let hash = |(name, value): (&String, &Value)| {

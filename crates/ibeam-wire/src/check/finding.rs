@@ -2,7 +2,7 @@
 
 use super::rule::{Rule, Severity};
 use crate::Contract;
-use crate::scan::{self, Step};
+use crate::scan::{self, PathStep};
 
 /// A breach of a rule of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,7 @@ impl Report {
 /// Collects findings up to a maximum and counts all of them.
 pub(super) struct Findings {
     pub(super) report: Report,
+    /// The maximum number of stored findings.
     pub(super) max: usize,
 }
 
@@ -70,13 +71,14 @@ impl Findings {
 /// The checked line, and the list for its findings.
 pub(super) struct LineContext<'a> {
     pub(super) findings: &'a mut Findings,
+    /// The line number, from 1.
     pub(super) number: u64,
     pub(super) text: &'a str,
 }
 
 impl LineContext<'_> {
     /// Adds a finding at the value at `path`.
-    pub(super) fn add(&mut self, path: &[Step<'_>], rule: Rule, message: impl Into<String>) {
+    pub(super) fn add(&mut self, path: &[PathStep<'_>], rule: Rule, message: impl Into<String>) {
         self.add_at(scan::locate(self.text, path), rule, message);
     }
 
@@ -85,7 +87,8 @@ impl LineContext<'_> {
         self.findings.add(self.number, scan::column(self.text, byte), rule, message.into());
     }
 
-    pub(super) fn column(&self, path: &[Step<'_>]) -> usize {
+    /// Returns the column of the value at `path`, in characters from 1.
+    pub(super) fn column(&self, path: &[PathStep<'_>]) -> usize {
         scan::column(self.text, scan::locate(self.text, path))
     }
 }
@@ -100,7 +103,7 @@ pub(super) fn printable_excerpt(text: &str) -> String {
     excerpt
 }
 
-/// Escapes control characters and invisible ones, but not quotes, which `escape_debug` also escapes.
+/// Escapes control characters and invisible characters. Unlike `escape_debug`, does not escape quotes.
 fn printable(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '"' | '\'' => (Some(c), None),

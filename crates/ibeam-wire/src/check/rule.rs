@@ -1,4 +1,4 @@
-//! The rules by name. Names are stable, because programs distinguish findings by them.
+//! The rules and their names. Names are stable, because programs distinguish findings by the name of the rule.
 
 use std::fmt;
 
@@ -111,9 +111,10 @@ impl Rule {
             Self::UnknownValue | Self::UnknownEvent | Self::UnknownTool | Self::UnknownArm => {
                 Severity::Warning
             }
-            // JSON has no order, only ibeam promises the escapes, and a published sample has a wrong `result`.
+            // The keys of JSON have no order, and only ibeam promises the escapes. A sample on the published page has a
+            // wrong `result`.
             Self::KeyOrder | Self::BareControl | Self::ResultDiffers if !is_from_ibeam => Severity::Warning,
-            // The releases of the original program print different deltas and segments.
+            // The releases of the Cursor CLI print different deltas and segments.
             Self::SegmentForm
             | Self::SegmentDiffers
             | Self::SegmentMissing

@@ -16,15 +16,18 @@ use crate::event::{
     ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
 };
 use crate::lines::{Line, MAX_LINE_BYTES};
-use crate::scan::{self, Step};
+use crate::scan::{self, PathStep};
 
 /// The part of the stream that the next event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// Before the first event.
     Start,
-    /// After `init`.
-    Head,
+    /// After `init` and before `user`.
+    AfterInit,
+    /// After `user`.
     Running,
+    /// After `result` or `error`.
     Ended,
 }
 
@@ -98,7 +101,7 @@ impl Checker {
             self.findings.add(number, column, Rule::NoLineEnd, "the last line has no line end".to_owned());
         }
         match event {
-            Some((text, event)) => self.event(number, text, &event),
+            Some((text, event)) => self.process_event(number, text, &event),
             None => self.skip_unreadable(),
         }
     }
@@ -168,22 +171,23 @@ impl Checker {
         }
     }
 
-    /// Continues after a line that could not be read, as if it had been the expected event.
+    /// Continues after a line that could not be read, as if the line had been the expected event.
     fn skip_unreadable(&mut self) {
         self.answer.mark_incomplete();
         self.calls.mark_incomplete();
         self.stage = match self.stage {
-            Stage::Start => Stage::Head,
-            Stage::Head | Stage::Running => Stage::Running,
+            Stage::Start => Stage::AfterInit,
+            Stage::AfterInit | Stage::Running => Stage::Running,
             Stage::Ended => Stage::Ended,
         };
         (self.has_init, self.has_user) = (true, self.stage == Stage::Running);
     }
 
-    fn event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
+    /// Checks an event by its kind, its place in the stream, and the events before it.
+    fn process_event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
         let kind = self.classify(number, text, event);
         if self.stage == Stage::Start {
-            // Only ibeam writes an object of a failure.
+            // Only ibeam prints the object of a failure alone.
             self.findings.report.is_from_ibeam = kind == Kind::Error
                 || matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
             self.findings.report.is_single_object = matches!(kind, Kind::Result | Kind::Error);
@@ -226,20 +230,20 @@ impl Checker {
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             Kind::Init | Kind::User | Kind::Unknown => {}
-            Kind::Assistant => self.answer.event(&mut line, event, EventPlace::Assistant),
+            Kind::Assistant => self.answer.record_event(&mut line, event, EventPlace::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
                     CallPhase::Started => EventPlace::CallStart,
                     CallPhase::Completed => EventPlace::CallEnd,
                 };
-                self.answer.event(&mut line, event, place);
+                self.answer.record_event(&mut line, event, place);
                 match check_call(&mut line, event, phase) {
-                    Some((tool, body)) => self.calls.event(&mut line, event, phase, tool, body),
+                    Some((tool, body)) => self.calls.record_event(&mut line, event, phase, tool, body),
                     None => self.calls.mark_incomplete(),
                 }
             }
             Kind::Result | Kind::Error => {
-                self.answer.event(&mut line, event, EventPlace::RunEnd);
+                self.answer.record_event(&mut line, event, EventPlace::RunEnd);
                 self.check_ending(number, text, event, kind);
                 self.calls.end(&mut self.findings);
             }
@@ -255,7 +259,7 @@ impl Checker {
                 None => line.add(&[], Rule::MissingKey, "`type` is missing"),
                 Some(value) => {
                     let message = format!("`type` should be a string, and is {}", type_name(value));
-                    line.add(&[Step::Key("type")], Rule::WrongType, message);
+                    line.add(&[PathStep::Key("type")], Rule::WrongType, message);
                 }
             }
             self.answer.mark_incomplete();
@@ -289,7 +293,7 @@ impl Checker {
                 let subtype =
                     subtype.map(|subtype| format!("`/`{}", printable_excerpt(subtype))).unwrap_or_default();
                 let message = format!("unknown event `{}{subtype}`", printable_excerpt(name));
-                line.add(&[Step::Key("type")], Rule::UnknownEvent, message);
+                line.add(&[PathStep::Key("type")], Rule::UnknownEvent, message);
                 Kind::Unknown
             }
             _ => Kind::Unknown,
@@ -307,24 +311,24 @@ impl Checker {
             Stage::Ended => return line.add(&[], Rule::LateOutput, "an event follows the end of the run"),
             Stage::Start if kind == Kind::Init || line.findings.report.is_single_object => {}
             Stage::Start => line.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
-            Stage::Head | Stage::Running if kind == Kind::Init && self.has_init => {
+            Stage::AfterInit | Stage::Running if kind == Kind::Init && self.has_init => {
                 line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");
             }
-            Stage::Head if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
+            Stage::AfterInit if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
                 line.add(&[], Rule::UserNotSecond, "the second event is not `user`");
             }
             Stage::Running if kind == Kind::User && self.has_user => {
                 line.add(&[], Rule::UserAgain, "`user` occurs again");
             }
-            Stage::Head | Stage::Running => {}
+            Stage::AfterInit | Stage::Running => {}
         }
         self.has_init |= kind == Kind::Init;
         self.has_user |= kind == Kind::User;
         self.stage = match (self.stage, kind) {
             _ if is_end => Stage::Ended,
-            (Stage::Start, Kind::Init) => Stage::Head,
+            (Stage::Start, Kind::Init) => Stage::AfterInit,
             // Later versions may add events between `init` and `user`.
-            (Stage::Head, Kind::Unknown | Kind::Init) => Stage::Head,
+            (Stage::AfterInit, Kind::Unknown | Kind::Init) => Stage::AfterInit,
             _ => Stage::Running,
         };
     }
@@ -341,7 +345,7 @@ impl Checker {
                     printable_excerpt(id)
                 );
                 let mut line = LineContext { findings: &mut self.findings, number, text };
-                line.add(&[Step::Key("session_id")], Rule::SessionChanged, message);
+                line.add(&[PathStep::Key("session_id")], Rule::SessionChanged, message);
             }
         }
     }
@@ -369,7 +373,7 @@ impl Checker {
                     "`result` differs from the texts of the `assistant` events: it has {repeated} characters, they have {expected}"
                 ),
             };
-            line.add(&[Step::Key("result")], Rule::ResultDiffers, message);
+            line.add(&[PathStep::Key("result")], Rule::ResultDiffers, message);
         } else {
             let after_last_call = self.answer.text_after_last_call().filter(|_| is_stream);
             check_final_message(&mut line, event, after_last_call, kind == Kind::Error);
@@ -379,7 +383,7 @@ impl Checker {
             && all != api
         {
             let message = format!("`duration_api_ms` is {api}, and `duration_ms` is {all}");
-            line.add(&[Step::Key("duration_api_ms")], Rule::DurationsDiffer, message);
+            line.add(&[PathStep::Key("duration_api_ms")], Rule::DurationsDiffer, message);
         }
         if kind == Kind::Error {
             check_exit_code(&mut line, event);
@@ -396,6 +400,7 @@ fn has_run(error: &Map<String, Value>) -> bool {
     RUN_KEYS.iter().any(|key| error.contains_key(*key))
 }
 
+/// Reports the keys of a started run that a failure lacks.
 fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
     for key in RUN_KEYS.iter().filter(|key| !error.contains_key(**key)) {
         line.add(&[], Rule::MissingKey, format!("`{key}` is missing"));
@@ -411,7 +416,7 @@ fn check_final_message(
 ) {
     let message = event.get("ibeam").and_then(|ibeam| ibeam.get("final")?.as_str());
     let Some(message) = message else { return };
-    let path = [Step::Key("ibeam"), Step::Key("final")];
+    let path = [PathStep::Key("ibeam"), PathStep::Key("final")];
     if is_failure {
         return line.add(&path, Rule::FinalDiffers, "a failed run must not have `final`");
     }
@@ -434,18 +439,18 @@ fn check_exit_code(line: &mut LineContext<'_>, event: &Map<String, Value>) {
     let Some(code) = event.get("code").and_then(Value::as_str) else { return };
     let Some(class) = FAILURE_CLASSES.iter().find(|class| class.code == code) else {
         let message = format!("`code` has the unknown value `{}`", printable_excerpt(code));
-        return line.add(&[Step::Key("code")], Rule::UnknownValue, message);
+        return line.add(&[PathStep::Key("code")], Rule::UnknownValue, message);
     };
     if let Some(exit) =
         event.get("exit_code").and_then(Value::as_u64).filter(|exit| !class.exit_codes.contains(exit))
     {
         let message = format!("`exit_code` is {exit}, which does not belong to `{code}`");
-        line.add(&[Step::Key("exit_code")], Rule::ExitCodeDiffers, message);
+        line.add(&[PathStep::Key("exit_code")], Rule::ExitCodeDiffers, message);
     }
     if let Some(retryable) =
         event.get("retryable").and_then(Value::as_bool).filter(|flag| *flag != class.is_retryable)
     {
         let message = format!("`retryable` is `{retryable}`, which does not belong to `{code}`");
-        line.add(&[Step::Key("retryable")], Rule::ExitCodeDiffers, message);
+        line.add(&[PathStep::Key("retryable")], Rule::ExitCodeDiffers, message);
     }
 }

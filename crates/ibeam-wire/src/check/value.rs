@@ -6,10 +6,15 @@ use super::finding::{LineContext, printable_excerpt};
 use super::rule::Rule;
 use crate::Contract;
 use crate::describe::{Need, Object, Shape};
-use crate::scan::Step;
+use crate::scan::PathStep;
 
 /// Checks the value at `path` against the set of its valid values.
-fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: &Shape, value: &'a Value) {
+fn check_value<'a>(
+    line: &mut LineContext<'_>,
+    path: &mut Vec<PathStep<'a>>,
+    shape: &Shape,
+    value: &'a Value,
+) {
     let expected = match shape {
         Shape::Any => return,
         // The class of a failure is checked with its exit code.
@@ -69,7 +74,7 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
                     line.add(path, Rule::WrongValue, format!("{} is empty", path_name(path)));
                 }
                 for (index, value) in items.iter().enumerate() {
-                    path.push(Step::Index(index));
+                    path.push(PathStep::Index(index));
                     check_value(line, path, item, value);
                     path.pop();
                 }
@@ -87,10 +92,10 @@ fn check_value<'a>(line: &mut LineContext<'_>, path: &mut Vec<Step<'a>>, shape: 
     }
 }
 
-/// Checks the type of a value, then the value.
+/// Checks a value with `is_valid`. If it is invalid, `has_type` decides whether its type or its value is reported.
 fn check_choice<'a>(
     line: &mut LineContext<'_>,
-    path: &[Step<'a>],
+    path: &[PathStep<'a>],
     value: &'a Value,
     has_type: impl Fn(&Value) -> bool,
     expected: &str,
@@ -115,7 +120,7 @@ fn check_choice<'a>(
 /// ignored, because later versions may add keys.
 pub(super) fn check_object<'a>(
     line: &mut LineContext<'_>,
-    path: &mut Vec<Step<'a>>,
+    path: &mut Vec<PathStep<'a>>,
     description: &'static Object,
     object: &'a Map<String, Value>,
 ) {
@@ -125,7 +130,7 @@ pub(super) fn check_object<'a>(
 /// Checks the keys of an object like [`check_object`]. The key `constant.0` must have the value `constant.1`.
 fn check_keys<'a>(
     line: &mut LineContext<'_>,
-    path: &mut Vec<Step<'a>>,
+    path: &mut Vec<PathStep<'a>>,
     description: &'static Object,
     constant: Option<(&str, &str)>,
     object: &'a Map<String, Value>,
@@ -133,7 +138,7 @@ fn check_keys<'a>(
     for key in description.keys {
         match object.get(key.name) {
             Some(value) => {
-                path.push(Step::Key(key.name));
+                path.push(PathStep::Key(key.name));
                 match constant {
                     Some((name, constant)) if name == key.name => check_enum(line, path, &[constant], value),
                     Some(_) | None => check_value(line, path, &key.shape, value),
@@ -160,7 +165,7 @@ fn is_required(need: Need, line: &LineContext<'_>) -> bool {
 
 fn check_order<'a>(
     line: &mut LineContext<'_>,
-    path: &mut Vec<Step<'a>>,
+    path: &mut Vec<PathStep<'a>>,
     description: &'static Object,
     object: &'a Map<String, Value>,
 ) {
@@ -170,7 +175,7 @@ fn check_order<'a>(
     for name in object.keys() {
         let Some((index, name)) = names().enumerate().find(|(_, known)| known == name) else { continue };
         if let Some((_, previous)) = last.filter(|(previous, _)| *previous > index) {
-            path.push(Step::Key(name));
+            path.push(PathStep::Key(name));
             line.add(path, Rule::KeyOrder, format!("`{name}` is after `{previous}`"));
             path.pop();
             return;
@@ -179,19 +184,19 @@ fn check_order<'a>(
     }
 }
 
-fn check_enum<'a>(line: &mut LineContext<'_>, path: &[Step<'a>], values: &[&str], value: &'a Value) {
+fn check_enum<'a>(line: &mut LineContext<'_>, path: &[PathStep<'a>], values: &[&str], value: &'a Value) {
     let is_known = |value: &Value| value.as_str().is_some_and(|found| values.contains(&found));
     check_choice(line, path, value, Value::is_string, &one_of(values), is_known);
 }
 
 /// Returns a path for a message: `` `message.content[0].text` ``.
-pub(super) fn path_name(path: &[Step<'_>]) -> String {
+pub(super) fn path_name(path: &[PathStep<'_>]) -> String {
     let mut name = String::new();
     for step in path {
         match step {
-            Step::Key(key) if name.is_empty() => name.push_str(&printable_excerpt(key)),
-            Step::Key(key) => name.push_str(&format!(".{}", printable_excerpt(key))),
-            Step::Index(index) => name.push_str(&format!("[{index}]")),
+            PathStep::Key(key) if name.is_empty() => name.push_str(&printable_excerpt(key)),
+            PathStep::Key(key) => name.push_str(&format!(".{}", printable_excerpt(key))),
+            PathStep::Index(index) => name.push_str(&format!("[{index}]")),
         }
     }
     if name.is_empty() { "the event".to_owned() } else { format!("`{name}`") }

@@ -1,4 +1,4 @@
-//! `task`: the sub-agents of the original program, which ibeam does not have.
+//! `task`: the sub-agents of the Cursor CLI, which ibeam does not have.
 
 use serde_json::Value;
 
