@@ -266,7 +266,7 @@ fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) 
     let guard = case.max_s.map_or(DEFAULT_TIMEOUT, |limit| {
         DEFAULT_TIMEOUT.min(Duration::from_secs_f64(limit.max(0.0)) + GRACE)
     });
-    let command = Ibeam::new(fixture.program(), &fixture.workspace).args(args).guard(guard);
+    let command = Ibeam::new(fixture.program(), &fixture.workspace).args(args).timeout(guard);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
     let command =
         environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value));

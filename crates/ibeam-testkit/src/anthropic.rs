@@ -66,6 +66,7 @@ pub(crate) fn error(_status: u16, kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }
 
+/// Checks the required header and fields, and that calls and results match.
 fn violation(request: &Request) -> Option<String> {
     let missing = |what: &str| Some(format!("{what} is missing"));
     if let Some(violation) = request.missing_field() {
@@ -103,14 +104,17 @@ pub(crate) fn unanswered_calls(request: &Request) -> Option<String> {
     ids(messages.first(), "tool_result", "tool_use_id").pop().map(|id| format!("messages.0: no call `{id}`"))
 }
 
-/// The frames so far, and the open text block.
+/// The frames of a stream, built block by block.
 struct Blocks {
     frames: Vec<Frame>,
+    /// The index of the open text block.
     open: Option<usize>,
+    /// The index of the next block.
     next: usize,
 }
 
 impl Blocks {
+    /// Adds an event, whose name is the `type` of its data.
     fn event(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default().to_owned();
         self.frames.push(Frame::named(&name, &data));
@@ -132,6 +136,7 @@ impl Blocks {
         self.event(json!({ "type": "content_block_stop", "index": index }));
     }
 
+    /// Ends the open text block.
     fn close(&mut self) {
         if let Some(index) = self.open.take() {
             self.end(index);

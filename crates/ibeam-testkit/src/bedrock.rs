@@ -62,6 +62,7 @@ pub(crate) fn event(kind: &str, payload: &str) -> Vec<u8> {
     {
         headers.push(u8::try_from(name.len()).expect("a short name"));
         headers.extend_from_slice(name.as_bytes());
+        // The type of a text value.
         headers.push(7);
         headers.extend_from_slice(&u16::try_from(value.len()).expect("a short value").to_be_bytes());
         headers.extend_from_slice(value.as_bytes());
@@ -76,10 +77,12 @@ pub(crate) fn event(kind: &str, payload: &str) -> Vec<u8> {
     message
 }
 
-/// The frames so far, and the open text block.
+/// The frames of a stream, built block by block.
 struct Blocks {
     frames: Vec<Frame>,
+    /// The index of the open text block.
     open: Option<usize>,
+    /// The index of the next block.
     next: usize,
 }
 
@@ -96,12 +99,14 @@ impl Blocks {
         self.event("contentBlockStop", json!({ "contentBlockIndex": index, "p": "ab" }));
     }
 
+    /// Ends the open text block.
     fn close(&mut self) {
         if let Some(index) = self.open.take() {
             self.end(index);
         }
     }
 
+    /// Ends the open text block and returns the index of the next block.
     fn new_index(&mut self) -> usize {
         self.close();
         self.next += 1;

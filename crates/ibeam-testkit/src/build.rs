@@ -1,6 +1,6 @@
 //! Builds the program with cargo, in one of its profiles.
 //!
-//! Cargo reports the path of the executable, so every setting of its directories is respected.
+//! Cargo reports the path of the executable, so the target directory may be configured in any way.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub enum BuildError {
     Failed(String),
 }
 
-/// Builds the program with these options of `cargo build`, and returns its absolute path. Without options it is a debug
-/// build.
+/// Builds the program with these options of `cargo build`, and returns the absolute path of the executable. Without
+/// options, the result is a debug build.
 ///
 /// # Errors
 /// `Cargo` when cargo cannot be run, `Failed` when the build fails.

@@ -79,11 +79,12 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     blocks.frames
 }
 
-/// The frames so far, and the open content block.
+/// The frames of a stream, built block by block.
 struct Blocks {
     frames: Vec<Frame>,
     /// The number of the next content block.
     next: usize,
+    /// The kind of the open content block.
     open: Option<&'static str>,
 }
 
@@ -110,6 +111,7 @@ impl Blocks {
         self.push(json!({ "type": kind, "index": index, "delta": delta }));
     }
 
+    /// Ends the open content block.
     fn close(&mut self) {
         if self.open.take().is_some() {
             self.push(json!({ "type": "content-end", "index": self.next }));
@@ -118,7 +120,7 @@ impl Blocks {
     }
 }
 
-/// Returns the lines for a message. In a message with calls, the plan has the place of the text.
+/// Returns the lines for a message. A message with calls has its text in the field `tool_plan`.
 fn transcript(message: &Value) -> Vec<String> {
     let mut message = message.clone();
     if let Some(text) = message["content"].as_str().and_then(|text| text.strip_prefix("Error: ")) {

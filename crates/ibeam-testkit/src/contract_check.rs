@@ -1,18 +1,18 @@
-//! The check of everything that a program printed against the contract, independent of the test.
+//! Checks everything that a program printed against the contract, whatever the test itself checks.
 //!
-//! Finds each stream and each object of `--output-format json`, of which one stdout may hold several. Other output is
-//! ignored: text, a report, or another program's dialect.
+//! Finds each stream and each object of `--output-format json`; one stdout may contain several. Other output is ignored:
+//! text, a report, or the format of another agent.
 
 use ibeam_wire::check::{self, Rule};
 
-/// The end of the program, as far as it excuses an incomplete stdout.
+/// The end of the program. It decides whether stdout may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     /// The program ended by itself, so its output is complete.
     Complete,
-    /// The program was killed, or its reader went away. The last stream may be cut anywhere.
+    /// The program was killed, or its reader was closed. The last stream may be cut anywhere.
     Cut,
-    /// The program printed recorded runs again, which may have been killed.
+    /// The program printed recorded runs, as `replay` does. These runs may have been killed, so each stream may be cut.
     Replayed,
 }
 

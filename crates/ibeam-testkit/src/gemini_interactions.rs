@@ -51,10 +51,12 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     steps.frames
 }
 
-/// The frames so far, and the open text.
+/// The frames of a stream, built step by step.
 struct Steps {
     frames: Vec<Frame>,
+    /// The index of the open step with text.
     open: Option<usize>,
+    /// The index of the next step.
     next: usize,
 }
 
@@ -80,6 +82,7 @@ impl Steps {
         self.event(json!({ "event_type": "step.stop", "index": index }));
     }
 
+    /// Ends the open step with text.
     fn close(&mut self) {
         if let Some(index) = self.open.take() {
             self.stop(index);

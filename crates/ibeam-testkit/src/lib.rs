@@ -1,7 +1,8 @@
-//! Test support, never shipped: a scripted model server on a real socket, a workspace with its own home, the program
-//! with a timeout, and the checks of every printed stream.
+//! Test support, which is not part of the program: a scripted model server on a real socket, a workspace with its own
+//! home, the program with a timeout, and the checks of every printed stream.
 //!
-//! Uses only the vocabulary and the contract: tests observe the program from outside, as its users do.
+//! Of the workspace, depends only on `ibeam-protocol` and `ibeam-wire`: tests observe the program from outside, as its
+//! users do.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -12,7 +13,7 @@
 mod anthropic;
 mod bedrock;
 mod build;
-mod claude_at_clouds;
+mod claude_on_clouds;
 mod cohere;
 mod contract_check;
 mod gemini;
@@ -41,6 +42,6 @@ pub use script::Answer;
 pub use server::{ModelServer, unreachable_url};
 pub use stream::Stream;
 pub use surviving_processes::surviving_processes;
-pub use trace::{CallKind, Disk, Errno, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
+pub use trace::{Disk, Errno, PowerLoss, StepKind, TraceAction, TraceError, TracePoint, TraceResult};
 pub use wire::Wire;
 pub use workspace::Workspace;

@@ -1,4 +1,4 @@
-//! A named pipe that detects whether a process still holds its other end, and so proves that children are gone.
+//! A named pipe that detects whether a process still has its other end open, which proves that children have ended.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::workspace::Workspace;
 
-/// Longer than any program needs to start, or to end in an orderly way.
+/// The maximum wait. Longer than any program needs to start, or to end in an orderly way.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The reading end of a named pipe in a workspace.

@@ -1,4 +1,4 @@
-//! The program as its users run it: a process with a clean environment, in its own process group, with a timeout.
+//! Runs the program as a user does: as a process with a clean environment, in its own process group, with a timeout.
 //!
 //! After 30 s the group is killed and the test fails with the output until then.
 
@@ -40,21 +40,25 @@ pub enum Stdin {
     SilentSocket,
 }
 
-/// A command line to run in a workspace.
+/// A command line of the program, to run in a workspace.
 pub struct Ibeam {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
     pub(crate) directory: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     stdin: Stdin,
-    stdout_gone: bool,
+    /// Whether the reader of stdout is closed before the program starts.
+    closed_stdout: bool,
+    /// Whether stdin and stdout are one terminal.
     terminal: bool,
+    /// Whether stdout is read with pauses.
     slow_reader: bool,
     unread: UnreadPipes,
-    pub(crate) guard: Duration,
+    /// The maximum duration of the program.
+    pub(crate) timeout: Duration,
 }
 
-/// The pipes that stay open and are never read.
+/// Whether these pipes stay open and are never read.
 #[derive(Clone, Copy, Default)]
 struct UnreadPipes {
     stdout: bool,
@@ -71,11 +75,11 @@ impl Ibeam {
             directory: workspace.path().to_owned(),
             environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
             stdin: Stdin::Closed,
-            stdout_gone: false,
+            closed_stdout: false,
             terminal: false,
             slow_reader: false,
             unread: UnreadPipes::default(),
-            guard: DEFAULT_TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
@@ -127,8 +131,8 @@ impl Ibeam {
 
     /// Closes the reader of stdout before the program starts.
     #[must_use]
-    pub fn stdout_gone(mut self) -> Self {
-        self.stdout_gone = true;
+    pub fn closed_stdout(mut self) -> Self {
+        self.closed_stdout = true;
         self
     }
 
@@ -164,8 +168,8 @@ impl Ibeam {
 
     /// Sets another timeout than 30 s.
     #[must_use]
-    pub fn guard(mut self, guard: Duration) -> Self {
-        self.guard = guard;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -208,18 +212,18 @@ impl Ibeam {
                     Stdio::from(OwnedFd::from(program_end))
                 }
             });
-            command.stdout(match self.stdout_gone {
+            command.stdout(match self.closed_stdout {
                 false => Stdio::piped(),
                 true => Stdio::from(io::pipe().expect("a pipe").1),
             });
         }
         let started = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
-        // The parent's copies of the child's ends must close, or the end of the pipes is never seen.
+        // The parent must close its copies of the child's ends. Otherwise reading the pipes never ends.
         drop(command);
         match (self.stdin, child.stdin.take()) {
             (Stdin::Piped(bytes), Some(mut pipe)) => {
-                // A program that has ended does not read its stdin. The test checks that.
+                // Writing fails if the program has ended. The test checks the end of the program.
                 std::thread::spawn(move || drop(pipe.write_all(&bytes)));
             }
             (_, pipe) => open_stdin = open_stdin.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
@@ -234,7 +238,8 @@ impl Ibeam {
         if self.unread.stderr {
             unread.extend(child.stderr.take().map(OwnedFd::from));
         }
-        let mut running = RunningProgram::monitor_child(child, open_stdin, screen, pace, started, self.guard);
+        let mut running =
+            RunningProgram::monitor_child(child, open_stdin, screen, pace, started, self.timeout);
         running.unread = unread;
         (running.terminal, running.replays) = (terminal, replays);
         running
@@ -249,25 +254,29 @@ pub struct RunningProgram {
     /// Pipes that only have to stay open.
     unread: Vec<OwnedFd>,
     terminal: bool,
-    /// Whether the program prints recorded runs again.
+    /// Whether the command line contains `replay`, which prints recorded runs.
     replays: bool,
     /// The number of stopping signals so far. The second one ends the program at once.
     stops: AtomicU32,
     started: Instant,
-    guard: Duration,
+    timeout: Duration,
 }
 
+/// The state of a running program, which threads update, and the signal of its changes.
 #[derive(Default)]
 struct OutputMonitor {
     state: Mutex<State>,
     changed: Condvar,
 }
 
+/// The output of a program so far, and its end.
 #[derive(Default)]
 struct State {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// The number of pipes that are still read.
     open_pipes: usize,
+    /// The exit status, and the time from the start to the end.
     ended: Option<(ExitStatus, Duration)>,
 }
 
@@ -316,13 +325,14 @@ impl OutputMonitor {
 }
 
 impl RunningProgram {
+    /// Starts the threads that read the output of a child and wait for its end.
     fn monitor_child(
         mut child: Child,
         stdin: Option<File>,
         screen: Option<File>,
         pace: Option<Duration>,
         started: Instant,
-        guard: Duration,
+        timeout: Duration,
     ) -> Self {
         let pid = Pid::from_child(&child);
         let monitor = Arc::new(OutputMonitor::default());
@@ -335,7 +345,7 @@ impl RunningProgram {
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
         let (unread, terminal, replays) = (Vec::new(), false, false);
-        Self { pid, monitor, stdin, unread, terminal, replays, stops: AtomicU32::new(0), started, guard }
+        Self { pid, monitor, stdin, unread, terminal, replays, stops: AtomicU32::new(0), started, timeout }
     }
 
     /// Waits until stdout contains `text`.
@@ -360,7 +370,7 @@ impl RunningProgram {
         assert!(search.found, "the program ended without `{text}` on stderr; {}", state.report());
     }
 
-    /// Waits until the program has a thread of this name, which shows its progress before it prints.
+    /// Waits until the program has a thread of this name. This shows progress of a program that has printed nothing yet.
     ///
     /// # Panics
     /// At the timeout.
@@ -372,15 +382,15 @@ impl RunningProgram {
         };
         let runs = || std::fs::read_dir(&tasks).is_ok_and(|mut all| all.any(|task| task.is_ok_and(is_named)));
         while !runs() {
-            assert!(self.started.elapsed() < self.guard, "no thread `{name}` within {:?}", self.guard);
+            assert!(self.started.elapsed() < self.timeout, "no thread `{name}` within {:?}", self.timeout);
             std::thread::yield_now();
         }
     }
 
-    /// Types on the terminal, or writes to the pipe, that is stdin.
+    /// Writes to stdin: a terminal or an open pipe.
     ///
     /// # Panics
-    /// If stdin is neither, or has no reader.
+    /// If stdin is neither a terminal nor an open pipe, or if it has no reader.
     #[track_caller]
     pub fn type_text(&self, text: &str) {
         let mut stdin = self.stdin.as_ref().expect("a stdin to write to");
@@ -405,7 +415,7 @@ impl RunningProgram {
         kill_process(self.pid, signal).expect("a process to signal");
     }
 
-    /// Kills the program like a system without memory does. Its children are left.
+    /// Kills the program but not its children, as the system does when memory runs out.
     ///
     /// # Panics
     /// If the program has ended.
@@ -434,7 +444,11 @@ impl RunningProgram {
             stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
         };
         while !is_stopped() {
-            assert!(self.started.elapsed() < self.guard, "the program does not stop within {:?}", self.guard);
+            assert!(
+                self.started.elapsed() < self.timeout,
+                "the program does not stop within {:?}",
+                self.timeout
+            );
             std::thread::yield_now();
         }
     }
@@ -486,7 +500,7 @@ impl RunningProgram {
             elapsed,
         };
         drop(state);
-        // The program was killed, stopped twice, had no reader, or had a full disk.
+        // The program was killed or got two signals, or exit code 74 reports a closed reader or a full disk.
         let is_cut =
             finished.signal.is_some() || self.stops.load(Ordering::Relaxed) > 1 || finished.code == Some(74);
         let end = match (self.replays, is_cut) {
@@ -508,7 +522,7 @@ impl RunningProgram {
 
     #[track_caller]
     fn wait(&self, mut is_done: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
-        let deadline = self.started + self.guard;
+        let deadline = self.started + self.timeout;
         let mut state = self.monitor.lock();
         while !is_done(&state) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -516,13 +530,14 @@ impl RunningProgram {
                 let report = state.report();
                 drop(state);
                 self.kill();
-                panic!("not done after {:?}; {report}", self.guard);
+                panic!("not done after {:?}; {report}", self.timeout);
             }
             state = self.monitor.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state
     }
 
+    /// Kills the process group.
     fn kill(&self) {
         // The group may have ended meanwhile.
         let _gone = kill_process_group(self.pid, rustix::process::Signal::KILL);
@@ -553,6 +568,7 @@ fn terminal() -> (File, OwnedFd) {
 /// A search for a text in growing bytes, which reads each byte once.
 struct Search<'a> {
     text: &'a [u8],
+    /// The number of bytes that cannot be the start of a match.
     searched: usize,
     found: bool,
 }

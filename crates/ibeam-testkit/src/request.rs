@@ -1,4 +1,4 @@
-//! A received request, and the rules of its API that a real service would check.
+//! A received request, and what the APIs have in common: messages, transcript, required fields.
 
 use serde_json::Value;
 

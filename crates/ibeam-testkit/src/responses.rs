@@ -10,7 +10,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    // The start of the name selects Responses at any address; the end is a model of the published samples.
+    // The prefix `codex-` selects Responses at any address. The rest is a model of the published samples.
     model_name: "openai/codex-anthropic.claude-sonnet-4",
     base_url_variable: "OPENAI_BASE_URL",
     key_variable: "OPENAI_API_KEY",
@@ -73,11 +73,11 @@ fn error(_status: u16, kind: &str, message: &str) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
 }
 
-/// The frames so far, and the complete items.
+/// The frames of a stream, and the complete items so far.
 struct Items {
     frames: Vec<Frame>,
     output: Vec<Value>,
-    /// The text of the message that is open.
+    /// The text of the open message.
     open: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl Items {
         );
     }
 
-    /// Sends a delta of the item that is open.
+    /// Adds a delta of the open item.
     fn delta(&mut self, kind: &str, delta: &str) {
         let index = self.output.len();
         let id = format!("item_{index}");
@@ -103,7 +103,7 @@ impl Items {
         }));
     }
 
-    /// Sends the complete item. Its id is not the one with which it started, as some services do.
+    /// Adds the complete item. Its id differs from the id at its start, as with some services.
     fn end(&mut self, mut item: Value) {
         let index = self.output.len();
         item["id"] = format!("final_{index}").into();
@@ -111,6 +111,7 @@ impl Items {
         self.output.push(item);
     }
 
+    /// Ends the open message.
     fn close(&mut self) {
         if let Some(text) = self.open.take() {
             let part = json!({ "type": "output_text", "text": text, "annotations": [] });

@@ -13,47 +13,40 @@ use serde_json::Value;
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// The delay of the response head.
-    pub(crate) late: Duration,
+    /// The delay before the status and the headers are sent.
+    pub(crate) head_delay: Duration,
     pub(crate) content: Content,
 }
 
+/// The content of a response.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    Steps {
-        steps: Vec<Step>,
-        usage: Usage,
-        stop: Option<StopReason>,
-    },
-    Body {
-        mime: &'static str,
-        text: String,
-    },
+    /// A stream in the format of the requested API.
+    Steps { steps: Vec<Step>, usage: Usage, stop: Option<StopReason> },
+    /// A body of this media type, without a stream.
+    Body { mime: &'static str, text: String },
     /// An error in the format of the requested API.
-    Error {
-        kind: String,
-        message: String,
-    },
-    /// No response, not even a head.
+    Error { kind: String, message: String },
+    /// No response, not even a status and headers.
     Silence,
 }
 
+/// A step of a streamed answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
+    /// One delta of text.
     Text(String),
-    Thinking {
-        text: String,
-        signature: String,
-    },
-    /// `arguments` is the text that the model wrote, which may be invalid JSON.
-    Call {
-        id: String,
-        name: String,
-        arguments: String,
-    },
+    /// A block of thinking.
+    Thinking { text: String, signature: String },
+    /// A tool call. `arguments` is the text that the model wrote, which may be invalid JSON.
+    Call { id: String, name: String, arguments: String },
+    /// A pause before the next step.
     Pause(Duration),
+    /// Bytes of the body that are sent unchanged.
     Raw(Vec<u8>),
+    /// The connection breaks.
     Cut,
+    /// The connection stays open without further data.
     Stall,
 }
 
@@ -70,7 +63,7 @@ impl Answer {
         Self {
             status: 200,
             headers: Vec::new(),
-            late: Duration::ZERO,
+            head_delay: Duration::ZERO,
             content: Content::Steps { steps: Vec::new(), usage, stop: None },
         }
     }
@@ -78,24 +71,24 @@ impl Answer {
     /// Returns a failing status with a body of plain text.
     pub fn status(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/plain", text: body.into() };
-        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
+        Self { status, headers: Vec::new(), head_delay: Duration::ZERO, content }
     }
 
     /// Returns a web page under any status, as proxies and portals answer.
     pub fn html(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/html", text: body.into() };
-        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
+        Self { status, headers: Vec::new(), head_delay: Duration::ZERO, content }
     }
 
     /// Returns a failing status with the error object of the requested API, e.g. `not_found_error`.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let content = Content::Error { kind: kind.to_owned(), message: message.to_owned() };
-        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
+        Self { status, headers: Vec::new(), head_delay: Duration::ZERO, content }
     }
 
-    /// Returns an answer that never comes, not even its head.
+    /// Returns an answer that is never sent, not even its status and headers.
     pub fn silence() -> Self {
-        Self { status: 200, headers: Vec::new(), late: Duration::ZERO, content: Content::Silence }
+        Self { status: 200, headers: Vec::new(), head_delay: Duration::ZERO, content: Content::Silence }
     }
 
     /// Adds a header.
@@ -105,10 +98,10 @@ impl Answer {
         self
     }
 
-    /// Delays the response head by this time.
+    /// Delays the response, including its status and headers, by this time.
     #[must_use]
-    pub fn late(mut self, by: Duration) -> Self {
-        self.late = by;
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.head_delay = delay;
         self
     }
 
@@ -118,7 +111,7 @@ impl Answer {
         self.step(Step::Text(text.into()))
     }
 
-    /// Adds a block of thinking. The signature is sent only over the API that has signatures.
+    /// Adds a block of thinking. The signature is sent only by APIs that have signatures.
     #[must_use]
     pub fn thinking(self, text: &str, signature: &str) -> Self {
         self.step(Step::Thinking { text: text.to_owned(), signature: signature.to_owned() })
@@ -190,14 +183,14 @@ impl Answer {
     }
 }
 
-/// Returns the stop reason that is sent.
+/// Returns the stop reason that is sent: `stop`, or the reason that follows from the calls.
 pub(crate) fn stop_reason(steps: &[Step], stop: Option<&StopReason>) -> StopReason {
     let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
-    let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-    stop.cloned().unwrap_or(natural)
+    let from_calls = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+    stop.cloned().unwrap_or(from_calls)
 }
 
-/// A part of a body; each is sent on its own.
+/// A part of a body. Each part is sent separately.
 #[derive(Clone, Debug)]
 pub(crate) enum Frame {
     Bytes(Vec<u8>),

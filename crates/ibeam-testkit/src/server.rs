@@ -37,10 +37,13 @@ pub struct ModelServer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The state that the requests of a server share.
 struct ServerState {
     answers: Vec<Answer>,
     requests: Mutex<Vec<Request>>,
+    /// The signal that a request was recorded.
     arrived: Condvar,
+    /// The number of connections so far.
     connections: AtomicUsize,
 }
 
@@ -61,7 +64,7 @@ impl ModelServer {
             .route("/v1/models", get(models))
             .route("/v1beta/models", get(gemini_models))
             .fallback(post(model_request))
-            // A conversation has no size limit; a script decides where it is refused.
+            // A conversation has no size limit here; a script decides whether a request is too large.
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
         let counted = Arc::clone(&state);
@@ -123,12 +126,12 @@ impl ModelServer {
         requests.clone()
     }
 
-    /// Checks that every answer of the script was requested, and no further one.
+    /// Checks that every answer of the script was sent, and that there was no further request.
     ///
     /// # Panics
     /// If the numbers of requests and answers differ.
     #[track_caller]
-    pub fn assert_played(&self) {
+    pub fn assert_all_answers_sent(&self) {
         assert_eq!(self.requests().len(), self.state.answers.len(), "requests, and answers of the script");
     }
 }
@@ -137,7 +140,7 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic is already printed, and its answers have failed the test.
+            // A panic of the thread is already printed, and the test has failed without its answers.
             drop(thread.join());
         }
     }
@@ -163,7 +166,7 @@ impl ServerState {
     }
 }
 
-/// Answers a request to a model, whose API is known by its path.
+/// Answers a request to a model. The path of the request selects the API.
 async fn model_request(
     State(script): State<Arc<ServerState>>,
     uri: Uri,
@@ -188,6 +191,7 @@ async fn gemini_models() -> Response<Body> {
     document(200, &json!({ "models": models }))
 }
 
+/// Records a request, checks the rules of its API, and sends the next answer of the script.
 async fn answer(
     script: &ServerState,
     wire: Wire,
@@ -219,7 +223,7 @@ async fn answer(
             format!("the script has {} answers; this is request {}", script.answers.len(), number + 1);
         return error(500, "api_error", &message);
     };
-    tokio::time::sleep(answer.late).await;
+    tokio::time::sleep(answer.head_delay).await;
     let mut response = match &answer.content {
         Content::Silence => std::future::pending().await,
         Content::Error { kind, message } => error(answer.status, kind, message),
@@ -227,7 +231,7 @@ async fn answer(
         Content::Steps { steps, usage, stop } => {
             let (usage, stop) = (*usage, stop.as_ref());
             let frames = (api.stream)(&AnswerScript { steps, usage, stop, model: &model, number });
-            response(answer.status, wire.media_type(), play(frames))
+            response(answer.status, wire.media_type(), body_of_frames(frames))
         }
     };
     let id = api.id_header.map(|name| (name.to_owned(), format!("req_{number:04}")));
@@ -240,8 +244,8 @@ async fn answer(
     response
 }
 
-/// Returns the frames as a body, each sent at its time.
-fn play(frames: Vec<Frame>) -> Body {
+/// Returns a body that sends each frame after the pauses before it.
+fn body_of_frames(frames: Vec<Frame>) -> Body {
     let frames = stream::iter(frames).then(|frame| async move {
         // The connection sends what it has, which a cut would discard.
         tokio::task::yield_now().await;
@@ -258,6 +262,7 @@ fn play(frames: Vec<Frame>) -> Body {
     Body::from_stream(frames.filter_map(std::future::ready))
 }
 
+/// Returns a response with a JSON body.
 fn document(status: u16, body: &Value) -> Response<Body> {
     response(status, "application/json", Body::from(body.to_string()))
 }

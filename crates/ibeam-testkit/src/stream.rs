@@ -83,23 +83,20 @@ impl Stream {
             format!("{line}:{column}: {rule}: {message}")
         });
         let findings: Vec<String> = findings.collect();
-        check_law(findings.is_empty(), format!("the contract\n{}", findings.join("\n")))?;
-        check_law(report.is_from_ibeam && !report.is_single_object, "the stream is from ibeam")?;
+        require(findings.is_empty(), format!("the contract\n{}", findings.join("\n")))?;
+        require(report.is_from_ibeam && !report.is_single_object, "the stream is from ibeam")?;
         let events: Result<Vec<Value>, _> = stdout.lines().map(serde_json::from_str).collect();
         let stream = Self { events: events.map_err(|error| error.to_string())? };
         for (number, event) in (1..).zip(&stream.events) {
-            keys(event).map_err(|broken| format!("line {number}: {broken}"))?;
+            check_keys(event).map_err(|broken| format!("line {number}: {broken}"))?;
             let answer = event["type"] == "assistant" && event.get("model_call_id").is_some();
-            check_law(
-                !answer || report.contract == Contract::Two,
-                format!("contract 1 has deltas: {event}"),
-            )?;
+            require(!answer || report.contract == Contract::Two, format!("contract 1 has deltas: {event}"))?;
         }
-        check_law(
+        require(
             stream.init()["tools"].as_array().is_some_and(|tools| !tools.is_empty()),
             "`tools` are named",
         )?;
-        stream.messages()?;
+        stream.check_messages()?;
         Ok(stream)
     }
 
@@ -141,18 +138,19 @@ impl Stream {
     /// Returns the completed calls: the key of the tool and its value.
     pub fn completed(&self) -> Vec<(&str, &Value)> {
         let completed = self.of_type("tool_call").filter(|event| event["subtype"] == "completed");
-        completed.filter_map(|event| body(event).ok()).collect()
+        completed.filter_map(|event| tool_and_body(event).ok()).collect()
     }
 
     /// Returns one phrase per event: `text`, `started read`, `completed read`, or the type.
     pub fn outline(&self) -> Vec<String> {
-        let word = |event: &Value| match (event["type"].as_str(), event["subtype"].as_str(), body(event)) {
-            (Some("tool_call"), Some(subtype), Ok((key, _))) => {
-                format!("{subtype} {}", key.strip_suffix("ToolCall").unwrap_or(key))
-            }
-            (Some("assistant"), ..) => "text".to_owned(),
-            (kind, ..) => kind.unwrap_or_default().to_owned(),
-        };
+        let word =
+            |event: &Value| match (event["type"].as_str(), event["subtype"].as_str(), tool_and_body(event)) {
+                (Some("tool_call"), Some(subtype), Ok((key, _))) => {
+                    format!("{subtype} {}", key.strip_suffix("ToolCall").unwrap_or(key))
+                }
+                (Some("assistant"), ..) => "text".to_owned(),
+                (kind, ..) => kind.unwrap_or_default().to_owned(),
+            };
         self.events.iter().map(word).collect()
     }
 
@@ -161,36 +159,35 @@ impl Stream {
     }
 
     /// Checks that no text is empty, and that a delta is one block.
-    fn messages(&self) -> Result<(), String> {
+    fn check_messages(&self) -> Result<(), String> {
         for event in self.of_type("user").chain(self.of_type("assistant")) {
             let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
             let empty = blocks.iter().any(|block| block["text"] == "");
-            check_law(!empty, format!("content is text: {event}"))?;
-            check_law(
-                event["type"] == "user" || blocks.len() == 1,
-                format!("a delta is one block: {event}"),
-            )?;
+            require(!empty, format!("content is text: {event}"))?;
+            require(event["type"] == "user" || blocks.len() == 1, format!("a delta is one block: {event}"))?;
         }
         Ok(())
     }
 }
 
-fn check_law(holds: bool, law: impl Display) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("does not hold: {law}")) }
+/// Returns an error with `rule` unless the rule is met.
+fn require(is_met: bool, rule: impl Display) -> Result<(), String> {
+    if is_met { Ok(()) } else { Err(format!("violated: {rule}")) }
 }
 
-fn keys(event: &Value) -> Result<(), String> {
+/// Checks that the event has only allowed keys.
+fn check_keys(event: &Value) -> Result<(), String> {
     let allowed = KEYS.iter().find(|(kind, _)| event["type"] == *kind).map(|(_, keys)| *keys);
     let new = event
         .as_object()
         .into_iter()
         .flat_map(Map::keys)
         .find(|name| !allowed.unwrap_or_default().contains(&name.as_str()));
-    check_law(new.is_none(), format!("unknown key: {new:?} in {event}"))
+    require(new.is_none(), format!("unknown key: {new:?} in {event}"))
 }
 
 /// Returns the key that names the tool, and its value.
-fn body(event: &Value) -> Result<(&str, &Value), String> {
+fn tool_and_body(event: &Value) -> Result<(&str, &Value), String> {
     let mut entries = event["tool_call"].as_object().into_iter().flatten();
     match (entries.next(), entries.next()) {
         (Some((key, body)), None) => Ok((key, body)),

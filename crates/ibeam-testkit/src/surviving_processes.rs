@@ -1,4 +1,4 @@
-//! Killing the program at a given time, and finding the processes that a run left.
+//! Kills the program at a given time, and finds the processes that a run left.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::program::Ibeam;
 
 impl Ibeam {
-    /// Starts the program and kills it alone `after` that time. Returns the stdout until then. The program may have
-    /// ended before.
+    /// Starts the program and kills it, but not its children, `after` this time. Returns the stdout until then. The
+    /// program may have ended before.
     ///
     /// Stdin is `/dev/null`.
     ///
@@ -30,7 +30,7 @@ impl Ibeam {
     }
 }
 
-/// A thread that reads a pipe.
+/// The data that a thread reads from a pipe.
 pub(crate) struct PipeReader(Receiver<Vec<u8>>);
 
 impl<R: Read + Send + 'static> From<Option<R>> for PipeReader {
@@ -48,7 +48,7 @@ impl<R: Read + Send + 'static> From<Option<R>> for PipeReader {
 }
 
 impl PipeReader {
-    /// Returns everything that was read, at the latest after 10 s without data while a process holds the pipe.
+    /// Returns all data until the pipe is closed, or until 10 s without data.
     pub(crate) fn read_to_end(self) -> String {
         let pieces = std::iter::from_fn(|| self.0.recv_timeout(Duration::from_secs(10)).ok());
         String::from_utf8_lossy(&pieces.flatten().collect::<Vec<u8>>()).into_owned()

@@ -1,7 +1,8 @@
-//! The program under a tracer that stops at each step with a lasting effect, and can kill the program or fail the step.
+//! Runs the program under a tracer that stops the program at each step with a lasting effect, such as a write. A test can
+//! kill the program at the step or let the step fail.
 //!
-//! Follows every thread and child with ptrace, through safe calls alone. Works on Linux on x86_64 with glibc.
-//! Elsewhere, and where the system refuses, the result is a `TraceError`. The traced processes are released at the end,
+//! Follows every thread and child with ptrace, without unsafe code. Works on Linux on x86_64 with glibc. On other
+//! systems, and if the system refuses, the result is a `TraceError`. The traced processes are released at the end,
 //! not killed.
 
 mod disk;
@@ -17,7 +18,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 pub use disk::{Disk, PowerLoss};
-pub use trace_point::{CallKind, Errno, TraceAction, TracePoint};
+pub use trace_point::{Errno, StepKind, TraceAction, TracePoint};
 
 use crate::program::Ibeam;
 use crate::surviving_processes::PipeReader;
@@ -49,7 +50,7 @@ impl Ibeam {
     /// Stdin is `/dev/null`.
     ///
     /// # Errors
-    /// `TraceError` on systems without this ptrace, or where it is not permitted.
+    /// `TraceError` on other systems than Linux on x86_64 with glibc, or if ptrace is not permitted.
     ///
     /// # Panics
     /// If the program cannot be started, or does not end before its timeout.
@@ -58,7 +59,7 @@ impl Ibeam {
         disk: &mut Disk,
         act: impl FnMut(&TracePoint) -> TraceAction + Send,
     ) -> Result<TraceResult, TraceError> {
-        let guard = self.guard;
+        let timeout = self.timeout;
         // The tracer has its own thread, since its end releases the traced processes.
         let traced = std::thread::scope(|scope| {
             let tracer = scope.spawn(move || {
@@ -75,10 +76,10 @@ impl Ibeam {
                     Ok(tracer) => {
                         let mut stdin = child.stdin.take().expect("a pipe to the shell");
                         stdin.write_all(b"\n").expect("a shell that waits");
-                        Ok((tracer.run_to_end(guard), stdout, stderr))
+                        Ok((tracer.run_to_end(timeout), stdout, stderr))
                     }
                     Err(reason) => {
-                        // The end of its stdin ends the shell.
+                        // The shell ends because its stdin is closed.
                         drop(child.stdin.take());
                         drop(child.wait());
                         Err(TraceError(reason))

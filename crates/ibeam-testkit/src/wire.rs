@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::request::Request;
 use crate::script::{Frame, Step};
 use crate::{
-    anthropic, bedrock, claude_at_clouds, cohere, gemini, gemini_interactions, ollama, openai, responses,
+    anthropic, bedrock, claude_on_clouds, cohere, gemini, gemini_interactions, ollama, openai, responses,
 };
 
 /// The API of a request.
@@ -34,12 +34,14 @@ pub enum Wire {
     Cohere,
 }
 
-/// An API: a row of the table of APIs.
+/// The properties of an API.
 pub(crate) struct Api {
     /// `PROVIDER/MODEL` of the program: a provider that uses the API, and a model with the display name of the published
     /// samples.
     pub(crate) model_name: &'static str,
+    /// The environment variable for the base URL.
     pub(crate) base_url_variable: &'static str,
+    /// The environment variable for the API key.
     pub(crate) key_variable: &'static str,
     /// The name of the header with the key, and the text before the key.
     pub(crate) key_header: (&'static str, &'static str),
@@ -47,6 +49,7 @@ pub(crate) struct Api {
     pub(crate) has_path: fn(&str) -> bool,
     /// The header with the id of the request, if the API has one.
     pub(crate) id_header: Option<&'static str>,
+    /// Returns the frames of an answer.
     pub(crate) stream: fn(&AnswerScript<'_>) -> Vec<Frame>,
     /// Returns the body of an error from its status, kind and message.
     pub(crate) error: fn(u16, &str, &str) -> Value,
@@ -63,7 +66,7 @@ pub(crate) struct AnswerScript<'a> {
     pub(crate) stop: Option<&'a StopReason>,
     /// The model of the request.
     pub(crate) model: &'a Value,
-    /// Makes the id of the answer unique.
+    /// The number of the request, which makes the id of the answer unique.
     pub(crate) number: usize,
 }
 
@@ -81,7 +84,7 @@ impl Wire {
         Self::Cohere,
     ];
 
-    /// The other APIs.
+    /// The APIs that no provider of the provider table uses by default.
     const WITHOUT_PROVIDER: [Self; 1] = [Self::BedrockAnthropic];
 
     /// Whether the API streams server-sent events.
@@ -172,8 +175,8 @@ impl Wire {
             Self::Gemini => &gemini::API,
             Self::GeminiInteractions => &gemini_interactions::API,
             Self::Bedrock => &bedrock::API,
-            Self::VertexAnthropic => &claude_at_clouds::VERTEX,
-            Self::BedrockAnthropic => &claude_at_clouds::BEDROCK,
+            Self::VertexAnthropic => &claude_on_clouds::VERTEX,
+            Self::BedrockAnthropic => &claude_on_clouds::BEDROCK,
             Self::Ollama => &ollama::API,
             Self::Cohere => &cohere::API,
         }

@@ -1,4 +1,4 @@
-//! A temporary workspace and an unused home.
+//! A temporary workspace and a new home directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Workspace {
         Self::new_in(&std::env::temp_dir())
     }
 
-    /// Creates both below `directory`, for tests that remove the usual one.
+    /// Creates the workspace and the home below `directory`, for tests that need a certain parent directory.
     pub fn new_in(directory: &Path) -> Self {
         let root = tempfile::tempdir_in(directory).expect("a temporary directory");
         let top = root.path().canonicalize().expect("the path of the temporary directory");
@@ -37,14 +37,14 @@ impl Workspace {
     /// Adds a file. The path is relative to the workspace.
     #[must_use]
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
-        put(&self.directory.join(path), content.as_ref());
+        write_file(&self.directory.join(path), content.as_ref());
         self
     }
 
     /// Writes the user's configuration file.
     #[must_use]
     pub fn user_config(self, toml: &str) -> Self {
-        put(&self.home.join(".config/ibeam/config.toml"), toml.as_bytes());
+        write_file(&self.home.join(".config/ibeam/config.toml"), toml.as_bytes());
         self
     }
 
@@ -58,7 +58,7 @@ impl Workspace {
         &self.home
     }
 
-    /// Returns a directory outside both.
+    /// Returns a directory outside of the workspace and the home.
     pub fn outside(&self) -> &Path {
         self.root.path()
     }
@@ -89,7 +89,7 @@ impl Workspace {
     }
 }
 
-fn put(path: &Path, content: &[u8]) {
+fn write_file(path: &Path, content: &[u8]) {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).expect("a directory for the file");
     }

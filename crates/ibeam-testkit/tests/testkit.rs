@@ -356,13 +356,13 @@ fn a_liveness_pipe_detects_the_end_of_the_last_holder() {
 #[should_panic(expected = "not done after")]
 fn a_program_that_does_not_end_is_killed() {
     let workspace = Workspace::new();
-    shell(&workspace, "sleep 60").guard(Duration::from_millis(50)).run();
+    shell(&workspace, "sleep 60").timeout(Duration::from_millis(50)).run();
 }
 
 #[test]
 fn a_reader_of_stdout_can_be_gone() {
     let workspace = Workspace::new();
-    let output = shell(&workspace, "trap '' PIPE; echo x || exit 7").stdout_gone().run();
+    let output = shell(&workspace, "trap '' PIPE; echo x || exit 7").closed_stdout().run();
     assert_eq!(output.code, Some(7), "{output}");
 }
 

@@ -98,7 +98,7 @@ fn count_instructions(what: &'static str, run: Ibeam, workspace: &Workspace) -> 
     fs::create_dir(&logs)?;
     let option = format!("--log-file={}/%p", logs.display());
     let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"];
-    let output = run_successfully(what, run.through(valgrind.into_iter().chain([&*option])).guard(TIMEOUT))?;
+    let output = run_successfully(what, run.through(valgrind.into_iter().chain([&*option])).timeout(TIMEOUT))?;
     let mut sum = 0;
     for log in fs::read_dir(&logs)? {
         let log = fs::read_to_string(log?.path())?;

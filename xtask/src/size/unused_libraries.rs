@@ -43,7 +43,7 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     let server = ModelServer::start([shortest_answer()]);
     let run: Ibeam = shortest_run(&program, &workspace, &server);
     let option = format!("--callgrind-out-file={}", record.display());
-    run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(TIMEOUT))?;
+    run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).timeout(TIMEOUT))?;
     let record = fs::read_to_string(&record)?;
     let names = names(&record);
     // A record without names would pass every check.

@@ -16,30 +16,33 @@ use rustix::fs::OFlags;
 /// The identity of a file: device and inode.
 type Id = (u64, u64);
 
-/// The data that a power cut loses, of that which was not synced.
+/// The unsynced data that a power cut loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerLoss {
     /// Contents and names.
     All,
-    /// Contents; the names were written to the disk by themselves.
+    /// Contents only; the system has written the names to the disk without a sync.
     Contents,
 }
 
-/// A directory tree as the disk stores it.
+/// The synced state of a directory tree.
 pub struct Disk {
     root: PathBuf,
     nodes: HashMap<Id, Node>,
+    /// The identity of `root`.
     top: Id,
 }
 
+/// A file or directory.
 struct Node {
     /// An open handle, so that the inode is not reused.
     _open_file: File,
     mode: u32,
-    durable: Durable,
+    synced: SyncedState,
 }
 
-enum Durable {
+/// The content of a file or directory after a power cut.
+enum SyncedState {
     File(Vec<u8>),
     Directory(BTreeMap<OsString, Id>),
     Link(PathBuf),
@@ -63,7 +66,7 @@ impl Disk {
         &self.root
     }
 
-    /// Replaces the tree by the worst that a power cut at this moment leaves of it.
+    /// Replaces the tree by its state after a power cut at this moment, with the largest possible loss.
     ///
     /// # Panics
     /// If the tree cannot be replaced.
@@ -77,7 +80,7 @@ impl Disk {
                         false => fs::remove_file(path).expect("an entry that goes"),
                     }
                 }
-                let Durable::Directory(names) = &self.nodes[&self.top].durable else { return };
+                let SyncedState::Directory(names) = &self.nodes[&self.top].synced else { return };
                 for (name, id) in names {
                     self.write_node(*id, &self.root.join(name)).expect("what is left of the tree");
                 }
@@ -94,7 +97,7 @@ impl Disk {
                 self.lose_contents(&path)?;
             } else if metadata.is_file() {
                 match self.nodes.get(&(metadata.dev(), metadata.ino())) {
-                    Some(Node { durable: Durable::File(content), .. }) => fs::write(path, content)?,
+                    Some(Node { synced: SyncedState::File(content), .. }) => fs::write(path, content)?,
                     _ => fs::write(path, b"")?,
                 }
             }
@@ -104,7 +107,7 @@ impl Disk {
 
     /// Returns the present state of the open file behind `path`, for `commit_sync` once its sync succeeds.
     pub(super) fn read_for_sync(&mut self, path: &Path) -> io::Result<PendingSync> {
-        // Opened through the descriptor, since the file may have another name or none by now.
+        // `path` is the link of the descriptor in /proc, since the file may have another name or none by now.
         let metadata = fs::metadata(path)?;
         let id = (metadata.dev(), metadata.ino());
         if metadata.is_dir() {
@@ -120,39 +123,39 @@ impl Disk {
                 id,
                 mode: metadata.mode(),
                 open_file: open_without_access(path, false)?,
-                content: Durable::Directory(names),
+                content: SyncedState::Directory(names),
             });
         }
         Ok(PendingSync {
             id,
             mode: metadata.mode(),
             open_file: open_without_access(path, false)?,
-            content: Durable::File(fs::read(path)?),
+            content: SyncedState::File(fs::read(path)?),
         })
     }
 
     /// Records a successful sync.
     pub(super) fn commit_sync(&mut self, pending_sync: PendingSync) {
         let PendingSync { id, mode, open_file, content } = pending_sync;
-        self.nodes.insert(id, Node { _open_file: open_file, mode, durable: content });
+        self.nodes.insert(id, Node { _open_file: open_file, mode, synced: content });
     }
 
     /// Records a complete tree as synced.
     fn read_tree(&mut self, path: &Path) -> io::Result<Id> {
         let id = self.add_unsynced(path)?;
-        let durable = match &self.nodes[&id].durable {
-            Durable::Directory(_) => {
+        let synced = match &self.nodes[&id].synced {
+            SyncedState::Directory(_) => {
                 let mut names = BTreeMap::new();
                 for entry in fs::read_dir(path)? {
                     let entry = entry?;
                     names.insert(entry.file_name(), self.read_tree(&entry.path())?);
                 }
-                Durable::Directory(names)
+                SyncedState::Directory(names)
             }
-            Durable::File(_) => Durable::File(fs::read(path)?),
-            Durable::Link(_) | Durable::Other => return Ok(id),
+            SyncedState::File(_) => SyncedState::File(fs::read(path)?),
+            SyncedState::Link(_) | SyncedState::Other => return Ok(id),
         };
-        self.nodes.get_mut(&id).expect("a node just met").durable = durable;
+        self.nodes.get_mut(&id).expect("a node that was just added").synced = synced;
         Ok(id)
     }
 
@@ -160,38 +163,38 @@ impl Disk {
     fn add_unsynced(&mut self, path: &Path) -> io::Result<Id> {
         let metadata = path.symlink_metadata()?;
         let id = (metadata.dev(), metadata.ino());
-        if let Entry::Vacant(place) = self.nodes.entry(id) {
+        if let Entry::Vacant(entry) = self.nodes.entry(id) {
             let kind = metadata.file_type();
-            let durable = if kind.is_dir() {
-                Durable::Directory(BTreeMap::new())
+            let synced = if kind.is_dir() {
+                SyncedState::Directory(BTreeMap::new())
             } else if kind.is_file() {
-                Durable::File(Vec::new())
+                SyncedState::File(Vec::new())
             } else if kind.is_symlink() {
-                Durable::Link(fs::read_link(path)?)
+                SyncedState::Link(fs::read_link(path)?)
             } else {
-                Durable::Other
+                SyncedState::Other
             };
-            place.insert(Node {
+            entry.insert(Node {
                 _open_file: open_without_access(path, true)?,
                 mode: metadata.mode(),
-                durable,
+                synced,
             });
         }
         Ok(id)
     }
 
     fn write_node(&self, id: Id, path: &Path) -> io::Result<()> {
-        let Node { mode, durable, .. } = &self.nodes[&id];
-        match durable {
-            Durable::File(content) => fs::write(path, content)?,
-            Durable::Directory(names) => {
+        let Node { mode, synced, .. } = &self.nodes[&id];
+        match synced {
+            SyncedState::File(content) => fs::write(path, content)?,
+            SyncedState::Directory(names) => {
                 fs::create_dir(path)?;
                 for (name, id) in names {
                     self.write_node(*id, &path.join(name))?;
                 }
             }
-            Durable::Link(target) => return std::os::unix::fs::symlink(target, path),
-            Durable::Other => return Ok(()),
+            SyncedState::Link(target) => return std::os::unix::fs::symlink(target, path),
+            SyncedState::Other => return Ok(()),
         }
         fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))
     }
@@ -202,7 +205,7 @@ pub(super) struct PendingSync {
     id: Id,
     mode: u32,
     open_file: File,
-    content: Durable,
+    content: SyncedState,
 }
 
 /// Opens a file without access to its content, which keeps its inode in use.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 
 /// The longest path that the system accepts.
-const PATH_LIMIT: usize = 4096;
-const PAGE: u64 = 4096;
+const MAX_PATH_BYTES: usize = 4096;
+/// The size of a page of memory.
+const PAGE_BYTES: u64 = 4096;
 
 /// A stopped thread.
 #[derive(Clone, Copy)]
@@ -19,13 +20,13 @@ pub(super) struct StoppedThread(pub(super) i32);
 impl StoppedThread {
     /// Returns the process of the thread.
     pub(super) fn process(self) -> Option<i32> {
-        let status = std::fs::read_to_string(self.file("status")).ok()?;
+        let status = std::fs::read_to_string(self.proc_file("status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
     /// Returns the path of the executable.
     pub(super) fn program(self) -> Option<PathBuf> {
-        std::fs::read_link(self.file("exe")).ok()
+        std::fs::read_link(self.proc_file("exe")).ok()
     }
 
     /// Returns the path of an open file. Pipes and sockets have names that are not paths.
@@ -35,7 +36,7 @@ impl StoppedThread {
 
     /// Returns a path that leads to the open file itself, independent of its present name.
     pub(super) fn descriptor_link(self, number: u64) -> PathBuf {
-        self.file(&format!("fd/{}", number as u32))
+        self.proc_file(&format!("fd/{}", number as u32))
     }
 
     /// Returns the absolute path of a pair of directory descriptor and string.
@@ -43,7 +44,7 @@ impl StoppedThread {
         let text = self.string(string)?;
         // The descriptor is an `int`: the upper half of the register is not part of it.
         let base = match directory as i32 {
-            libc::AT_FDCWD => std::fs::read_link(self.file("cwd")).ok()?,
+            libc::AT_FDCWD => std::fs::read_link(self.proc_file("cwd")).ok()?,
             _ if Path::new(&text).is_absolute() => PathBuf::new(),
             _ => self.descriptor(directory)?,
         };
@@ -57,13 +58,14 @@ impl StoppedThread {
         Some(u64::from_le_bytes(word))
     }
 
+    /// Reads a string that ends with a zero byte.
     fn string(self, address: u64) -> Option<OsString> {
         let memory = self.memory()?;
         let mut text = Vec::new();
-        while text.len() < PATH_LIMIT {
+        while text.len() < MAX_PATH_BYTES {
             let from = address + text.len() as u64;
             // The read ends with the page, since the next one may be unmapped.
-            let mut piece = vec![0; (PAGE - from % PAGE) as usize];
+            let mut piece = vec![0; (PAGE_BYTES - from % PAGE_BYTES) as usize];
             let count = memory.read_at(&mut piece, from).ok()?;
             let piece = &piece[..count];
             match piece.iter().position(|byte| *byte == 0) {
@@ -79,10 +81,11 @@ impl StoppedThread {
     }
 
     fn memory(self) -> Option<File> {
-        File::open(self.file("mem")).ok()
+        File::open(self.proc_file("mem")).ok()
     }
 
-    fn file(self, name: &str) -> PathBuf {
+    /// Returns the path of a file of the thread in /proc.
+    fn proc_file(self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.0))
     }
 }

@@ -1,10 +1,10 @@
-//! The lasting steps of a program, and the actions of a test at such a step.
+//! The steps of a program with a lasting effect, and the actions of a test at such a step.
 
 use std::path::PathBuf;
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallKind {
+pub enum StepKind {
     /// Writes bytes to a file.
     Write,
     /// Syncs a file or directory.
@@ -33,9 +33,9 @@ pub struct TracePoint {
     /// The number of the step in the run, from 0.
     pub number: usize,
     /// The kind of the step.
-    pub call: CallKind,
-    /// The number among the steps of its kind, from 0. The order of threads varies, so this number is more stable than
-    /// `number`.
+    pub kind: StepKind,
+    /// The number of the step among the steps of its kind, from 0. The order of threads varies between runs, so `nth` is
+    /// more stable than `number`.
     pub nth: usize,
     /// The file, the new name or the executable, relative to the program's directories if it lies below them. Empty if
     /// the step has no path.
@@ -45,13 +45,13 @@ pub struct TracePoint {
 impl TracePoint {
     /// Whether `other` is the same step in another run of the same program.
     pub fn is_same_step(&self, other: &Self) -> bool {
-        (self.call, self.nth) == (other.call, other.nth)
+        (self.kind, self.nth) == (other.kind, other.nth)
     }
 }
 
 impl std::fmt::Display for TracePoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:?} {}) {}", self.number, self.call, self.nth, self.path.display())
+        write!(f, "{} ({:?} {}) {}", self.number, self.kind, self.nth, self.path.display())
     }
 }
 
@@ -67,7 +67,8 @@ pub enum TraceAction {
     HoldThenKill,
     /// Kills the program after the step.
     KillAfter,
-    /// Writes the first half, then kills the program. For other steps than writes the same as `KillAfter`.
+    /// Writes the first half of the bytes, then kills the program. At other steps than writes, has the effect of
+    /// `KillAfter`.
     Tear,
     /// Kills the program and all its children before the step, like a power cut.
     KillAll,

@@ -1,4 +1,4 @@
-//! The tracer: one thread that waits for stops, inspects system calls and resumes threads.
+//! The tracer: one thread that waits until a traced thread stops, inspects its system call and resumes it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,13 +16,14 @@ use nix::unistd::Pid;
 use super::disk::{Disk, PendingSync};
 use super::stopped_thread::StoppedThread;
 use super::system_call::{ProcessRole, SystemCall};
-use super::trace_point::{CallKind, Errno, TraceAction, TracePoint};
+use super::trace_point::{Errno, StepKind, TraceAction, TracePoint};
 
-/// The time for which a thread is held while the others run.
-const BLOCK_TIME: Duration = Duration::from_millis(150);
+/// The time for which a thread stays stopped while the others run.
+const HOLD_TIME: Duration = Duration::from_millis(150);
 
-/// The tracer of one program. It must stay on the thread that created it.
+/// The tracer of one program. Only the thread that created a tracer can use it.
 pub(super) struct Tracer<'a, F> {
+    /// The main thread of the program.
     leader: Pid,
     disk: &'a mut Disk,
     act: F,
@@ -31,15 +32,15 @@ pub(super) struct Tracer<'a, F> {
     /// Every known thread and process.
     roles: HashMap<Pid, ProcessRole>,
     /// Threads within a system call that needs an action at its end.
-    pending: HashMap<Pid, Pending>,
+    pending: HashMap<Pid, PendingAction>,
     /// A thread that stays stopped.
-    blocked: Option<Pid>,
+    held_thread: Option<Pid>,
     /// Whether all processes are being killed.
     is_killing_all: bool,
 }
 
 /// An action at the end of a system call.
-enum Pending {
+enum PendingAction {
     Kill,
     Fail(Errno),
     Synced(PendingSync),
@@ -67,7 +68,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
             has_acted: false,
             roles,
             pending,
-            blocked: None,
+            held_thread: None,
             is_killing_all: false,
         })
     }
@@ -75,19 +76,19 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
     /// Traces the program to its end. Returns the steps, whether an action was carried out, and the exit code.
     ///
     /// # Panics
-    /// If the program does not end before `guard`; it is killed then.
-    pub(super) fn run_to_end(mut self, guard: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
+    /// If the program does not end before `timeout`. The program is killed first.
+    pub(super) fn run_to_end(mut self, timeout: Duration) -> (Vec<TracePoint>, bool, Option<i32>) {
         let leader = self.leader;
         let (done, watched) = channel::<()>();
         let watchdog = std::thread::spawn(move || {
-            let is_late = watched.recv_timeout(guard) == Err(RecvTimeoutError::Timeout);
+            let is_late = watched.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
             // The process still exists only if it is late, since no other thread waits for it.
             is_late && kill(leader, Signal::SIGKILL).is_ok()
         });
         let code = self.run();
         drop(done);
         let is_late = watchdog.join().expect("the watchdog");
-        assert!(!is_late, "the traced program did not end within {guard:?}; its steps: {:#?}", self.points);
+        assert!(!is_late, "the traced program did not end within {timeout:?}; its steps: {:#?}", self.points);
         (self.points, self.has_acted, code)
     }
 
@@ -104,7 +105,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                 }
                 Ok(WaitStatus::PtraceSyscall(pid)) => {
                     self.on_system_call(pid);
-                    if self.blocked != Some(pid) {
+                    if self.held_thread != Some(pid) {
                         resume(pid, None);
                     }
                 }
@@ -120,7 +121,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                 }
                 Ok(WaitStatus::Stopped(pid, signal)) => resume(pid, Some(signal)),
                 Ok(WaitStatus::Continued(_) | WaitStatus::StillAlive) => {}
-                // A real-time signal, for which the wrapper has no name. Nothing here uses one.
+                // `EINVAL`: a real-time signal, which the library cannot represent. The program uses none.
                 Err(Code::EINTR | Code::EINVAL) => {}
                 Err(_) => return end.flatten(),
             }
@@ -154,7 +155,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
     fn on_entry(&mut self, pid: Pid, role: ProcessRole) {
         let Ok(mut registers) = ptrace::getregs(pid) else { return };
         let entry = SystemCall {
-            call: registers.orig_rax as i64,
+            number: registers.orig_rax as i64,
             arguments: [
                 registers.rdi,
                 registers.rsi,
@@ -165,10 +166,10 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
             ],
         };
         let thread = StoppedThread(pid.as_raw());
-        if let Some((call, path)) = entry.step(thread, role, self.disk.root()) {
+        if let Some((kind, path)) = entry.lasting_step(thread, role, self.disk.root()) {
             let path = path.strip_prefix(self.disk.root()).map(Path::to_owned).unwrap_or(path);
-            let nth = self.points.iter().filter(|point| point.call == call).count();
-            let point = TracePoint { number: self.points.len(), call, nth, path };
+            let nth = self.points.iter().filter(|point| point.kind == kind).count();
+            let point = TracePoint { number: self.points.len(), kind, nth, path };
             let act = (self.act)(&point);
             self.points.push(point);
             self.has_acted |= act != TraceAction::Pass;
@@ -177,10 +178,10 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                 // A thread that is killed at the entry of a call does not make the call.
                 TraceAction::KillBefore => return self.kill(),
                 TraceAction::HoldThenKill => {
-                    self.blocked = Some(pid);
+                    self.held_thread = Some(pid);
                     let leader = self.leader;
                     std::thread::spawn(move || {
-                        std::thread::sleep(BLOCK_TIME);
+                        std::thread::sleep(HOLD_TIME);
                         kill(leader, Signal::SIGKILL)
                     });
                     return;
@@ -189,20 +190,21 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                     self.is_killing_all = true;
                     return self.kill_all();
                 }
-                TraceAction::KillAfter => drop(self.pending.insert(pid, Pending::Kill)),
+                TraceAction::KillAfter => drop(self.pending.insert(pid, PendingAction::Kill)),
                 TraceAction::Tear => {
-                    if call == CallKind::Write && matches!(entry.call, libc::SYS_write | libc::SYS_pwrite64) {
+                    if kind == StepKind::Write && matches!(entry.number, libc::SYS_write | libc::SYS_pwrite64)
+                    {
                         registers.rdx /= 2;
                         ptrace::setregs(pid, registers).expect("registers to set");
                     }
-                    self.pending.insert(pid, Pending::Kill);
+                    self.pending.insert(pid, PendingAction::Kill);
                     return;
                 }
                 TraceAction::Fail(errno) => {
                     // An invalid call number, so that nothing is done.
                     registers.orig_rax = u64::MAX;
                     ptrace::setregs(pid, registers).expect("registers to set");
-                    self.pending.insert(pid, Pending::Fail(errno));
+                    self.pending.insert(pid, PendingAction::Fail(errno));
                     return;
                 }
             }
@@ -210,19 +212,19 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
         if let Some(descriptor) = entry.synced()
             && let Ok(pending_sync) = self.disk.read_for_sync(&thread.descriptor_link(descriptor))
         {
-            self.pending.entry(pid).or_insert(Pending::Synced(pending_sync));
+            self.pending.entry(pid).or_insert(PendingAction::Synced(pending_sync));
         }
     }
 
-    fn on_exit(&mut self, pid: Pid, pending: Pending) {
+    fn on_exit(&mut self, pid: Pid, pending: PendingAction) {
         match pending {
-            Pending::Kill => self.kill(),
-            Pending::Synced(pending_sync) => {
+            PendingAction::Kill => self.kill(),
+            PendingAction::Synced(pending_sync) => {
                 if ptrace::getregs(pid).is_ok_and(|registers| registers.rax == 0) {
                     self.disk.commit_sync(pending_sync);
                 }
             }
-            Pending::Fail(errno) => {
+            PendingAction::Fail(errno) => {
                 let code = match errno {
                     Errno::Again => Code::EAGAIN,
                     Errno::Io => Code::EIO,

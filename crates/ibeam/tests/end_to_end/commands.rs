@@ -106,7 +106,7 @@ fn help_is_a_command_too() {
         "{output}"
     );
     scene.ibeam(["-p", "help"]).run().succeeded();
-    scene.server.assert_played();
+    scene.server.assert_all_answers_sent();
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn completions_about_and_doctor_print_output() {
 
 #[test]
 fn a_closed_stdout_of_a_command_is_an_io_failure() {
-    let output = Scene::new([]).ibeam_without_model(["completions", "bash"]).stdout_gone().run();
+    let output = Scene::new([]).ibeam_without_model(["completions", "bash"]).closed_stdout().run();
     assert_eq!(output.code, Some(74), "{output}");
 }
 
@@ -423,11 +423,11 @@ fn a_command_with_a_closed_stdout_prints_no_error() {
     ];
     let offline = OFFLINE.iter().map(|(args, _)| *args).filter(|args| args[0] != "shim");
     for args in offline.chain(own) {
-        let output = scene.ibeam(args).stdout_gone().run();
+        let output = scene.ibeam(args).closed_stdout().run();
         assert_eq!((output.code, output.stderr.as_str()), (Some(74), ""), "{args:?}: {output}");
     }
     // `--error-format json` still prints the error object.
-    let output = scene.ibeam_without_model(["schema", "--error-format", "json"]).stdout_gone().run();
+    let output = scene.ibeam_without_model(["schema", "--error-format", "json"]).closed_stdout().run();
     assert!(output.stderr.contains("\"exit_code\":74"), "{output}");
 }
 

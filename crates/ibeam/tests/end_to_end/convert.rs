@@ -246,7 +246,7 @@ fn a_report_that_cannot_be_created_is_exit_73_and_nothing_is_converted() {
 fn a_closed_stdout_is_exit_74() {
     let scene = Scene::new([]);
     let stdin = Stdin::Piped(codex_stream().into_bytes());
-    let output = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(stdin).stdout_gone().run();
+    let output = scene.ibeam_without_model(["convert", "--from", "codex"]).stdin(stdin).closed_stdout().run();
     assert_eq!(output.code, Some(74), "{output}");
     assert_eq!(output.stderr_lines("dropped").len(), 0, "{output}");
 }

@@ -94,7 +94,7 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
     assert_eq!(results[0]["session_id"], results[1]["session_id"]);
     let second = scene.server.requests().remove(1).transcript();
     assert!(second.iter().any(|message| message.contains("first")), "{second:?}");
-    scene.server.assert_played();
+    scene.server.assert_all_answers_sent();
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_given_session_id_must_be_new() {
         (Some(2), true),
         "{output}"
     );
-    scene.server.assert_played();
+    scene.server.assert_all_answers_sent();
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
     let prompt = "Read README.md and write a summary to summary.txt";
     let run = Ibeam::new(BINARY, &workspace).args(["-p", "--model", "embedded", prompt]);
     // A debug build on a slow machine takes a while for its first token.
-    let output = run.env("IBEAM_LOCAL_MODEL", file).guard(Duration::from_secs(600)).run().succeeded();
+    let output = run.env("IBEAM_LOCAL_MODEL", file).timeout(Duration::from_secs(600)).run().succeeded();
     let stream = output.stream();
     assert_eq!(stream.init()["model"], "Qwen2.5-Coder 1.5B (embedded)");
     assert_eq!(

@@ -285,7 +285,7 @@ fn a_temporary_failure_is_retried_before_the_first_text() {
         assert_eq!(stream.deltas(), ["at last"]);
         assert_eq!(stream.last()["ibeam"]["retries"], 2);
         assert_eq!(output.stderr_lines("warning: ").len(), 2, "{output}");
-        scene.server.assert_played();
+        scene.server.assert_all_answers_sent();
     }
 }
 
@@ -413,7 +413,7 @@ fn a_session_that_cannot_be_created_is_reported() {
 fn f126_a_closed_stdout_ends_the_run_and_keeps_the_session() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("never read")]);
-        let output = scene.print(["--output-format", format]).stdout_gone().run();
+        let output = scene.print(["--output-format", format]).closed_stdout().run();
         check_error_report(&output, 74);
         let scene = scene.with_answers([answer_text("still here")]);
         let output = scene.print(["--continue"]).run().succeeded();

@@ -29,7 +29,7 @@ fn held_session() -> (Scene, String, File) {
 /// Asserts the end of the run: its exit code, and on stdout the stream of a run that did not start.
 #[track_caller]
 fn check(run: Ibeam, signal: Option<Signal>, code: i32, class: &str) {
-    let running = run.guard(GUARD).start();
+    let running = run.timeout(GUARD).start();
     if let Some(signal) = signal {
         running.wait_for_thread("session");
         running.signal(signal);
@@ -66,7 +66,7 @@ fn an_interactive_run_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_t
     {
         let (scene, id, _lock) = held_session();
         let args = [&["--resume", &id, "begin"], args].concat();
-        let running = scene.ibeam(args).guard(GUARD).terminal().start();
+        let running = scene.ibeam(args).timeout(GUARD).terminal().start();
         if let Some(signal) = signal {
             running.wait_for_thread("session");
             running.signal(signal);
@@ -82,7 +82,7 @@ fn an_interactive_run_that_waits_for_a_held_session_ends_by_a_signal_or_at_the_t
 fn a_host_that_waits_for_a_held_session_reads_the_end_of_a_run_of_that_session() {
     let (scene, id, _lock) = held_session();
     let args = [&SDK[..], &["--resume", &id]].concat();
-    let running = claude(&scene, &args).stdin(Stdin::Piped(prompt("hi").into())).guard(GUARD).start();
+    let running = claude(&scene, &args).stdin(Stdin::Piped(prompt("hi").into())).timeout(GUARD).start();
     running.wait_for_thread("session");
     running.signal(Signal::Term);
     let output = running.finish();
@@ -103,7 +103,7 @@ fn the_timeout_covers_the_wait_in_json_and_text_too() {
     for format in ["json", "text"] {
         let (scene, id, _lock) = held_session();
         let run = scene.print(["--resume", &id, "--timeout", "1", "--output-format", format]);
-        let output = run.guard(GUARD).run();
+        let output = run.timeout(GUARD).run();
         assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
     }
 }
@@ -111,7 +111,7 @@ fn the_timeout_covers_the_wait_in_json_and_text_too() {
 #[test]
 fn a_released_session_is_resumed() {
     let (scene, id, lock) = held_session();
-    let running = scene.print(["--resume", &id]).guard(GUARD).start();
+    let running = scene.print(["--resume", &id]).timeout(GUARD).start();
     running.wait_for_thread("session");
     drop(lock);
     assert_eq!(running.finish().succeeded().stream().deltas(), ["never"]);

@@ -89,7 +89,7 @@ fn parallel_calls_and_their_results_are_the_same() {
     });
     for (scene, output) in runs {
         assert_eq!(output.stream().last()["usage"]["inputTokens"], 30, "{output}");
-        scene.server.assert_played();
+        scene.server.assert_all_answers_sent();
     }
 }
 

@@ -187,7 +187,7 @@ fn the_recipe_for_ci_works_as_documented() {
     };
     run(scripts[0], true);
     run(scripts[1], false);
-    scene.server.assert_played();
+    scene.server.assert_all_answers_sent();
 }
 
 #[test]

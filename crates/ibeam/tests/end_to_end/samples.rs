@@ -31,7 +31,7 @@ fn reproduce(sample: &str, wire: Wire) {
     let prompt = published[1]["message"]["content"][0]["text"].as_str().unwrap();
     let output = scene.ibeam_without_key(["-p", "--output-format", "stream-json", prompt]).run().succeeded();
     let own = output.stream();
-    scene.server.assert_played();
+    scene.server.assert_all_answers_sent();
 
     let directory = scene.workspace.path().to_str().unwrap();
     let last = published.len() - 1;

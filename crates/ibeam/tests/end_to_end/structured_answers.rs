@@ -85,7 +85,7 @@ fn an_invalid_answer_is_corrected_and_fails_after_two_corrections() {
     );
     assert!(last["message"].as_str().unwrap().contains("`/verdict` should be one of"), "{last}");
     assert!(output.stderr.lines().any(|line| line.starts_with("hint: ")), "{output}");
-    failed.server.assert_played();
+    failed.server.assert_all_answers_sent();
 }
 
 #[test]

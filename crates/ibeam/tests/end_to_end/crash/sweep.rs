@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ibeam_testkit::{CallKind, Disk, PowerLoss, TraceAction, TraceError, TracePoint, TraceResult};
+use ibeam_testkit::{Disk, PowerLoss, StepKind, TraceAction, TraceError, TracePoint, TraceResult};
 
 use super::checks::{self, SweepFindings};
 use super::is_complete_sweep;
@@ -174,7 +174,7 @@ fn runs_killed_at_random_instants_can_be_resumed() {
 fn nothing_overtakes_the_journal() {
     for scenario in [scenario::command(), scenario::write_over()] {
         sweep_steps(&scenario, "killed while it writes", "default", |point| {
-            if point.call == CallKind::Write { vec![(TraceAction::HoldThenKill, None)] } else { Vec::new() }
+            if point.kind == StepKind::Write { vec![(TraceAction::HoldThenKill, None)] } else { Vec::new() }
         });
     }
 }
@@ -187,21 +187,21 @@ fn check_kills(scenario: &Scenario) {
     // After most steps the state is the same as before the next step, so only the complete sweep kills there.
     sweep_steps(scenario, "killed", "default", |point| {
         let mut actions = vec![TraceAction::KillBefore];
-        match point.call {
-            CallKind::Write => actions.push(TraceAction::Tear),
-            CallKind::Rename | CallKind::Link | CallKind::Fork | CallKind::Exec => {
+        match point.kind {
+            StepKind::Write => actions.push(TraceAction::Tear),
+            StepKind::Rename | StepKind::Link | StepKind::Fork | StepKind::Exec => {
                 actions.push(TraceAction::KillAfter)
             }
-            CallKind::Sync | CallKind::Remove | CallKind::Truncate | CallKind::MakeDirectory
+            StepKind::Sync | StepKind::Remove | StepKind::Truncate | StepKind::MakeDirectory
                 if is_complete_sweep() =>
             {
                 actions.push(TraceAction::KillAfter);
             }
-            CallKind::Sync
-            | CallKind::Remove
-            | CallKind::Truncate
-            | CallKind::MakeDirectory
-            | CallKind::Exit => {}
+            StepKind::Sync
+            | StepKind::Remove
+            | StepKind::Truncate
+            | StepKind::MakeDirectory
+            | StepKind::Exit => {}
         }
         actions.into_iter().map(|action| (action, None)).collect()
     });

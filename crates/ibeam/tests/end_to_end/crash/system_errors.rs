@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_testkit::{
-    CallKind, Disk, Errno, Ibeam, ProgramOutput, TraceAction, TracePoint, TraceResult, Workspace,
+    Disk, Errno, Ibeam, ProgramOutput, StepKind, TraceAction, TracePoint, TraceResult, Workspace,
 };
 use serde_json::json;
 
@@ -114,7 +114,7 @@ fn f135_a_run_whose_journal_fails_once_never_succeeds_with_a_gap() {
 }
 
 fn is_journal(point: &TracePoint) -> bool {
-    matches!(point.call, CallKind::Write | CallKind::Sync) && point.path.to_string_lossy().contains("/events")
+    matches!(point.kind, StepKind::Write | StepKind::Sync) && point.path.to_string_lossy().contains("/events")
 }
 
 /// The old file is intact, the model receives an error and the run continues.
@@ -134,7 +134,7 @@ fn f106_a_write_that_fails_on_disk_leaves_the_old_file() {
         // The sync of the directory follows the write, so its failure does not undo the write.
         let is_file_step = |point: &TracePoint| {
             let is_step =
-                matches!(point.call, CallKind::Write | CallKind::Sync | CallKind::Link | CallKind::Rename);
+                matches!(point.kind, StepKind::Write | StepKind::Sync | StepKind::Link | StepKind::Rename);
             is_step && point.path.starts_with("project") && point.path.as_os_str() != "project"
         };
         fail_each_step(
@@ -162,7 +162,7 @@ fn f137_a_command_whose_process_cannot_be_created_is_an_error() {
         let command = scene.print(["--force", "--sandbox", "disabled"]);
         (scene, command)
     };
-    let is_fork = |point: &TracePoint| point.call == CallKind::Fork;
+    let is_fork = |point: &TracePoint| point.kind == StepKind::Fork;
     fail_each_step(&[Errno::Again], FailureDuration::Permanent, set_up, is_fork, |_, context, output| {
         assert_eq!(output.code, Some(0), "{context}");
         let stream = output.stream();

@@ -94,7 +94,7 @@ fn peak_memory_of(workspace: Workspace, tool: &str, arguments: &Value) -> (u64, 
     let gate = answer_shell("until test -e go; do sleep 0.02; done");
     let scene = Scene::new([answer_call("toolu_1", tool, arguments), gate, answer_text("done")])
         .with_workspace(workspace);
-    let running = scene.print(["--force"]).guard(Duration::from_secs(240)).start();
+    let running = scene.print(["--force"]).timeout(Duration::from_secs(240)).start();
     running.wait_for_stdout("until test -e go");
     let peak = running.peak_memory();
     std::fs::write(scene.workspace.path().join("go"), "").unwrap();

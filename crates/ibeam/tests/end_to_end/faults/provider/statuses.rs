@@ -39,7 +39,7 @@ fn f002_a_key_that_is_rejected_twice_is_an_error() {
 /// The stored key is replaced while the run waits. The rejection of the old key changes nothing on disk.
 #[test]
 fn f002_a_stored_key_is_read_again_and_never_overwritten() {
-    let slow_rejection = || rejected_key().late(Duration::from_secs(2));
+    let slow_rejection = || rejected_key().delay(Duration::from_secs(2));
     let scene =
         Scene::new([slow_rejection(), answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
     let login = |key: &str| {

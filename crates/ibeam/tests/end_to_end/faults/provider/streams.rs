@@ -153,7 +153,7 @@ fn f030_a_stream_that_ends_before_a_call_is_continued_with_the_call() {
     for (scene, output) in expect_success_on_both_wires(FAST_RETRIES, answers) {
         assert_eq!(output.stream().last()["result"], "I look. Nothing there.", "{output}");
         assert_eq!(output.stream().completed().len(), 1, "{output}");
-        scene.server.assert_played();
+        scene.server.assert_all_answers_sent();
     }
 }
 
@@ -340,7 +340,7 @@ fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
     let call = block(1, &json!({ "type": "tool_use", "id": "t", "name": "ls", "input": {} }), &[]);
     let answer = Answer::new().raw(text + &delta.repeat(count) + &stop + &call).stop(StopReason::ToolUse);
     let scene = Scene::new([answer, Answer::silence()]).with_workspace(workspace_with_config(FAST_RETRIES));
-    let ibeam = scene.print(args).guard(Duration::from_secs(200));
+    let ibeam = scene.print(args).timeout(Duration::from_secs(200));
     let running = if slowly { ibeam.slow_reader() } else { ibeam }.start();
     // The call runs after the complete answer was read; then the run sends the second request.
     let before = std::time::Instant::now();

@@ -107,7 +107,7 @@ fn f081_a_fork_bomb_ends_with_its_call() {
         };
         // With a small limit the fork bomb does not slow down other tests.
         let (scene, mut pipe) = scene_with_config("[limits]\nprocesses = 256\n", bomb);
-        let ibeam = scene.print(["--force"]).guard(Duration::from_secs(120));
+        let ibeam = scene.print(["--force"]).timeout(Duration::from_secs(120));
         let running = launch(ibeam, &scene.workspace).start();
         pipe.wait_until_held();
         let output = running.finish().succeeded();

@@ -1,5 +1,5 @@
-//! Answers of Claude on Vertex AI, and on Amazon Bedrock through InvokeModel: those of the Anthropic Messages API, in other
-//! envelopes.
+//! Answers of Claude on Vertex AI, and on Amazon Bedrock through InvokeModel. The events are those of the Anthropic
+//! Messages API; Bedrock sends them in a binary event stream.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,7 +23,7 @@ pub(crate) const VERTEX: Api = Api {
     transcript: request::transcript_of,
 };
 
-/// No provider has this API by default.
+/// Claude on Bedrock through InvokeModel. No provider uses this API by default.
 pub(crate) const BEDROCK: Api = Api {
     has_path: |path| path.starts_with("/model/") && path.ends_with("/invoke-with-response-stream"),
     stream: invoke_stream,
@@ -42,7 +42,7 @@ fn invoke_stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         .collect()
 }
 
-/// Returns server-sent events as chunks of a binary event stream.
+/// Converts server-sent events into chunks of a binary event stream.
 fn chunks(events: &str) -> Vec<u8> {
     let data = events.lines().filter_map(|line| line.strip_prefix("data: "));
     let chunk =
@@ -50,6 +50,7 @@ fn chunks(events: &str) -> Vec<u8> {
     data.map(chunk).collect::<Vec<_>>().concat()
 }
 
+/// Checks the fields of the body. `has_stream`: whether the body must have the field `stream`.
 fn violation(request: &Request, version: &str, has_stream: bool) -> Option<String> {
     let body = &request.body;
     if body["anthropic_version"] != version || body.get("model").is_some() {
