@@ -1,7 +1,7 @@
 //! Runs the benches and prints one table: the median, the throughput, and the ratio to the reference.
 //!
-//! The figures come from divan. A row whose name begins with `by_` is the reference of its group and argument, measured
-//! in the same run. Ratios are comparable between machines, seconds are not.
+//! Divan measures the figures. A row whose name begins with `by_` is the reference of its group and argument, measured in
+//! the same run. Ratios are comparable between machines, seconds are not.
 
 mod divan;
 mod table;
@@ -26,9 +26,9 @@ const BENCHES: [(&str, &str); 11] = [
     ("ibeam-tools", "shell"),
 ];
 
-/// The longest measurement of one row.
+/// The maximum time for the measurement of one row.
 const ROW_TIME: Duration = Duration::from_millis(1500);
-/// The longest measurement of one row that only shows whether the bench works.
+/// The maximum time for one row with `--quick`, which only shows whether the bench works.
 const QUICK_ROW_TIME: Duration = Duration::from_millis(50);
 
 /// A failure of a bench.
@@ -45,7 +45,7 @@ pub(crate) enum BenchError {
     /// A bench does not compile or has failed, and has printed the reason.
     #[error("the bench `{0}` failed")]
     Bench(String),
-    /// Output of divan in an unknown form, such as of another version.
+    /// The output of divan has an unknown form, for example of another version.
     #[error("cannot read what the bench `{bench}` printed: {text}")]
     Unreadable {
         /// The name of the bench.
@@ -107,6 +107,7 @@ fn build(root: &Path, benches: &[(&str, &str)]) -> Result<(), BenchError> {
     }
 }
 
+/// Runs one bench and returns its rows.
 fn measure(
     root: &Path,
     package: &str,
@@ -116,7 +117,7 @@ fn measure(
     let mut cargo = Command::new("cargo");
     cargo.args(["bench", "--quiet", "--locked", "-p", package, "--bench", bench, "--", "--color=never"]);
     cargo.arg(format!("--max-time={}", row_time.as_secs_f64()));
-    // Decimal MB and GB.
+    // Throughput in decimal MB and GB.
     cargo.args(["--bytes-format=decimal", "--timer=os"]);
     let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().map_err(BenchError::Start)?;
     if !output.status.success() {
@@ -126,7 +127,7 @@ fn measure(
         .map_err(|text| BenchError::Unreadable { bench: bench.to_owned(), text })
 }
 
-/// Returns processors, their model, the kernel, the compiler and the date, in one line.
+/// Returns a line with the number and model of the processors, the kernel, the compiler and the date.
 fn describe_machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
     let first = |path: &str, key: &str| {

@@ -1,5 +1,5 @@
-//! `cargo xtask clients`: third-party clients start this program under the names that they expect, and must parse its
-//! output.
+//! `cargo xtask clients`: third-party clients start this program under the names that they expect, and must parse the
+//! output of the program.
 //!
 //! Each client is installed at a pinned version into `target/clients` and run by its `clients/NAME/drive.py`, against a
 //! scripted model. The report of the driver is compared with the output, and the output is checked against the
@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     if failed == 0 { Ok(()) } else { Err(ClientsError::Runs(failed)) }
 }
 
-/// The numbers of runs by verdict, and of unavailable clients.
+/// The numbers of passed and failed runs, and of clients that this machine cannot run.
 #[derive(Default)]
 struct Tally {
     passed: usize,
@@ -65,7 +65,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Makes one run and prints its verdict.
+    /// Runs one client in one environment, and prints and counts the verdict.
     fn run_one(
         &mut self,
         installed: &Installed,
@@ -78,7 +78,7 @@ impl Tally {
             client.name, installed.version, environment.mode, environment.contract
         );
         let misreads = client.misreads == Some(environment.contract);
-        match verdict::judge(&environment, &observed, misreads)? {
+        match verdict::evaluate(&environment, &observed, misreads)? {
             Ok(matched) => {
                 let how = if misreads { "misread as documented in docs/clients.md;  " } else { "" };
                 self.passed += 1;

@@ -15,7 +15,8 @@ use test_scan::FaultTest;
 
 /// The generated page.
 const PAGE: &str = "docs/faults.md";
-const HEAD: &str = "\
+/// The start of the page.
+const PAGE_HEADER: &str = "\
 # Faults
 
 Faults around a run, what ibeam does, the test that injects the fault, and the exit code of the run. \
@@ -87,7 +88,7 @@ impl FaultTable {
         }
         for (id, note) in &self.fault_list.notes {
             let Some(fault) = self.fault(id) else {
-                findings.push(format!("{}: no fault {id} is listed", fault_list::NOTES));
+                findings.push(format!("{}: no fault {id} is listed", fault_list::NOTES_FILE));
                 continue;
             };
             if note.exit.is_some() && (note.why.is_none() || note.exit.as_ref() == Some(&fault.exit)) {
@@ -101,7 +102,7 @@ impl FaultTable {
             if before.id >= after.id {
                 findings.push(format!(
                     "{}: {} does not come after {}",
-                    fault_list::FAULTS,
+                    fault_list::FAULTS_FILE,
                     after.id,
                     before.id
                 ));
@@ -113,7 +114,7 @@ impl FaultTable {
 
 /// Returns the page: one section per layer, one row per fault.
 fn render_page(table: &FaultTable) -> String {
-    let mut page = HEAD.to_owned();
+    let mut page = PAGE_HEADER.to_owned();
     let layers = [
         (Layer::Provider, "The model's side"),
         (Layer::Tool, "Tools"),
@@ -126,32 +127,32 @@ fn render_page(table: &FaultTable) -> String {
             "\n## {title}\n\n| id | fault | what ibeam does | test | exit |\n|---|---|---|---|---|\n"
         );
         for fault in table.fault_list.faults.iter().filter(|fault| fault.layer == layer) {
-            page.push_str(&row(table, fault));
+            page.push_str(&render_row(table, fault));
         }
     }
     page
 }
 
-fn row(table: &FaultTable, fault: &Fault) -> String {
+fn render_row(table: &FaultTable, fault: &Fault) -> String {
     let Fault { id, fault: what, expect, exit, .. } = fault;
     let note = table.note(id);
-    let mut does = cell(expect);
+    let mut does = escape_cell(expect);
     if let Some(why) = note.and_then(|note| note.why.as_deref()) {
-        let _ = write!(does, "<br>Here: {}", cell(why));
+        let _ = write!(does, "<br>Here: {}", escape_cell(why));
     }
     if let Some(stands_in) = note.and_then(|note| note.stands_in.as_deref()) {
-        let _ = write!(does, "<br>In the test: {}", cell(stands_in));
+        let _ = write!(does, "<br>In the test: {}", escape_cell(stands_in));
     }
     let mut tests: Vec<String> = table.tests_of(id).map(|test| format!("`{}`", test.path)).collect();
     if let Some(untested) = note.and_then(|note| note.untested.as_deref()) {
-        tests.push(format!("none: {}", cell(untested)));
+        tests.push(format!("none: {}", escape_cell(untested)));
     }
     let exit = note.and_then(|note| note.exit.as_ref()).unwrap_or(exit);
-    format!("| {id} | {} | {does} | {} | {exit} |\n", cell(what), tests.join("<br>"))
+    format!("| {id} | {} | {does} | {} | {exit} |\n", escape_cell(what), tests.join("<br>"))
 }
 
 /// Escapes text for a cell of a table.
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "\\<").replace('*', "\\*")
 }
 

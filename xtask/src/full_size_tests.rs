@@ -1,4 +1,4 @@
-//! Tests at full size, with the figures that they print: bounds of memory, floods of output, the kill sweep.
+//! Runs tests at full size and prints their figures: bounds of memory and time, floods of output, the kill sweep.
 //!
 //! `bounds` covers a session of 10,000 turns and an answer of 48 MiB (docs/reliability.md). `flood` sends ten gigabytes
 //! of output through an optimised build (docs/faults.md). `kill-sweep` kills runs at each step and sums up its counts.
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// The default size of a flood.
 const TEN_GIGABYTES: u64 = 10 << 30;
 
-/// The counts of a line of the kill sweep, in their order.
+/// The names of the counts in a line of the kill sweep, in their order.
 const COUNTS: [&str; 6] =
     ["points", "lost events", "repeated executions", "orphans", "mixed files", "resumable"];
 
@@ -54,7 +54,7 @@ fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Res
     if status.success() { Ok(()) } else { Err(FullSizeError::Tests) }
 }
 
-/// Runs the kill sweep and prints the sums of its counts. Another `seed` gives other instants.
+/// Runs the kill sweep and prints the sums of its counts. `seed` selects the random instants at which runs are killed.
 pub(crate) fn run_kill_sweep(root: &Path, seed: Option<&str>) -> Result<(), FullSizeError> {
     let mut command = Command::new("cargo");
     command.args(["nextest", "run", "-p", "ibeam", "--test", "end_to_end", "--locked"]);

@@ -1,7 +1,7 @@
 //! Small tasks for the embedded model, run by the real binary: `cargo xtask local-eval [--binary PATH] [NAME…]`.
 //!
-//! Each task has a separate workspace and is judged by its effects, not by the model's claims. Prints one line per
-//! task, then the score and the speed. Fails only if a file was damaged that the task does not change.
+//! Each task has a separate workspace. Its effects on the files and its answer decide whether it succeeded. Prints one
+//! line per task, then the score and the speed. Fails only if a run changed a file that its task does not change.
 
 mod task;
 
@@ -15,18 +15,21 @@ use task::{Task, Verdict};
 
 use ibeam_testkit::{BuildError, build_program};
 
-const TASKS: &str = "crates/ibeam-local/eval/tasks.toml";
+/// The list of tasks.
+const TASKS_FILE: &str = "crates/ibeam-local/eval/tasks.toml";
+/// The maximum duration of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
-const POLL: Duration = Duration::from_millis(50);
+/// The pause between two checks whether a run has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A failure of the evaluation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EvalError {
     /// The list of tasks is missing or invalid.
-    #[error("cannot use `{TASKS}`: {0}")]
+    #[error("cannot use `{TASKS_FILE}`: {0}")]
     Tasks(String),
     /// No task has such a name.
-    #[error("no task has such a name; see `{TASKS}`")]
+    #[error("no task has such a name; see `{TASKS_FILE}`")]
     NoTask,
     /// The program could not be built.
     #[error(transparent)]
@@ -34,7 +37,7 @@ pub(crate) enum EvalError {
     /// A program that cannot be run, or a file that cannot be used.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
-    /// The number of tasks that damaged a file.
+    /// The number of tasks whose run changed a file that the task does not change.
     #[error("{0} task(s) damaged a file that they do not change")]
     Damage(usize),
 }
@@ -56,7 +59,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
         names => (build_program(root, &["--release"])?, names),
     };
     let binary = binary.canonicalize().map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
-    let tasks = Task::load(&root.join(TASKS)).map_err(EvalError::Tasks)?;
+    let tasks = Task::load(&root.join(TASKS_FILE)).map_err(EvalError::Tasks)?;
     let chosen =
         |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
     let chosen: Vec<&Task> = tasks.iter().filter(chosen).collect();
@@ -71,7 +74,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
         task.write_files(workspace.path()).map_err(|error| EvalError::Io(task.name.clone(), error))?;
         let run = run_binary(&binary, workspace.path(), &task.prompt)
             .map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
-        let mut verdict = task.judge(workspace.path(), &run.answer);
+        let mut verdict = task.evaluate(workspace.path(), &run.answer);
         verdict.problems.extend(run.error.clone());
         score.add(task, &run, &verdict, started.elapsed());
     }
@@ -100,7 +103,7 @@ fn run_binary(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<
             is_late = true;
             child.kill()?;
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let mut run = parse_stream(&reader.join().unwrap_or_default());
     if is_late {
@@ -125,18 +128,21 @@ fn parse_stream(stream: &str) -> RunOutput {
     }
 }
 
+/// The counts of all tasks so far. Hard tasks have separate counts.
 #[derive(Default)]
 struct Score {
     done: usize,
     total: usize,
     hard_done: usize,
     hard_total: usize,
+    /// The number of tasks that damaged a file.
     damaged: usize,
     tokens: u64,
     model_time: Duration,
 }
 
 impl Score {
+    /// Counts a task and prints its line.
     fn add(&mut self, task: &Task, run: &RunOutput, verdict: &Verdict, took: Duration) {
         let success = verdict.problems.is_empty() && verdict.damaged.is_empty();
         let (done, total) = if task.hard {

@@ -111,7 +111,7 @@ fn run_program(root: &Path, package: &str, args: impl Iterator<Item = String>) -
     Err(format!("cannot start cargo: {error}"))
 }
 
-/// Returns the top of the repository.
+/// Returns the root directory of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Mutation tests: each listed protection is removed in turn, and some test must fail.
 //!
-//! Works in the checkout itself, one file at a time, and restores every file on every exit. A file with uncommitted
-//! changes is rejected.
+//! Changes the files of the checkout, one file at a time, and restores each file after its tests, even after an error. A
+//! file with uncommitted changes is rejected.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// The list of mutations, relative to the root of the repository.
-pub(crate) const LIST: &str = "corpus/mutations.toml";
+pub(crate) const LIST_PATH: &str = "corpus/mutations.toml";
 
-/// A failure of the chore, or a protection without a test.
+/// A failure of this subcommand, or a protection without a test.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MutationsError {
-    /// The list, or a file of it, cannot be read or written.
+    /// The list, or a file that the list names, cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
     /// The list is invalid.
-    #[error("{LIST}: {0}")]
+    #[error("{LIST_PATH}: {0}")]
     List(#[from] toml::de::Error),
     /// A program could not be started.
     #[error("cannot start `{0}`: {1}")]
@@ -27,10 +27,10 @@ pub(crate) enum MutationsError {
     /// Uncommitted changes would be lost.
     #[error("`{0}` has uncommitted changes; commit them first")]
     Changed(String),
-    /// The text of the protection has changed.
-    #[error("`{0}` does not contain `{1}` exactly once; update {LIST}")]
+    /// The file does not contain the text of the protection any more, or more than once.
+    #[error("`{0}` does not contain `{1}` exactly once; update {LIST_PATH}")]
     Stale(String, String),
-    /// The tests fail without a mutation, so they prove nothing.
+    /// The tests fail without a mutation, so their failure with a mutation would prove nothing.
     #[error("`{0}` fails without a mutation")]
     FailingTests(String),
     /// The number of protections that can be removed without a failing test.
@@ -38,19 +38,23 @@ pub(crate) enum MutationsError {
     Unnoticed(usize),
 }
 
+/// The content of the list of mutations.
 #[derive(Deserialize)]
 struct List {
     mutation: Vec<Mutation>,
 }
 
-/// A protection, and its removal.
+/// A protection, and the change of a file that removes it.
 #[derive(Deserialize)]
 pub(crate) struct Mutation {
     /// The name of the protection.
     #[serde(rename = "what")]
     pub(crate) protection: String,
+    /// The file with the protection, relative to the root.
     pub(crate) file: String,
+    /// The text of the protection.
     pub(crate) find: String,
+    /// The text without the protection.
     pub(crate) replace: String,
     /// The crate whose tests must fail.
     pub(crate) package: String,
@@ -60,17 +64,17 @@ pub(crate) struct Mutation {
 
 /// Returns the list of mutations.
 pub(crate) fn load(root: &Path) -> Result<Vec<Mutation>, MutationsError> {
-    let path = root.join(LIST);
+    let path = root.join(LIST_PATH);
     let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
     let List { mutation } = toml::from_str(&text)?;
     Ok(mutation)
 }
 
-/// Returns the text of the file of `mutation`.
+/// Returns the text of the file that `mutation` changes.
 ///
 /// # Errors
 /// `Stale` unless the file contains the text of the protection exactly once; `File`.
-pub(crate) fn check_text(root: &Path, mutation: &Mutation) -> Result<String, MutationsError> {
+pub(crate) fn read_target(root: &Path, mutation: &Mutation) -> Result<String, MutationsError> {
     let path = root.join(&mutation.file);
     let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
     if text.matches(&mutation.find).count() != 1 {
@@ -119,7 +123,7 @@ impl MutatedFile {
         if !changed.stdout.is_empty() {
             return Err(MutationsError::Changed(mutation.file.clone()));
         }
-        let original = check_text(root, mutation)?;
+        let original = read_target(root, mutation)?;
         let mutated = original.replacen(&mutation.find, &mutation.replace, 1);
         let guard = Self { path: root.join(&mutation.file), original };
         std::fs::write(&guard.path, mutated)
@@ -136,7 +140,7 @@ impl Drop for MutatedFile {
     }
 }
 
-/// Whether the tests pass. A mutation that does not compile proves nothing and counts as a pass.
+/// Whether the tests pass. A mutation that does not compile counts as a pass, because no test noticed it.
 fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, MutationsError> {
     let cargo = |args: &[&str]| {
         let output =

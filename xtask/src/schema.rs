@@ -40,7 +40,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     stale.map(|(path, _)| format!("{path} is outdated; run `cargo xtask schema`")).collect()
 }
 
-/// Returns path and text of each file.
+/// Returns the path and the text of each generated file.
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for contract in Contract::ALL {
@@ -61,7 +61,7 @@ fn definitions() -> Vec<Definition> {
     let merge = |(name, schema): (&String, &Value)| {
         let one = Definition::from_schema(name, schema);
         match contract_two.get(name) {
-            Some(two) => one.or(Definition::from_schema(name, two)),
+            Some(two) => one.merge(Definition::from_schema(name, two)),
             None => one,
         }
     };

@@ -1,8 +1,8 @@
 //! `cargo xtask sdks`: the unmodified SDKs of Claude Code and Codex start this program in its dialects.
 //!
-//! Each is installed from its registry into `target/sdks` at a pinned version, without the program that it bundles, and
-//! run by a script of `clients/sdks` against a scripted model. The scripts check the results of their SDK. The requests
-//! to the model are checked here.
+//! Each SDK is installed from its registry into `target/sdks` at a pinned version, without the program that the package
+//! bundles. A script of `clients/sdks` uses the SDK with a scripted model and checks its results. This module checks the
+//! requests to the model.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,15 +12,16 @@ use std::process::Command;
 use ibeam_testkit::{Answer, BuildError, ModelServer, Request, Workspace, build_program};
 use serde_json::json;
 
-/// Built from source, since the wheel contains a program of 160 MB.
+/// The SDK of Claude Code for Python, built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
-/// Installed without optional dependencies, which contain programs.
+/// The SDK of Claude Code for Node, installed without optional dependencies, which contain programs.
 const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
+/// The SDK of Codex for Node.
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
 const USAGE: &str = "usage: cargo xtask sdks [--bin PATH]";
 
-/// A failure of the chore, or of checks.
+/// A failure of this subcommand, or of checks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SdksError {
     /// Invalid arguments.
@@ -66,7 +67,7 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         return Ok(print_skip("claude-agent-sdk", &missing));
     }
     let server = ModelServer::start([
-        write("hello.txt", "toolu_1"),
+        write_file_answer("hello.txt", "toolu_1"),
         text_answer("The file is made."),
         text_answer("It says hello."),
         text_answer("One."),
@@ -74,21 +75,21 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         text_answer("Three."),
         Answer::new().call("toolu_6", "mcp_calc_add", &json!({ "a": 1, "b": 2 })),
         text_answer("It is three."),
-        write("guarded.txt", "toolu_7"),
+        write_file_answer("guarded.txt", "toolu_7"),
         text_answer("It is guarded."),
-        write("changed.txt", "toolu_8"),
+        write_file_answer("changed.txt", "toolu_8"),
         text_answer("It is changed."),
-        write("yes.txt", "toolu_2"),
+        write_file_answer("yes.txt", "toolu_2"),
         text_answer("Done."),
-        write("no.txt", "toolu_3"),
+        write_file_answer("no.txt", "toolu_3"),
         text_answer("Not done."),
-        write("unasked.txt", "toolu_4"),
+        write_file_answer("unasked.txt", "toolu_4"),
         text_answer("I may not."),
-        // An interrupt ends the command at any time.
+        // The script interrupts this command.
         text_answer("I wait.").call("toolu_5", "shell", &json!({ "command": "sleep 300" })),
         text_answer("Here again."),
     ]);
-    let failing = unauthorised();
+    let failing = unauthorised_server();
     let environment = Environment::create("claude", program)?;
     let mut script = Command::new(directory.join("bin/python"));
     script.arg(root.join("clients/sdks/claude.py"));
@@ -101,10 +102,11 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         all_have_header(&requests, "x-api-key", "key-of-the-acceptance"),
     );
     passed &= print_check(
-        "claude-agent-sdk: a resumed session is remembered",
+        "claude-agent-sdk: a resumed session has its history",
         contains(requests.get(2), "make a file"),
     );
-    passed &= print_check("claude-agent-sdk: and so is the turn before", contains(requests.get(4), "first"));
+    passed &=
+        print_check("claude-agent-sdk: the history has the turn before", contains(requests.get(4), "first"));
     Ok(passed)
 }
 
@@ -114,13 +116,13 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, S
         return Ok(print_skip("claude-agent-sdk.mjs", &missing));
     }
     let server = ModelServer::start([
-        write("hello.txt", "toolu_1"),
+        write_file_answer("hello.txt", "toolu_1"),
         text_answer("The file is made."),
         text_answer("It says hello."),
-        write("yes.txt", "toolu_2"),
+        write_file_answer("yes.txt", "toolu_2"),
         text_answer("Done."),
     ]);
-    let failing = unauthorised();
+    let failing = unauthorised_server();
     let environment = Environment::create("claude", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/claude.mjs"));
@@ -133,7 +135,7 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, S
         contains(requests.first(), "Speak Latin."),
     );
     passed &= print_check(
-        "claude-agent-sdk.mjs: a resumed session is remembered",
+        "claude-agent-sdk.mjs: a resumed session has its history",
         contains(requests.get(2), "make a file"),
     );
     Ok(passed)
@@ -155,7 +157,7 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksErr
             Answer::new().call("call_3", "write", &json!({ "path": "unasked.txt", "fileText": "x" })),
             Answer::new().text("I may not."),
         ]);
-    let failing = unauthorised();
+    let failing = unauthorised_server();
     let environment = Environment::create("codex", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/codex.mjs"));
@@ -167,7 +169,7 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksErr
     let key = all_have_header(&requests, "authorization", "Bearer key-of-the-acceptance");
     passed &= print_check("codex-sdk: the model got the key", key);
     passed &=
-        print_check("codex-sdk: a resumed thread is remembered", contains(requests.get(3), "make a file"));
+        print_check("codex-sdk: a resumed thread has its history", contains(requests.get(3), "make a file"));
     Ok(passed)
 }
 
@@ -175,7 +177,8 @@ fn text_answer(text: &str) -> Answer {
     Answer::new().text(text)
 }
 
-fn write(name: &str, id: &str) -> Answer {
+/// Returns an answer with a call that writes a file.
+fn write_file_answer(name: &str, id: &str) -> Answer {
     text_answer("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
 }
 
@@ -208,7 +211,8 @@ impl Environment {
     }
 }
 
-fn unauthorised() -> ModelServer {
+/// Starts a server that rejects every key.
+fn unauthorised_server() -> ModelServer {
     ModelServer::start((0..8).map(|_| Answer::error(401, "authentication_error", "invalid x-api-key")))
 }
 
@@ -220,11 +224,13 @@ fn contains(request: Option<&Request>, text: &str) -> bool {
     request.is_some_and(|request| request.body.to_string().contains(text))
 }
 
-fn print_check(name: &str, holds: bool) -> bool {
-    println!("{} {name}", if holds { "PASS" } else { "FAIL" });
-    holds
+/// Prints and returns the result of a check.
+fn print_check(name: &str, is_passed: bool) -> bool {
+    println!("{} {name}", if is_passed { "PASS" } else { "FAIL" });
+    is_passed
 }
 
+/// Prints the requirement that this machine lacks. Returns `true`, since a skipped check does not fail.
 fn print_skip(name: &str, missing: &str) -> bool {
     eprintln!("SKIP: {name}: {missing}");
     true
@@ -258,8 +264,8 @@ fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
 
 /// Runs the steps unless they have completed with this pin. The error is the requirement that this machine lacks.
 fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), String> {
-    let mark = directory.join("installed-pin");
-    if fs::read_to_string(&mark).is_ok_and(|installed| installed == pin) {
+    let installed_pin_file = directory.join("installed-pin");
+    if fs::read_to_string(&installed_pin_file).is_ok_and(|installed| installed == pin) {
         return Ok(());
     }
     println!("== installing {pin}");
@@ -276,5 +282,5 @@ fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), St
             ));
         }
     }
-    fs::write(&mark, pin).map_err(|error| error.to_string())
+    fs::write(&installed_pin_file, pin).map_err(|error| error.to_string())
 }

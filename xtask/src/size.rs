@@ -1,8 +1,8 @@
 //! The size of the distributed program, with the embedded engine and without, and the instructions of its runs.
 //!
 //! Builds the profile `dist`, which takes minutes. Fails if a figure is over its limit, or if the shortest run uses a
-//! library that it does not need. A limit is raised only by a decision. Without valgrind only the size is checked, and
-//! the chore prints a note.
+//! library that it does not need. A limit must not be raised without a decision of the maintainers. Without valgrind only
+//! the size is checked, and a note is printed.
 
 mod instructions;
 mod measured_run;
@@ -18,8 +18,8 @@ use measured_run::Figure;
 pub(crate) use measured_run::SizeError;
 
 const MIB: u64 = 1 << 20;
-/// 15 MiB are promised, and the size was 13.3 MiB when the limit was set. The limit with the engine has the same margin
-/// above 15.8 MiB.
+/// The documentation promises at most 15 MiB; the size was 13.3 MiB when the limit was set. The limit with the engine
+/// has a similar margin above 15.8 MiB.
 const WITHOUT_ENGINE: Build = Build {
     what: "without the engine",
     options: &["--profile", "dist", "--no-default-features"],
@@ -27,9 +27,13 @@ const WITHOUT_ENGINE: Build = Build {
 };
 const WITH_ENGINE: Build =
     Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB };
+
+/// A build of the program.
 #[derive(Clone, Copy)]
 struct Build {
+    /// The name of the build in the table.
     what: &'static str,
+    /// The options of `cargo build`.
     options: &'static [&'static str],
     /// The largest size, in bytes.
     limit: u64,

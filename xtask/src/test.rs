@@ -1,4 +1,4 @@
-//! Every check and every test, after setting up their requirements: the second command of the README.
+//! `cargo xtask test`: sets up the requirements of the tests, then runs every check and every test.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ pub(crate) enum TestError {
     Check(String),
 }
 
-/// Runs all steps. The first failure ends it.
+/// Runs all steps until the first failure.
 pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     if !is_available("cargo", &["nextest", "--version"]) {
         run_step(root, &["cargo", "install", "--locked", "cargo-nextest"])?;
@@ -39,7 +39,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     }
     run_step(root, &["cargo", "xtask", "sdks"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;
-    // The attacks do harm without protection, and none with only the sandbox or with the program.
+    // The attacks must succeed without protection, and must fail with only the sandbox and with the complete program.
     run_step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
     run_step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;
     run_step(root, &["cargo", "xtask", "corpus", "attacks"])

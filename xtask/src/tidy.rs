@@ -1,5 +1,5 @@
-//! Checks of the tree that the compiler does not make: edges between crates, sizes and names of files, words, pages
-//! and lists that must change with the code.
+//! Checks of the repository that the compiler does not make: dependencies between crates, sizes and names of files,
+//! words, and pages and lists that must change with the code.
 
 mod contract_page;
 mod edges;

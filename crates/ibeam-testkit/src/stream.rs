@@ -171,8 +171,8 @@ impl Stream {
 }
 
 /// Returns an error with `rule` unless the rule is met.
-fn require(is_met: bool, rule: impl Display) -> Result<(), String> {
-    if is_met { Ok(()) } else { Err(format!("violated: {rule}")) }
+fn require(is_satisfied: bool, rule: impl Display) -> Result<(), String> {
+    if is_satisfied { Ok(()) } else { Err(format!("violated: {rule}")) }
 }
 
 /// Checks that the event has only allowed keys.

@@ -11,11 +11,12 @@ pub(crate) struct Row {
     pub(crate) throughput: Vec<String>,
 }
 
-/// Columns: fastest, slowest, median, mean, samples, iterations.
+/// The number of columns: fastest, slowest, median, mean, samples, iterations.
 const COLUMNS: usize = 6;
-const MEDIAN: usize = 2;
-/// The indentation per level.
-const STEP: usize = 3;
+/// The index of the column with the median.
+const MEDIAN_COLUMN: usize = 2;
+/// The number of characters of indentation for each level of the tree.
+const INDENT_WIDTH: usize = 3;
 
 /// Parses every function in the order of the tree, measured or not.
 ///
@@ -25,10 +26,10 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let mut path: Vec<String> = Vec::new();
     for line in tree.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Timer precision")) {
-        let (name, cells) = cells(line);
+        let (name, cells) = split_line(line);
         let Some((depth, name)) = parse_name(&name) else {
-            // A line below a row has the throughput of a counter.
-            let throughput = cells.get(MEDIAN).filter(|cell| !cell.is_empty());
+            // A line without a name has the throughput of a counter for the row above.
+            let throughput = cells.get(MEDIAN_COLUMN).filter(|cell| !cell.is_empty());
             match (rows.last_mut(), throughput) {
                 (Some((_, row)), Some(throughput)) => row.throughput.push(throughput.clone()),
                 (None, _) | (_, None) => return Err(line.to_owned()),
@@ -40,7 +41,7 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
             return Err(line.to_owned());
         }
         path.push(name);
-        let median = match cells.get(MEDIAN).map(String::as_str) {
+        let median = match cells.get(MEDIAN_COLUMN).map(String::as_str) {
             None | Some("" | "median") => None,
             Some(median) => Some(seconds(median).ok_or_else(|| line.to_owned())?),
         };
@@ -52,13 +53,14 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
     Ok(leaves.map(|((_, row), _)| row).collect())
 }
 
-/// Splits a line into the name with its branches, and the columns. A name may contain the column separator.
-fn cells(line: &str) -> (String, Vec<String>) {
+/// Splits a line into the name with the lines of the tree before it, and the columns. A name may contain the column
+/// separator.
+fn split_line(line: &str) -> (String, Vec<String>) {
     let mut parts: Vec<&str> = line.rsplitn(COLUMNS, '│').collect();
     parts.reverse();
     match parts.split_first() {
         Some((first, rest)) if rest.len() == COLUMNS - 1 => {
-            // The first column comes two blanks or more after the name, if there is one.
+            // If the first column has a value, at least two blanks separate the name and the value.
             let first = first.trim_end();
             let name = first.find("─ ").map_or(0, |at| at + "─ ".len());
             let at = first.rfind("  ").filter(|at| *at >= name).map_or(first.len(), |at| at + 2);
@@ -73,12 +75,13 @@ fn cells(line: &str) -> (String, Vec<String>) {
 /// Returns the depth of a name and the name, or `None` for a line without a name.
 fn parse_name(text: &str) -> Option<(usize, String)> {
     match text.split_once("├─ ").or_else(|| text.split_once("╰─ ")) {
-        Some((before, name)) => Some((before.chars().count() / STEP + 1, name.to_owned())),
+        Some((before, name)) => Some((before.chars().count() / INDENT_WIDTH + 1, name.to_owned())),
         None if text.chars().all(|character| character == '│' || character == ' ') => None,
         None => Some((0, text.to_owned())),
     }
 }
 
+/// Parses a duration such as `1.5 ms`.
 fn seconds(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     let scale = match unit {

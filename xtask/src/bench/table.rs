@@ -1,4 +1,4 @@
-//! The table of rows, each next to its reference.
+//! The table of measurements, with the reference of each row.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,12 @@ use super::divan::Row;
 /// The prefix of the names of references.
 const REFERENCE: &str = "by_";
 
-const HEAD: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
+/// The header of the table.
+const HEADER: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 
 /// Returns the table as Markdown. A reference has its own row only if no row is compared with it.
 pub(crate) fn render(rows: &[Row]) -> String {
-    let mut lines: Vec<[String; 5]> = vec![HEAD.map(str::to_owned)];
+    let mut lines: Vec<[String; 5]> = vec![HEADER.map(str::to_owned)];
     for row in rows.iter().filter(|row| reference(row).is_none()) {
         let mut name = row.path.join(" · ");
         let mut figures = [row.median.map_or("–".to_owned(), duration), row.throughput.join(", ")];
@@ -42,7 +43,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
 
 /// Returns the name of a reference without its prefix, or `None` for another row.
 fn reference(row: &Row) -> Option<&str> {
-    // The function is the last part or, with an argument, the one before.
+    // The function is the last part of the path, or the second last part if the row has an argument.
     row.path.iter().rev().take(2).find_map(|name| name.strip_prefix(REFERENCE))
 }
 

@@ -11,7 +11,7 @@ usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
   --bin PATH   the program [default: a debug build]
   --embedded   run one client with the embedded model instead of the script";
 
-/// A failure of the chore, or of clients.
+/// A failure of this subcommand, or of clients.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientsError {
     /// Invalid arguments.
@@ -39,16 +39,16 @@ impl ClientsError {
 
 /// A client.
 pub(super) struct Client {
-    /// The name in its registry, without a scope, and of its folder.
+    /// The name of the client in its package registry, without a scope, and of its folder.
     pub(super) name: &'static str,
     pub(super) runtime: Runtime,
     /// The modes of its driver.
     modes: &'static [&'static str],
-    /// The contract whose text the client misreads, as docs/clients.md documents. The run must result in the documented
-    /// wrong answer.
+    /// The contract whose text the client parses incorrectly, as docs/clients.md documents. A run under this contract must
+    /// have the documented wrong answer.
     pub(super) misreads: Option<u8>,
     pub(super) script: ModelScript,
-    /// The mode for the embedded model.
+    /// The mode for runs with the embedded model; `None` if the client has no such runs.
     pub(super) embedded: Option<&'static str>,
 }
 
@@ -69,6 +69,7 @@ pub(super) enum ModelScript {
     Citation,
 }
 
+/// The contracts that each mode is run with.
 const CONTRACTS: [u8; 2] = [1, 2];
 
 pub(super) const CLIENTS: [Client; 7] = [
@@ -133,7 +134,7 @@ pub(super) const CLIENTS: [Client; 7] = [
 
 impl Client {
     /// Returns the name of the lock file in the client's folder.
-    pub(super) fn pins(&self) -> &'static str {
+    pub(super) fn lock_file(&self) -> &'static str {
         match self.runtime {
             Runtime::Python(_) => "requirements.txt",
             Runtime::Node => "package-lock.json",
@@ -145,7 +146,7 @@ impl Client {
     /// # Errors
     /// `System`, and `Setup` if the lock file lacks the client.
     pub(super) fn version(&self, clients: &Path) -> Result<String, ClientsError> {
-        let path = clients.join(self.name).join(self.pins());
+        let path = clients.join(self.name).join(self.lock_file());
         let pins = std::fs::read_to_string(&path).map_err(ClientsError::system(path.display()))?;
         let found = match self.runtime {
             Runtime::Python(_) => {
@@ -162,7 +163,7 @@ impl Client {
         found.map(str::to_owned).ok_or_else(|| ClientsError::Setup(format!("`{}`", path.display())))
     }
 
-    /// Returns each mode with each contract.
+    /// Returns the runs of the client: each mode with each contract, or the one run with the embedded model.
     pub(super) fn modes_and_contracts(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
         let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
         let all = self.modes.iter().flat_map(|mode| CONTRACTS.map(|contract| (*mode, contract)));

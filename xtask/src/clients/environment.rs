@@ -13,20 +13,24 @@ use tempfile::TempDir;
 
 use super::client::{Client, ClientsError, ModelScript};
 use super::install::Installed;
-use super::program_call::Call;
+use super::program_call::ProgramCall;
 
-/// Model ids that clients use, as aliases of the model here.
+/// Model ids that clients use. The configuration makes them aliases of the model that answers.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
-const SCRIPTED: &str = "anthropic/claude-sonnet-4-20250514";
-const EMBEDDED: &str = "embedded";
-const EMBEDDED_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+/// The name of the scripted model.
+const SCRIPTED_MODEL: &str = "anthropic/claude-sonnet-4-20250514";
+/// The name of the embedded model.
+const EMBEDDED_MODEL: &str = "embedded";
+/// The file of the embedded model.
+const EMBEDDED_MODEL_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
-/// The README in the workspace.
+/// The content of the README in the workspace.
 const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
 /// The model that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Model {
+    /// The scripted model server.
     Scripted,
     /// The path of the embedded model.
     Embedded(PathBuf),
@@ -39,18 +43,19 @@ pub(super) struct Environment {
     pub(super) contract: u8,
     pub(super) mode: &'static str,
     server: Option<ModelServer>,
+    /// The number of answers in the script.
     answers: usize,
     timeout: Duration,
 }
 
-/// The observations of a run.
+/// The recorded results of a run.
 pub(super) struct Observation {
     /// The exit status of the driver; `None` after a timeout.
     pub(super) exit_status: Option<ExitStatus>,
     pub(super) driver_stderr: String,
     pub(super) report: Report,
     /// Every start of the program, in order.
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ProgramCall>,
     /// The number of requests for which the script has no answer.
     pub(super) unanswered: usize,
 }
@@ -96,11 +101,11 @@ impl Environment {
                 let server = ModelServer::start(answers);
                 environment.insert("ANTHROPIC_BASE_URL", server.url());
                 environment.insert("ANTHROPIC_API_KEY", "key-of-the-acceptance".to_owned());
-                (Some(server), SCRIPTED, Duration::from_secs(120))
+                (Some(server), SCRIPTED_MODEL, Duration::from_secs(120))
             }
             Model::Embedded(file) => {
                 environment.insert("IBEAM_LOCAL_MODEL", file.display().to_string());
-                (None, EMBEDDED, Duration::from_secs(900))
+                (None, EMBEDDED_MODEL, Duration::from_secs(900))
             }
         };
         let aliases: Vec<String> =
@@ -136,7 +141,7 @@ impl Environment {
         self.scratch.path().join(name)
     }
 
-    /// Installs the proxy under both names, with a Python that a client's virtual environment does not hide.
+    /// Installs the proxy under both names of the program. `python3 -I` isolates it from the client's virtual environment.
     fn install_proxies(&self, proxy: &Path) -> Result<(), ClientsError> {
         let script = fs::read_to_string(proxy).map_err(ClientsError::system(proxy.display()))?;
         for name in ["agent", "cursor-agent"] {
@@ -203,7 +208,8 @@ impl Environment {
             exit_status,
             driver_stderr: fs::read_to_string(&stderr).unwrap_or_default(),
             report: report.and_then(|report| serde_json::from_slice(&report).ok()).unwrap_or_default(),
-            calls: Call::all(&self.at("calls")).map_err(ClientsError::system("what was printed"))?,
+            calls: ProgramCall::read_all(&self.at("calls"))
+                .map_err(ClientsError::system("what was printed"))?,
             unanswered: request_count.saturating_sub(self.answers),
         })
     }
@@ -214,11 +220,13 @@ pub(super) fn embedded_model() -> Option<PathBuf> {
     let own_file = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
-    own_file.or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_FILE))).filter(|file| file.is_file())
+    own_file
+        .or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_MODEL_FILE)))
+        .filter(|file| file.is_file())
 }
 
 /// Returns answers to more prompts than a client sends. Each part has several deltas, and some deltas end inside a
-/// word, as those of real models do. A client that treats each delta as a separate text is detected by that.
+/// word, as with real models. So the checks detect a client that treats each delta as a separate text.
 fn model_answers(script: ModelScript) -> Vec<Answer> {
     match script {
         ModelScript::Task => {

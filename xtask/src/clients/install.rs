@@ -8,13 +8,16 @@ use std::process::Command;
 
 use super::client::{Client, ClientsError, Runtime};
 
-/// The directories of clients, and the Python that installs them.
+/// Installs clients. Stores the directories of clients and the Python that installs them.
 pub(super) struct Installer {
+    /// The directory with a folder for each client.
     clients: PathBuf,
+    /// The directory of the installations.
     target: PathBuf,
     python: Option<Python>,
 }
 
+/// A Python 3 interpreter and its minor version.
 struct Python {
     program: PathBuf,
     minor: u8,
@@ -68,7 +71,7 @@ impl Installer {
                 pip.args(["-m", "pip", "--python"]).arg(&own_python);
                 // The lock file is complete, so there are no dependencies to resolve.
                 pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]);
-                let pins = folder.join(client.pins());
+                let pins = folder.join(client.lock_file());
                 pip.arg(&pins);
                 install_once(&directory, &pins, [venv, pip])?;
                 own_python
@@ -78,14 +81,14 @@ impl Installer {
                     return Ok(Err("no Node with npm found".to_owned()));
                 }
                 fs::create_dir_all(&directory).map_err(ClientsError::system(directory.display()))?;
-                for name in ["package.json", client.pins()] {
+                for name in ["package.json", client.lock_file()] {
                     let (from, to) = (folder.join(name), directory.join(name));
                     fs::copy(&from, &to).map_err(ClientsError::system(from.display()))?;
                 }
                 let mut npm = Command::new("npm");
                 npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
                 npm.current_dir(&directory);
-                install_once(&directory, &folder.join(client.pins()), [npm])?;
+                install_once(&directory, &folder.join(client.lock_file()), [npm])?;
                 python.program.clone()
             }
         };

@@ -1,4 +1,4 @@
-//! The recorded output of the program, with which the client's report is compared.
+//! The recorded calls of the program and their output. The client's report is compared with this output.
 
 use std::fs;
 use std::io;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// One start of the program.
+/// One call of the program by a client: its arguments, its output and its exit code.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ProgramCall {
     name: String,
     args: Vec<String>,
     pub(super) code: i64,
@@ -16,7 +16,7 @@ pub(super) struct Call {
     pub(super) stderr: String,
 }
 
-/// The record that the proxy writes.
+/// The record of a call, which the proxy writes as JSON.
 #[derive(Deserialize)]
 struct CallRecord {
     name: String,
@@ -24,7 +24,7 @@ struct CallRecord {
     code: i64,
 }
 
-/// The output formats, as far as they differ for a reader.
+/// The format of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
@@ -32,9 +32,9 @@ pub(super) enum Format {
     StreamJson,
 }
 
-impl Call {
+impl ProgramCall {
     /// Reads the records of a directory, in the order in which the calls started.
-    pub(super) fn all(directory: &Path) -> io::Result<Vec<Self>> {
+    pub(super) fn read_all(directory: &Path) -> io::Result<Vec<Self>> {
         let mut names: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
         names.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         names.sort();
@@ -69,6 +69,7 @@ impl Call {
         words.join(" ")
     }
 
+    /// Returns the format of stdout, detected by its first line.
     pub(super) fn format(&self) -> Format {
         match self.stdout.lines().next().and_then(|line| serde_json::from_str::<Event>(line).ok()) {
             Some(first) if first.kind == "system" => Format::StreamJson,
@@ -81,8 +82,8 @@ impl Call {
     ///
     /// # Errors
     /// The first line that is not an event, or a contradiction between events.
-    pub(super) fn answer(&self) -> Result<Answer, String> {
-        let mut answer = Answer::default();
+    pub(super) fn answer(&self) -> Result<PrintedAnswer, String> {
+        let mut answer = PrintedAnswer::default();
         let mut part = String::new();
         for line in self.stdout.lines() {
             let event: Event = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
@@ -117,7 +118,7 @@ impl Call {
     }
 }
 
-/// The used fields of an event.
+/// The fields of an event that are compared.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
@@ -158,13 +159,13 @@ pub(super) struct Usage {
 
 /// The answer of one run.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct PrintedAnswer {
     pub(super) session_id: String,
     /// The text of `result`.
     pub(super) complete: String,
     /// The texts between the calls; empty for `json`.
     pub(super) parts: Vec<String>,
-    /// The text of the last `assistant` event, also if it is only a delta.
+    /// The text of the last `assistant` event, even if the event is only a delta.
     pub(super) last_event: String,
     /// The text of each `assistant` event.
     pub(super) events: Vec<String>,
@@ -178,9 +179,15 @@ pub(super) mod tests {
     use super::*;
 
     /// Returns a call with this stdout.
-    pub(in super::super) fn run(stdout: &str) -> Call {
+    pub(in super::super) fn run(stdout: &str) -> ProgramCall {
         let args = ["-p", "--output-format=stream-json", "a prompt"].map(str::to_owned).to_vec();
-        Call { name: "agent".to_owned(), args, code: 0, stdout: stdout.to_owned(), stderr: String::new() }
+        ProgramCall {
+            name: "agent".to_owned(),
+            args,
+            code: 0,
+            stdout: stdout.to_owned(),
+            stderr: String::new(),
+        }
     }
 
     /// A stream of contract 1: two deltas, a call, a delta.

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::client::ClientsError;
 use super::environment::{Environment, Observation};
-use super::program_call::{Call, Format};
+use super::program_call::{Format, ProgramCall};
 
-/// Returns what the client parsed correctly, or every problem of the run. If the client `misreads` the text, its text
-/// must have the documented error and everything else must be right.
+/// Returns a line about the values that the client parsed correctly, or all problems of the run. If the client `misreads`
+/// the text, its text must have the documented error and all other values must be correct.
 ///
 /// # Errors
 /// `System` if `ibeam check` cannot be started.
-pub(super) fn judge(
+pub(super) fn evaluate(
     environment: &Environment,
     observation: &Observation,
     misreads: bool,
@@ -28,7 +28,7 @@ pub(super) fn judge(
     if let Some(error) = &observation.report.error {
         problems.push(format!("the client reported: {error}"));
     }
-    let runs: Vec<&Call> = observation.calls.iter().filter(|call| call.is_run()).collect();
+    let runs: Vec<&ProgramCall> = observation.calls.iter().filter(|call| call.is_run()).collect();
     let turns = &observation.report.turns;
     if turns.is_empty() || turns.len() != runs.len() {
         problems.push(format!("the client reports {} answer(s) of {} run(s)", turns.len(), runs.len()));
@@ -70,7 +70,7 @@ pub(super) fn judge(
 }
 
 /// Returns the findings of `ibeam check`, if there are any.
-fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<String>, ClientsError> {
+fn contract_violation(environment: &Environment, call: &ProgramCall) -> Result<Option<String>, ClientsError> {
     let mut check = Command::new(&environment.program);
     check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", environment.contract.to_string());
     let mut check = check
@@ -89,7 +89,7 @@ fn contract_violation(environment: &Environment, call: &Call) -> Result<Option<S
 }
 
 /// Compares one value of the client's report with the output.
-fn compare(key: &str, value: &Value, text_kind: &str, call: &Call) -> Result<(), String> {
+fn compare(key: &str, value: &Value, text_kind: &str, call: &ProgramCall) -> Result<(), String> {
     let check_equal = |reported: &Value, printed: &Value| match reported == printed {
         true => Ok(()),
         false => Err(format!("the client has {reported}, the output has {printed}")),
@@ -131,9 +131,9 @@ fn compare(key: &str, value: &Value, text_kind: &str, call: &Call) -> Result<(),
     }
 }
 
-/// Checks that the client has the documented wrong text: one event instead of a part, each event as a part, or JSON as
-/// text.
-fn compare_misreading(value: &Value, text_kind: &str, call: &Call) -> Result<(), String> {
+/// Checks that the client reports the documented wrong text: one event instead of a part, each event as a part, or JSON
+/// as text.
+fn compare_misreading(value: &Value, text_kind: &str, call: &ProgramCall) -> Result<(), String> {
     if compare("text", value, text_kind, call).is_ok() {
         return Err("the client is documented to misread this contract, and does not".to_owned());
     }

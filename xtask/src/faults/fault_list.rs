@@ -17,9 +17,9 @@ pub(crate) enum FaultsError {
 }
 
 /// The list, with one fault per line.
-pub(super) const FAULTS: &str = "corpus/faults.jsonl";
+pub(super) const FAULTS_FILE: &str = "corpus/faults.jsonl";
 /// The file of notes.
-pub(super) const NOTES: &str = "corpus/notes.toml";
+pub(super) const NOTES_FILE: &str = "corpus/notes.toml";
 
 /// The fields of a fault that the table contains.
 #[derive(Debug, Deserialize)]
@@ -68,16 +68,16 @@ impl FaultList {
             std::fs::read_to_string(root.join(path))
                 .map_err(|error| FaultsError::File(path.to_owned(), error))
         };
-        Self::parse(&text(FAULTS)?, &text(NOTES)?)
+        Self::parse(&text(FAULTS_FILE)?, &text(NOTES_FILE)?)
     }
 
     pub(super) fn parse(faults: &str, notes: &str) -> Result<Self, FaultsError> {
         let faults = (1..).zip(faults.lines()).map(|(number, line)| {
             serde_json::from_str(line)
-                .map_err(|error| FaultsError::Malformed(format!("{FAULTS}:{number}"), error.to_string()))
+                .map_err(|error| FaultsError::Malformed(format!("{FAULTS_FILE}:{number}"), error.to_string()))
         });
         let notes = toml::from_str(notes)
-            .map_err(|error| FaultsError::Malformed(NOTES.to_owned(), error.to_string()))?;
+            .map_err(|error| FaultsError::Malformed(NOTES_FILE.to_owned(), error.to_string()))?;
         Ok(Self { faults: faults.collect::<Result<_, _>>()?, notes })
     }
 }

@@ -1,6 +1,6 @@
-//! The tests of faults, found in the sources by their names: `fn f024_…` under a `#[test]`.
+//! Finds the tests of faults in the sources by their names: `fn f024_…` after a `#[test]`.
 //!
-//! An ignored test and a function that is not a test do not count.
+//! Ignored tests, and functions that are not tests, do not count.
 
 use std::path::Path;
 
@@ -25,6 +25,7 @@ pub(super) fn find_tests(root: &Path) -> Result<Vec<FaultTest>, FaultsError> {
     Ok(found)
 }
 
+/// Adds the tests in the sources below a directory.
 fn visit(root: &Path, directory: &Path, found: &mut Vec<FaultTest>) -> Result<(), FaultsError> {
     let fail = |error| FaultsError::File(directory.display().to_string(), error);
     for entry in std::fs::read_dir(directory).map_err(fail)? {

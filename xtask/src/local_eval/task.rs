@@ -6,6 +6,7 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
+/// The content of the list of tasks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TaskFile {
@@ -62,7 +63,7 @@ impl Task {
     }
 
     /// Compares `workspace` and the final answer with the expected state.
-    pub(super) fn judge(&self, workspace: &Path, answer: &str) -> Verdict {
+    pub(super) fn evaluate(&self, workspace: &Path, answer: &str) -> Verdict {
         let read = |name: &String| fs::read_to_string(workspace.join(name)).unwrap_or_default();
         let mut verdict = Verdict::default();
         for name in self.creates.iter().filter(|name| !workspace.join(name).is_file()) {
@@ -121,7 +122,7 @@ mod tests {
         let workspace = tempfile::tempdir().unwrap();
         task.write_files(workspace.path()).unwrap();
         effects.iter().for_each(|(name, text)| fs::write(workspace.path().join(name), text).unwrap());
-        let verdict = task.judge(workspace.path(), answer);
+        let verdict = task.evaluate(workspace.path(), answer);
         assert_eq!(
             (verdict.problems.len(), verdict.damaged),
             (problems, damaged.iter().map(|name| name.to_string()).collect())
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_list_of_tasks_loads_and_has_six_languages() {
-        let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::TASKS);
+        let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::TASKS_FILE);
         let tasks = Task::load(&list).unwrap();
         assert!(tasks.len() >= 20, "{} tasks", tasks.len());
         for language in ["en", "es", "id", "ja", "fr", "pt"] {

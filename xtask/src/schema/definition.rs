@@ -1,6 +1,6 @@
-//! A definition of the schema, as far as types of other languages can express it.
+//! A definition of the schema, reduced to the parts that types of other languages can express.
 //!
-//! Bounds, patterns and mutually exclusive keys exist only in the schema.
+//! Bounds, patterns and mutually exclusive keys are left out.
 
 use serde_json::Value;
 
@@ -33,7 +33,9 @@ pub(super) enum Kind {
     List(Box<Kind>),
     /// An object with any keys and values of one kind.
     Dictionary(Box<Kind>),
+    /// A value of one of these kinds.
     Either(Vec<Kind>),
+    /// Any JSON value.
     Anything,
 }
 
@@ -43,7 +45,7 @@ impl Definition {
         let properties = schema.get("properties").and_then(Value::as_object);
         let key = |(name, schema): (&String, &Value)| Key {
             name: name.clone(),
-            description: describe(schema),
+            description: describe_key(schema),
             required: required.contains(&name.as_str()),
             kind: Kind::from_schema(schema),
         };
@@ -55,11 +57,11 @@ impl Definition {
     }
 
     /// Merges the definitions of two contracts. A key that is optional or missing in one of them becomes optional.
-    pub(super) fn or(mut self, later: Self) -> Self {
+    pub(super) fn merge(mut self, later: Self) -> Self {
         let mut keys = Vec::new();
         for mut key in later.keys {
             match self.keys.iter().position(|other| other.name == key.name) {
-                Some(index) => keys.push(self.keys.remove(index).or(key)),
+                Some(index) => keys.push(self.keys.remove(index).merge(key)),
                 None => {
                     key.required = false;
                     keys.push(key);
@@ -67,7 +69,7 @@ impl Definition {
             }
         }
         keys.extend(self.keys.into_iter().map(|key| Key { required: false, ..key }));
-        let description = either(self.description, &later.description);
+        let description = merge_descriptions(self.description, &later.description);
         Self { name: self.name, description, keys }
     }
 
@@ -78,7 +80,8 @@ impl Definition {
 }
 
 impl Key {
-    fn or(self, later: Self) -> Self {
+    /// Merges the same key of two contracts.
+    fn merge(self, later: Self) -> Self {
         let kind = match (self.kind, later.kind) {
             (Kind::OneOf(mut values), Kind::OneOf(more)) => {
                 values.extend(more.into_iter().filter(|value| !values.contains(value)).collect::<Vec<_>>());
@@ -86,12 +89,13 @@ impl Key {
             }
             (kind, _) => kind,
         };
-        let description = either(self.description, &later.description);
+        let description = merge_descriptions(self.description, &later.description);
         Self { name: self.name, description, required: self.required && later.required, kind }
     }
 }
 
-fn either(description: String, later: &str) -> String {
+/// Returns the common description, or both descriptions with their contracts.
+fn merge_descriptions(description: String, later: &str) -> String {
     if description == later {
         return description;
     }
@@ -124,7 +128,8 @@ impl Kind {
     }
 }
 
-fn describe(schema: &Value) -> String {
+/// Returns the description of a key with its unit and version.
+fn describe_key(schema: &Value) -> String {
     let description = text(schema, "description");
     let unit = match text(schema, "x-unit") {
         "" => String::new(),

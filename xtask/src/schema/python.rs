@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::definition::{Definition, Kind};
 
-const HEAD: &str = "\
+/// The start of the file.
+const FILE_HEADER: &str = "\
 \"\"\"What `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
 
 Generated from docs/schema by `cargo xtask schema`; do not edit. Needs Python 3.11 and nothing else.
@@ -16,7 +17,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Union
 
 /// Returns the text of the file.
 pub(super) fn render(definitions: &[Definition]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = FILE_HEADER.to_owned();
     for Definition { name, description, keys } in definitions {
         text.push_str(&format!("\n\nclass {name}(TypedDict):\n    \"\"\"{description}\"\"\"\n"));
         for key in keys {
@@ -40,8 +41,8 @@ pub(super) fn render(definitions: &[Definition]) -> String {
 
 fn type_name(kind: &Kind) -> String {
     match kind {
-        // Quoted, since the definition may follow later. Annotations that are strings as a whole would hide
-        // `NotRequired`.
+        // The name is quoted, since its class may be defined later. `from __future__ import annotations` cannot be used
+        // instead, because it hides `NotRequired`.
         Kind::Named(name) => format!("\"{name}\""),
         Kind::OneOf(values) => format!("Literal[{}]", joined(values.iter().map(literal))),
         Kind::Text => "str".to_owned(),

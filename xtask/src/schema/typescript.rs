@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::definition::{Definition, Kind};
 
-const HEAD: &str = "\
+/// The start of the file.
+const FILE_HEADER: &str = "\
 // What `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
 // Generated from docs/schema by `cargo xtask schema`; do not edit.
 //
@@ -19,7 +20,7 @@ pub(super) fn render(definitions: &[Definition]) -> String {
         .map(|event| event.name.as_str())
         .collect();
     let mut text = format!(
-        "{HEAD}\n/** A line of `--output-format stream-json`, distinguished by `type` and `subtype`. */\n\
+        "{FILE_HEADER}\n/** A line of `--output-format stream-json`, distinguished by `type` and `subtype`. */\n\
          export type StreamEvent =\n  | {};\n",
         events.join("\n  | ")
     );

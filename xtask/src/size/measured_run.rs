@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use ibeam_testkit::{Answer, BuildError, Ibeam, ModelServer, ProgramOutput, Workspace};
 
-/// Programs are slow under valgrind.
+/// The timeout of a run. Programs are slow under valgrind.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A measured figure and its limit.
 pub(super) struct Figure {
+    /// The name of the figure.
     pub(super) what: &'static str,
     pub(super) measured: u64,
     pub(super) limit: u64,

@@ -9,8 +9,8 @@ use ibeam_testkit::{Ibeam, ModelServer, Workspace, build_program};
 
 use super::measured_run::{SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
 
-/// Libraries for rare needs: the engine, grammars of commands and pages, regular expressions, certificates, encodings
-/// and compression, HTTP/2, other languages.
+/// Libraries that the shortest run must not use: the engine, grammars of commands and pages, regular expressions,
+/// certificates, encodings and compression, HTTP/2, texts in other languages.
 const UNUSED: [&str; 18] = [
     "aho_corasick",
     "brotli_decompressor",
@@ -32,7 +32,7 @@ const UNUSED: [&str; 18] = [
     "webpki",
 ];
 
-/// A library that every run uses.
+/// A library that every run uses. Its functions show that the record has function names.
 const USED: &str = "ibeam_core";
 
 /// Answers a prompt with one text and checks that no function of the unused libraries ran.
@@ -45,7 +45,7 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     let option = format!("--callgrind-out-file={}", record.display());
     run_successfully("a run", run.through(["valgrind", "--tool=callgrind", &option]).timeout(TIMEOUT))?;
     let record = fs::read_to_string(&record)?;
-    let names = names(&record);
+    let names = function_names(&record);
     // A record without names would pass every check.
     if !names.iter().any(|name| is_function_of(name, USED)) {
         return Err(SizeError::NoFunctionNames);
@@ -54,8 +54,8 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     if used.is_empty() { Ok(()) } else { Err(SizeError::UnusedLibraries(used.join("; "))) }
 }
 
-/// Returns the functions of the record, which has each name only at its first use.
-fn names(record: &str) -> Vec<&str> {
+/// Returns the names of the functions in the record. The record has each name only at its first use.
+fn function_names(record: &str) -> Vec<&str> {
     let named = record.lines().filter_map(|line| {
         let (key, rest) = line.split_once("fn=(")?;
         let (_, name) = rest.split_once(") ")?;
@@ -81,11 +81,11 @@ fn is_function_of(name: &str, library: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{names, used_libraries};
+    use super::{function_names, used_libraries};
 
     #[track_caller]
     fn check_libraries(record: &str, expect: &[&str]) {
-        assert_eq!(used_libraries(&names(record)), expect, "{record}");
+        assert_eq!(used_libraries(&function_names(record)), expect, "{record}");
     }
 
     #[test]

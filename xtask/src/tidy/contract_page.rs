@@ -1,35 +1,39 @@
-//! The types of the contract and the page that documents them change together.
+//! Checks that the types of the contract and the page that documents them change together.
 //!
-//! The page carries a fingerprint of the types; a change of one without the other is a finding.
+//! The page contains a fingerprint of the types. A fingerprint that differs from the types is a finding.
 
 use std::path::Path;
 
 use super::tree::{TidyError, read_file, tracked_files};
 
 /// The modules that declare the contract's types.
-const TYPES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];
-const PAGE: &str = "docs/output-format.md";
-const MARK: &str = "<!-- wire: ";
+const TYPE_MODULES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];
+/// The page that documents the contract.
+const CONTRACT_PAGE: &str = "docs/output-format.md";
+/// The text before the fingerprint on the page.
+const FINGERPRINT_MARK: &str = "<!-- wire: ";
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     let mut types = String::new();
-    for path in tracked_files(root)?.iter().filter(|path| TYPES.iter().any(|types| path.starts_with(types))) {
+    for path in
+        tracked_files(root)?.iter().filter(|path| TYPE_MODULES.iter().any(|types| path.starts_with(types)))
+    {
         types.push_str(&read_file(root, path)?);
     }
     let fingerprint = fingerprint(&types);
-    let page = read_file(root, PAGE)?;
+    let page = read_file(root, CONTRACT_PAGE)?;
     let documented =
-        page.split_once(MARK).and_then(|(_, rest)| rest.split_once(" -->")).map(|(mark, _)| mark);
+        page.split_once(FINGERPRINT_MARK).and_then(|(_, rest)| rest.split_once(" -->")).map(|(mark, _)| mark);
     Ok(match documented {
         Some(documented) if documented == fingerprint => Vec::new(),
         Some(_) | None => vec![format!(
-            "{}* changed: bring {PAGE} up to date, then write `{MARK}{fingerprint} -->` at its end",
-            TYPES.join("* or ")
+            "{}* changed: bring {CONTRACT_PAGE} up to date, then write `{FINGERPRINT_MARK}{fingerprint} -->` at its end",
+            TYPE_MODULES.join("* or ")
         )],
     })
 }
 
-/// Returns the FNV-1a hash of what the compiler sees: lines without comments and white space.
+/// Returns the FNV-1a hash of the code without comments and white space.
 fn fingerprint(types: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let lines = types.lines().map(str::trim).filter(|line| !line.starts_with("//"));

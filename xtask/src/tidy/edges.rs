@@ -1,4 +1,4 @@
-//! Dependencies between crates: the table of ARCHITECTURE.md, "Crates".
+//! Checks the dependencies between crates against the table of ARCHITECTURE.md, "Crates".
 
 use std::path::Path;
 
@@ -103,8 +103,9 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
 ];
 
-/// Outside crates that only crates with async work may use.
-const ASYNC: &[&str] = &["tokio", "tokio-util", "futures-util"];
+/// Outside crates that the crates in `SYNC_CRATES` must not use.
+const ASYNC_LIBRARIES: &[&str] = &["tokio", "tokio-util", "futures-util"];
+/// Crates without async code.
 const SYNC_CRATES: &[&str] = &[
     "ibeam-protocol",
     "ibeam-policy",
@@ -145,12 +146,13 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     Ok(findings)
 }
 
+/// Returns the reason why the crate of `rule` must not depend on `dependency`, if there is one.
 fn wrong_edge(rule: &CrateRule, dependency: &str) -> Option<String> {
     let is_in_workspace = CRATE_RULES.iter().any(|other| other.name == dependency);
     if is_in_workspace && !rule.may_use.contains(&dependency) {
         return Some(format!("`{}` may use only {:?}", rule.name, rule.may_use));
     }
-    if SYNC_CRATES.contains(&rule.name) && ASYNC.contains(&dependency) {
+    if SYNC_CRATES.contains(&rule.name) && ASYNC_LIBRARIES.contains(&dependency) {
         return Some(format!("`{}` is sync", rule.name));
     }
     let owner = CRATE_RULES.iter().find(|other| other.exclusive.contains(&dependency))?;

@@ -1,17 +1,17 @@
-//! Files: their sizes and names, the module that declares each, and leftovers that must not land.
+//! Checks files: their sizes and names, the module that declares each file, and leftovers of tools.
 //!
-//! A file holds one subject: 600 lines at most, without tests. Its name finds it: within a crate no two files have the
-//! same name with different meanings.
+//! A file has one subject and at most 600 lines, without tests. A reader must find a file by its name: within a crate no
+//! two files have the same name with different meanings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::tree::{TidyError, read_file, tracked_files};
 
-/// The longest file, without its tests.
+/// The maximum number of lines of a file, without its tests.
 const MAX_LINES: usize = 600;
 
-/// Names of files without a subject.
+/// Names of files that do not name a subject.
 const NAMES_WITHOUT_SUBJECT: &[&str] =
     &["utils", "util", "helpers", "helper", "manager", "misc", "common", "processor"];
 
@@ -72,7 +72,7 @@ fn shared_names(files: &[String]) -> Vec<String> {
     for path in files.iter().filter(|path| !is_test(path)) {
         let Some((package, inner)) = path.split_once("/src/") else { continue };
         let name = inner.rsplit_once('/').map_or(inner, |(_, name)| name);
-        if name.ends_with(".rs") && !is_of_structure(path) {
+        if name.ends_with(".rs") && !is_in_repeated_structure(path) {
             by_name.entry((package, name)).or_default().push(path);
         }
     }
@@ -82,11 +82,12 @@ fn shared_names(files: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn is_of_structure(path: &str) -> bool {
+fn is_in_repeated_structure(path: &str) -> bool {
     REPEATED_STRUCTURES.iter().any(|(folder, _)| path.starts_with(folder))
 }
 
-/// Finds a file that no module declares: the compiler never reads it. `read` returns the text of a file, if it exists.
+/// Finds a file that no module declares, so that the compiler never reads it. `read` returns the text of a file, if the
+/// file exists.
 fn orphan_finding(path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let (package, inner) = path.split_once("/src/")?;
     let (directory, name) = inner.rsplit_once('/').unwrap_or(("", inner));

@@ -1,8 +1,8 @@
-//! The tests that pages and lists name: each must exist, or nothing holds the promise next to it.
+//! Checks that the tests exist which pages and lists name. Otherwise no test verifies the promise next to the name.
 //!
 //! docs/security.md names a test as `crate::path::test`, an attack as `AT-…`. ARCHITECTURE.md names the tests of an
 //! invariant in the last column of its table. corpus/mutations.toml has a filter of tests for each mutation. Does not
-//! judge whether a test holds the promise.
+//! check whether a test verifies the promise.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,16 +21,16 @@ enum Reference<'a> {
     Test { package: String, function: &'a str },
 }
 
-/// The names of a Rust package.
+/// Pairs of a package and a name in its sources.
 type PackageNames = BTreeSet<(String, String)>;
 
 /// The attacks, functions and modules of the tree.
 #[derive(Default)]
 struct Names {
     attacks: BTreeSet<String>,
-    /// Packages with the functions in their sources.
+    /// The functions of all packages.
     functions: PackageNames,
-    /// Packages with the modules that their sources declare.
+    /// The modules that the packages declare.
     modules: PackageNames,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     findings.extend(architecture_findings(&read_file(root, ARCHITECTURE_PAGE)?, &names));
     let unreadable = |error: mutations::MutationsError| TidyError::Unreadable(error.to_string());
     for mutation in mutations::load(root).map_err(unreadable)? {
-        findings.extend(mutations::check_text(root, &mutation).err().map(|error| error.to_string()));
+        findings.extend(mutations::read_target(root, &mutation).err().map(|error| error.to_string()));
         findings.extend(filter_findings(&mutation, &names));
     }
     Ok(findings)
@@ -116,7 +116,7 @@ fn architecture_findings(page: &str, names: &Names) -> Vec<String> {
     findings
 }
 
-/// Finds filters of a mutation that match no test of its package: `test(TEXT)` is a part of the path of a test.
+/// Finds filters of a mutation that match no test of its package. `test(TEXT)` matches tests whose path contains TEXT.
 fn filter_findings(mutation: &Mutation, names: &Names) -> Vec<String> {
     let Mutation { protection, package, tests, .. } = mutation;
     let of_package = |names: &PackageNames, matches: &dyn Fn(&str) -> bool| {
@@ -136,7 +136,7 @@ fn filter_findings(mutation: &Mutation, names: &Names) -> Vec<String> {
             };
             !matches
         })
-        .map(|(text, _)| format!("{}: no test matches `test({text})` for {protection}", mutations::LIST))
+        .map(|(text, _)| format!("{}: no test matches `test({text})` for {protection}", mutations::LIST_PATH))
         .collect()
 }
 

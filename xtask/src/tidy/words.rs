@@ -1,7 +1,7 @@
-//! The words of the code: names and comments use the terms of the field.
+//! Checks the words of the code: names and comments use the terms of the field.
 //!
-//! Finds parts of identifiers, openings of doc comments and phrases that a reader would have to learn first. Refuses to
-//! judge grammar. The list grows with every review that finds another word of this kind.
+//! Finds parts of identifiers, first words of doc comments, and phrases that a reader would have to learn first. Does not
+//! check grammar. A review that finds another such word adds it to the lists.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::tree::{TidyError, read_file, tracked_files};
 
-/// Parts of identifiers that do not say what a thing is, with plain replacements.
+/// Parts of identifiers that do not name their subject, with plain replacements.
 const FORBIDDEN_PARTS: &[(&str, &str)] = &[
     ("aloud", "the name of the effect, such as `record_deltas`"),
     ("anew", "`again` or `new`"),
@@ -39,7 +39,7 @@ const FORBIDDEN_PARTS: &[(&str, &str)] = &[
     ("wishes", "`options`"),
 ];
 
-/// Openings of doc comments without a noun or a verb in the third person.
+/// First words of doc comments that start with neither a noun nor a verb in the third person.
 const FORBIDDEN_OPENINGS: &[&str] = &[
     "As ", "Here", "How ", "It ", "None", "Nothing", "Of ", "One that", "Says", "Tells", "That ", "The same",
     "There", "These", "They", "Those", "What ", "Where ", "Who ", "Whoever", "Whose",
