@@ -1,8 +1,8 @@
-//! The checks and chores of the repository: `cargo xtask CHORE`.
+//! The checks and development tasks of the repository: `cargo xtask SUBCOMMAND`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "chores are command line programs for developers"
+    reason = "the subcommands are command line programs for developers"
 )]
 
 mod bench;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-usage: cargo xtask CHORE
+usage: cargo xtask SUBCOMMAND
 
   bench [--quick] [WORD…]
           run the benches, all or those with a word in their names; prints one table
@@ -54,8 +54,8 @@ usage: cargo xtask CHORE
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
-    let chore = args.next().unwrap_or_default();
-    let result = match chore.as_str() {
+    let subcommand = args.next().unwrap_or_default();
+    let result = match subcommand.as_str() {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => full_size_tests::run_bounds(&root()).map_err(|error| error.to_string()),
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),

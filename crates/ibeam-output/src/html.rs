@@ -35,7 +35,7 @@ pub struct Html<W> {
     catalogue: Arc<Catalogue>,
     prose: Prose,
     /// Calls without a result so far.
-    open: Vec<OpenCall>,
+    open_calls: Vec<OpenCall>,
     /// Whether the head of the page is written.
     has_head: bool,
 }
@@ -54,7 +54,7 @@ impl<W: Write> Html<W> {
             lines: LineBuffer::new(out),
             catalogue,
             prose: Prose::default(),
-            open: Vec::new(),
+            open_calls: Vec::new(),
             has_head: false,
         }
     }
@@ -84,7 +84,7 @@ impl<W: Write> Html<W> {
         page.raw("</p>\n");
     }
 
-    fn prompt(&mut self, title: &PageLine<'_>, content: &[String], at_ms: u64, page: &mut Markup) {
+    fn write_prompt(&mut self, title: &PageLine<'_>, content: &[String], at_ms: u64, page: &mut Markup) {
         page.raw("<h3>").text(&self.line(title)).time(at_ms).raw("</h3>\n<div class=\"prompt\">\n");
         for text in content {
             page.raw("<p>").text(text).raw("</p>\n");
@@ -92,7 +92,7 @@ impl<W: Write> Html<W> {
         page.raw("</div>\n");
     }
 
-    fn delta(&mut self, text: &str, at_ms: u64, page: &mut Markup) {
+    fn write_delta(&mut self, text: &str, at_ms: u64, page: &mut Markup) {
         if self.prose.is_new() {
             page.raw("<h3>").text(&self.line(&PageLine::Answer)).time(at_ms).raw("</h3>\n");
         }
@@ -108,7 +108,8 @@ impl<W: Write> Html<W> {
     ) {
         let (model_call_id, at_ms) = at;
         let is_same = |open: &OpenCall| open.call.id == call.id && open.model_call_id == *model_call_id;
-        let started_ms = self.open.iter().position(is_same).map(|index| self.open.remove(index).at_ms);
+        let started_ms =
+            self.open_calls.iter().position(is_same).map(|index| self.open_calls.remove(index).at_ms);
         let ending = ActionEnding::for_outcome(outcome);
         let class = match ending {
             ActionEnding::Done => "<details class=\"done\"><summary><b>",
@@ -117,7 +118,7 @@ impl<W: Write> Html<W> {
         page.raw(class)
             .text(&self.catalogue.action(&Action::for_call(call, outcome), ending, None))
             .raw("</b>");
-        self.call_head(call, started_ms.unwrap_or(at_ms), page);
+        self.write_call_head(call, started_ms.unwrap_or(at_ms), page);
         if let Some(duration_ms) =
             started_ms.and_then(|started_ms| at_ms.checked_sub(started_ms)).filter(|ms| *ms > 0)
         {
@@ -126,7 +127,7 @@ impl<W: Write> Html<W> {
                 .raw("</span>");
         }
         page.raw("</summary>\n");
-        self.arguments(call, page);
+        self.write_arguments(call, page);
         page.raw("<h3>").text(&self.line(&PageLine::Result)).raw("</h3>\n");
         // Strings, numbers and lists always become a value.
         let result = serde_json::to_value(call_result(&call.name, outcome)).unwrap_or_default();
@@ -139,29 +140,29 @@ impl<W: Write> Html<W> {
 
     /// Shows the calls that have no result at the end of a run.
     fn close_calls(&mut self, page: &mut Markup) {
-        for OpenCall { call, at_ms, .. } in std::mem::take(&mut self.open) {
+        for OpenCall { call, at_ms, .. } in std::mem::take(&mut self.open_calls) {
             page.raw("<details class=\"failed\"><summary><b>").text(&call.name).raw("</b>");
-            self.call_head(&call, at_ms, page);
+            self.write_call_head(&call, at_ms, page);
             page.raw(" <span class=\"quiet\">").text(&self.line(&PageLine::NoResult));
             page.raw("</span></summary>\n");
-            self.arguments(&call, page);
+            self.write_arguments(&call, page);
             page.raw("</details>\n");
         }
     }
 
-    fn call_head(&self, call: &ToolCall, at_ms: u64, page: &mut Markup) {
+    fn write_call_head(&self, call: &ToolCall, at_ms: u64, page: &mut Markup) {
         if let Some(detail) = detail(call) {
             page.raw(" <code>").text(&detail).raw("</code>");
         }
         page.time(at_ms);
     }
 
-    fn arguments(&self, call: &ToolCall, page: &mut Markup) {
+    fn write_arguments(&self, call: &ToolCall, page: &mut Markup) {
         page.raw("<h3>").text(&self.line(&PageLine::Arguments)).raw("</h3>\n");
         payload::show(&call.arguments, &Value::Null, page);
     }
 
-    fn notice(text: &str, at_ms: u64, page: &mut Markup) {
+    fn write_notice(text: &str, at_ms: u64, page: &mut Markup) {
         page.raw("<p class=\"notice\">").text(text).time(at_ms).raw("</p>\n");
     }
 
@@ -218,23 +219,25 @@ impl<W: Write> EventWriter for Html<W> {
         }
         match &event.kind {
             EventKind::SessionStarted(head) => self.write_run_head(head, at_ms, page),
-            EventKind::UserMessage { content } => self.prompt(&PageLine::Prompt, content, at_ms, page),
-            EventKind::PromptWithheld { content } => self.prompt(&PageLine::Withheld, content, at_ms, page),
-            EventKind::TextDelta { text } => self.delta(text, at_ms, page),
+            EventKind::UserMessage { content } => self.write_prompt(&PageLine::Prompt, content, at_ms, page),
+            EventKind::PromptWithheld { content } => {
+                self.write_prompt(&PageLine::Withheld, content, at_ms, page)
+            }
+            EventKind::TextDelta { text } => self.write_delta(text, at_ms, page),
             EventKind::ToolCallStarted { model_call_id, call } => {
                 let (model_call_id, call) = (model_call_id.clone(), call.clone());
-                self.open.push(OpenCall { model_call_id, call, at_ms });
+                self.open_calls.push(OpenCall { model_call_id, call, at_ms });
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
                 self.write_call((model_call_id, at_ms), call, outcome, page);
             }
             EventKind::Retrying { attempt, delay_ms, reason } => {
-                Self::notice(&self.catalogue.retrying(*attempt, *delay_ms, reason), at_ms, page);
+                Self::write_notice(&self.catalogue.retrying(*attempt, *delay_ms, reason), at_ms, page);
             }
             EventKind::Compacted(compacted) => {
-                Self::notice(&self.catalogue.compacted(compacted), at_ms, page);
+                Self::write_notice(&self.catalogue.compacted(compacted), at_ms, page);
             }
-            EventKind::Notice(notice) => Self::notice(&self.catalogue.notice(notice), at_ms, page),
+            EventKind::Notice(notice) => Self::write_notice(&self.catalogue.notice(notice), at_ms, page),
             EventKind::RunFinished(run) => self.write_run_end(run, page),
             EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

@@ -51,7 +51,7 @@ impl<W: Write> StreamJson<W> {
         }
     }
 
-    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+    fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.lines.append(|bytes| write_line(bytes, line))
     }
 
@@ -70,7 +70,7 @@ impl<W: Write> StreamJson<W> {
         self.lines.append(|bytes| write_line(bytes, &segment))
     }
 
-    fn call(
+    fn write_call(
         &mut self,
         model_call_id: &ModelCallId,
         timestamp_ms: u64,
@@ -82,19 +82,19 @@ impl<W: Write> StreamJson<W> {
         self.lines.append(|bytes| write_line(bytes, &event))
     }
 
-    fn end(&mut self, run: &RunFinished) -> io::Result<()> {
+    fn write_end(&mut self, run: &RunFinished) -> io::Result<()> {
         self.end_segment(None)?;
         let result = &std::mem::take(&mut self.result);
         let final_message = self.final_message.take(result);
         match &run.outcome {
-            RunOutcome::Completed => self.line(&ResultEvent {
+            RunOutcome::Completed => self.append_line(&ResultEvent {
                 result: borrowed(result),
                 ibeam: Some(completed_summary(run, final_message)),
                 ..result_event(run)
             }),
             RunOutcome::Failed(failure) => {
                 let message = crate::catalogue::english().failure(failure).message;
-                self.line(&error_event(failure, &message, Some(run), Some(result)))
+                self.append_line(&error_event(failure, &message, Some(run), Some(result)))
             }
         }
     }
@@ -107,7 +107,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             EventKind::SessionStarted(started) => {
                 let session_id = started.session_id.to_string();
                 self.delta = Some(DeltaLine::new(&session_id)?);
-                self.line(&init_event(started, &session_id, self.contract()))?;
+                self.append_line(&init_event(started, &session_id, self.contract()))?;
                 self.session_id = Some(session_id);
                 Ok(())
             }
@@ -130,12 +130,12 @@ impl<W: Write> EventWriter for StreamJson<W> {
             EventKind::ToolCallStarted { model_call_id, call } => {
                 self.end_segment(Some((model_call_id, timestamp_ms)))?;
                 self.final_message.restart(&self.result);
-                self.call(model_call_id, timestamp_ms, call, None)
+                self.write_call(model_call_id, timestamp_ms, call, None)
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
-                self.call(model_call_id, timestamp_ms, call, Some(outcome))
+                self.write_call(model_call_id, timestamp_ms, call, Some(outcome))
             }
-            EventKind::RunFinished(run) => self.end(run),
+            EventKind::RunFinished(run) => self.write_end(run),
             EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

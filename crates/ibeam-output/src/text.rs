@@ -59,7 +59,7 @@ impl<W: Write> Text<W> {
         self.lines.append(|bytes| bytes.write_all(text.as_bytes()))
     }
 
-    fn delta(&mut self, text: &str) -> io::Result<()> {
+    fn write_delta(&mut self, text: &str) -> io::Result<()> {
         if !self.options.live {
             self.segment.push_str(text);
             return Ok(());
@@ -113,7 +113,7 @@ impl<W: Write> Text<W> {
 impl<W: Write> EventWriter for Text<W> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         match &event.kind {
-            EventKind::TextDelta { text } => self.delta(text),
+            EventKind::TextDelta { text } => self.write_delta(text),
             EventKind::ToolCallStarted { .. } => {
                 self.start_call();
                 Ok(())

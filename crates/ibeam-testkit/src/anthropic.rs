@@ -36,14 +36,14 @@ pub(crate) fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         },
     });
     let mut blocks = Blocks { frames: Vec::new(), open: None, next: 0 };
-    blocks.event(json!({ "type": "message_start", "message": message }));
-    blocks.event(json!({ "type": "ping" }));
+    blocks.push_event(json!({ "type": "message_start", "message": message }));
+    blocks.push_event(json!({ "type": "ping" }));
     for step in steps {
-        if !blocks.step(step) {
+        if !blocks.push_step(step) {
             return blocks.frames;
         }
     }
-    blocks.close();
+    blocks.end_open_text();
     let stop_reason = match stop_reason(steps, stop) {
         StopReason::EndTurn => "end_turn".to_owned(),
         StopReason::ToolUse => "tool_use".to_owned(),
@@ -52,12 +52,12 @@ pub(crate) fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         StopReason::Refusal => "refusal".to_owned(),
         StopReason::Unknown(word) => word,
     };
-    blocks.event(json!({
+    blocks.push_event(json!({
         "type": "message_delta",
         "delta": { "stop_reason": stop_reason, "stop_sequence": null },
         "usage": { "output_tokens": usage.output },
     }));
-    blocks.event(json!({ "type": "message_stop" }));
+    blocks.push_event(json!({ "type": "message_stop" }));
     blocks.frames
 }
 
@@ -115,60 +115,61 @@ struct Blocks {
 
 impl Blocks {
     /// Adds an event, whose name is the `type` of its data.
-    fn event(&mut self, data: Value) {
+    fn push_event(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default().to_owned();
         self.frames.push(Frame::named(&name, &data));
     }
 
-    fn begin(&mut self, block: Value) -> usize {
-        self.close();
+    fn start_block(&mut self, block: Value) -> usize {
+        self.end_open_text();
         let index = self.next;
         self.next += 1;
-        self.event(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        self.push_event(json!({ "type": "content_block_start", "index": index, "content_block": block }));
         index
     }
 
-    fn delta(&mut self, index: usize, delta: Value) {
-        self.event(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+    fn push_delta(&mut self, index: usize, delta: Value) {
+        self.push_event(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
     }
 
-    fn end(&mut self, index: usize) {
-        self.event(json!({ "type": "content_block_stop", "index": index }));
+    fn end_block(&mut self, index: usize) {
+        self.push_event(json!({ "type": "content_block_stop", "index": index }));
     }
 
     /// Ends the open text block.
-    fn close(&mut self) {
+    fn end_open_text(&mut self) {
         if let Some(index) = self.open.take() {
-            self.end(index);
+            self.end_block(index);
         }
     }
 
     /// Adds a step. Returns `false` if no step can follow it.
-    fn step(&mut self, step: &Step) -> bool {
+    fn push_step(&mut self, step: &Step) -> bool {
         match step {
             Step::Text(text) => {
                 let index = match self.open {
                     Some(index) => index,
-                    None => self.begin(json!({ "type": "text", "text": "" })),
+                    None => self.start_block(json!({ "type": "text", "text": "" })),
                 };
                 self.open = Some(index);
-                self.delta(index, json!({ "type": "text_delta", "text": text }));
+                self.push_delta(index, json!({ "type": "text_delta", "text": text }));
             }
             Step::Thinking { text, signature } => {
-                let index = self.begin(json!({ "type": "thinking", "thinking": "", "signature": "" }));
+                let index = self.start_block(json!({ "type": "thinking", "thinking": "", "signature": "" }));
                 for piece in pieces(text, 2) {
-                    self.delta(index, json!({ "type": "thinking_delta", "thinking": piece }));
+                    self.push_delta(index, json!({ "type": "thinking_delta", "thinking": piece }));
                 }
-                self.delta(index, json!({ "type": "signature_delta", "signature": signature }));
-                self.end(index);
+                self.push_delta(index, json!({ "type": "signature_delta", "signature": signature }));
+                self.end_block(index);
             }
             Step::Call { id, name, arguments } => {
-                let index = self.begin(json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
-                self.delta(index, json!({ "type": "input_json_delta", "partial_json": "" }));
+                let index =
+                    self.start_block(json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
+                self.push_delta(index, json!({ "type": "input_json_delta", "partial_json": "" }));
                 for piece in pieces(arguments, 3) {
-                    self.delta(index, json!({ "type": "input_json_delta", "partial_json": piece }));
+                    self.push_delta(index, json!({ "type": "input_json_delta", "partial_json": piece }));
                 }
-                self.end(index);
+                self.end_block(index);
             }
             Step::Pause(pause) => self.frames.push(Frame::Pause(*pause)),
             Step::Raw(bytes) => self.frames.push(Frame::Bytes(bytes.clone())),

@@ -24,13 +24,13 @@ pub(crate) const API: Api = Api {
 
 fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let mut blocks = Blocks { frames: Vec::new(), open: None, next: 0 };
-    blocks.event("messageStart", json!({ "p": "abcdefgh", "role": "assistant" }));
+    blocks.push_event("messageStart", json!({ "p": "abcdefgh", "role": "assistant" }));
     for step in script.steps {
-        if !blocks.step(step) {
+        if !blocks.push_step(step) {
             return blocks.frames;
         }
     }
-    blocks.close();
+    blocks.end_open_text();
     let stop_reason = match stop_reason(script.steps, script.stop) {
         StopReason::EndTurn => "end_turn".to_owned(),
         StopReason::ToolUse => "tool_use".to_owned(),
@@ -39,14 +39,14 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         StopReason::Paused => "pause_turn".to_owned(),
         StopReason::Unknown(word) => word,
     };
-    blocks.event("messageStop", json!({ "p": "abc", "stopReason": stop_reason }));
+    blocks.push_event("messageStop", json!({ "p": "abc", "stopReason": stop_reason }));
     let usage = script.usage;
     let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
     let usage = json!({
         "inputTokens": usage.input, "outputTokens": usage.output, "totalTokens": total,
         "cacheReadInputTokens": usage.cache_read, "cacheWriteInputTokens": usage.cache_write,
     });
-    blocks.event("metadata", json!({ "metrics": { "latencyMs": 5 }, "p": "a", "usage": usage }));
+    blocks.push_event("metadata", json!({ "metrics": { "latencyMs": 5 }, "p": "a", "usage": usage }));
     blocks.frames
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn error(_status: u16, _kind: &str, message: &str) -> Value {
 }
 
 /// Returns one message of the event stream.
-pub(crate) fn event(kind: &str, payload: &str) -> Vec<u8> {
+pub(crate) fn encode_message(kind: &str, payload: &str) -> Vec<u8> {
     let mut headers = Vec::new();
     for (name, value) in
         [(":event-type", kind), (":content-type", "application/json"), (":message-type", "event")]
@@ -87,57 +87,60 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn event(&mut self, kind: &str, payload: Value) {
-        self.frames.push(Frame::Bytes(event(kind, &payload.to_string())));
+    fn push_event(&mut self, kind: &str, payload: Value) {
+        self.frames.push(Frame::Bytes(encode_message(kind, &payload.to_string())));
     }
 
-    fn delta(&mut self, index: usize, delta: Value) {
-        self.event("contentBlockDelta", json!({ "contentBlockIndex": index, "delta": delta, "p": "abcd" }));
+    fn push_delta(&mut self, index: usize, delta: Value) {
+        self.push_event(
+            "contentBlockDelta",
+            json!({ "contentBlockIndex": index, "delta": delta, "p": "abcd" }),
+        );
     }
 
-    fn end(&mut self, index: usize) {
-        self.event("contentBlockStop", json!({ "contentBlockIndex": index, "p": "ab" }));
+    fn end_block(&mut self, index: usize) {
+        self.push_event("contentBlockStop", json!({ "contentBlockIndex": index, "p": "ab" }));
     }
 
     /// Ends the open text block.
-    fn close(&mut self) {
+    fn end_open_text(&mut self) {
         if let Some(index) = self.open.take() {
-            self.end(index);
+            self.end_block(index);
         }
     }
 
     /// Ends the open text block and returns the index of the next block.
     fn new_index(&mut self) -> usize {
-        self.close();
+        self.end_open_text();
         self.next += 1;
         self.next - 1
     }
 
     /// Adds a step. Returns `false` if no step can follow it.
-    fn step(&mut self, step: &Step) -> bool {
+    fn push_step(&mut self, step: &Step) -> bool {
         match step {
             Step::Text(text) => {
                 let index = self.open.unwrap_or_else(|| self.new_index());
                 self.open = Some(index);
-                self.delta(index, json!({ "text": text }));
+                self.push_delta(index, json!({ "text": text }));
             }
             Step::Thinking { text, signature } => {
                 let index = self.new_index();
                 for piece in pieces(text, 2) {
-                    self.delta(index, json!({ "reasoningContent": { "text": piece } }));
+                    self.push_delta(index, json!({ "reasoningContent": { "text": piece } }));
                 }
-                self.delta(index, json!({ "reasoningContent": { "signature": signature } }));
-                self.end(index);
+                self.push_delta(index, json!({ "reasoningContent": { "signature": signature } }));
+                self.end_block(index);
             }
             Step::Call { id, name, arguments } => {
                 let index = self.new_index();
                 let start = json!({ "toolUse": { "name": name, "toolUseId": id } });
                 let start = json!({ "contentBlockIndex": index, "p": "abc", "start": start });
-                self.event("contentBlockStart", start);
+                self.push_event("contentBlockStart", start);
                 for piece in pieces(arguments, 3) {
-                    self.delta(index, json!({ "toolUse": { "input": piece } }));
+                    self.push_delta(index, json!({ "toolUse": { "input": piece } }));
                 }
-                self.end(index);
+                self.end_block(index);
             }
             Step::Pause(pause) => self.frames.push(Frame::Pause(*pause)),
             Step::Raw(bytes) => self.frames.push(Frame::Bytes(bytes.clone())),

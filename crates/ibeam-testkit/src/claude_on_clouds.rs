@@ -45,8 +45,9 @@ fn invoke_stream(script: &AnswerScript<'_>) -> Vec<Frame> {
 /// Converts server-sent events into chunks of a binary event stream.
 fn chunks(events: &str) -> Vec<u8> {
     let data = events.lines().filter_map(|line| line.strip_prefix("data: "));
-    let chunk =
-        |data| bedrock::event("chunk", &json!({ "bytes": STANDARD.encode(data), "p": "ab" }).to_string());
+    let chunk = |data| {
+        bedrock::encode_message("chunk", &json!({ "bytes": STANDARD.encode(data), "p": "ab" }).to_string())
+    };
     data.map(chunk).collect::<Vec<_>>().concat()
 }
 

@@ -28,7 +28,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let message =
         json!({ "role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": [] });
     let id = format!("req_{:04}", script.number);
-    blocks.push(json!({ "type": "message-start", "id": id, "delta": { "message": message } }));
+    blocks.push_event(json!({ "type": "message-start", "id": id, "delta": { "message": message } }));
     let mut calls = 0;
     for step in script.steps {
         match step {
@@ -37,7 +37,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
                 pieces(text, 2).iter().for_each(|piece| blocks.push_content("thinking", piece));
             }
             Step::Call { id, name, arguments } => {
-                blocks.close();
+                blocks.end_open_block();
                 let function = json!({ "name": name, "arguments": "" });
                 let call = json!({ "id": id, "type": "function", "function": function });
                 blocks.push_call("tool-call-start", calls, &call);
@@ -45,7 +45,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
                     let call = json!({ "function": { "arguments": piece } });
                     blocks.push_call("tool-call-delta", calls, &call);
                 }
-                blocks.push(json!({ "type": "tool-call-end", "index": calls }));
+                blocks.push_event(json!({ "type": "tool-call-end", "index": calls }));
                 calls += 1;
             }
             Step::Pause(pause) => blocks.frames.push(Frame::Pause(*pause)),
@@ -60,7 +60,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
             }
         }
     }
-    blocks.close();
+    blocks.end_open_block();
     let finish_reason = match stop_reason(script.steps, script.stop) {
         StopReason::EndTurn => "COMPLETE".to_owned(),
         StopReason::ToolUse => "TOOL_CALL".to_owned(),
@@ -74,7 +74,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let tokens = json!({ "input_tokens": input, "output_tokens": script.usage.output });
     let usage = json!({ "billed_units": tokens, "tokens": tokens, "cached_tokens": script.usage.cache_read });
     let delta = json!({ "finish_reason": finish_reason, "usage": usage });
-    blocks.push(json!({ "type": "message-end", "delta": delta }));
+    blocks.push_event(json!({ "type": "message-end", "delta": delta }));
     blocks.frames.push(Frame::data("[DONE]"));
     blocks.frames
 }
@@ -89,32 +89,32 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn push(&mut self, event: Value) {
+    fn push_event(&mut self, event: Value) {
         let name = event["type"].as_str().unwrap_or_default();
         self.frames.push(Frame::named(name, &event));
     }
 
     fn push_content(&mut self, kind: &'static str, text: &str) {
         if self.open != Some(kind) {
-            self.close();
+            self.end_open_block();
             self.open = Some(kind);
             let content = json!({ "type": kind, kind: "" });
             let delta = json!({ "message": { "content": content } });
-            self.push(json!({ "type": "content-start", "index": self.next, "delta": delta }));
+            self.push_event(json!({ "type": "content-start", "index": self.next, "delta": delta }));
         }
         let delta = json!({ "message": { "content": { kind: text } } });
-        self.push(json!({ "type": "content-delta", "index": self.next, "delta": delta }));
+        self.push_event(json!({ "type": "content-delta", "index": self.next, "delta": delta }));
     }
 
     fn push_call(&mut self, kind: &str, index: usize, call: &Value) {
         let delta = json!({ "message": { "tool_calls": call } });
-        self.push(json!({ "type": kind, "index": index, "delta": delta }));
+        self.push_event(json!({ "type": kind, "index": index, "delta": delta }));
     }
 
     /// Ends the open content block.
-    fn close(&mut self) {
+    fn end_open_block(&mut self) {
         if self.open.take().is_some() {
-            self.push(json!({ "type": "content-end", "index": self.next }));
+            self.push_event(json!({ "type": "content-end", "index": self.next }));
             self.next += 1;
         }
     }

@@ -25,13 +25,15 @@ pub(crate) const API: Api = Api {
 fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let interaction = |status: &str| json!({ "id": format!("req_{:04}", script.number), "status": status, "object": "interaction", "model": script.model });
     let mut steps = Steps { frames: Vec::new(), open: None, next: 0 };
-    steps.event(json!({ "event_type": "interaction.created", "interaction": interaction("in_progress") }));
+    steps.push_event(
+        json!({ "event_type": "interaction.created", "interaction": interaction("in_progress") }),
+    );
     for step in script.steps {
-        if !steps.add(step) {
+        if !steps.push_step(step) {
             return steps.frames;
         }
     }
-    steps.close();
+    steps.end_open_text();
     let mut last = interaction(&match stop_reason(script.steps, script.stop) {
         StopReason::EndTurn => "completed".to_owned(),
         StopReason::ToolUse => "requires_action".to_owned(),
@@ -46,7 +48,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         "total_input_tokens": input, "total_cached_tokens": script.usage.cache_read,
         "total_output_tokens": script.usage.output, "total_tokens": input + script.usage.output,
     });
-    steps.event(json!({ "event_type": "interaction.completed", "interaction": last }));
+    steps.push_event(json!({ "event_type": "interaction.completed", "interaction": last }));
     steps.frames.push(Frame::Bytes(b"event: done\ndata: [DONE]\n\n".to_vec()));
     steps.frames
 }
@@ -61,61 +63,61 @@ struct Steps {
 }
 
 impl Steps {
-    fn event(&mut self, data: Value) {
+    fn push_event(&mut self, data: Value) {
         let name = data["event_type"].as_str().unwrap_or_default().to_owned();
         self.frames.push(Frame::named(&name, &data));
     }
 
-    fn start(&mut self, step: Value) -> usize {
-        self.close();
+    fn start_step(&mut self, step: Value) -> usize {
+        self.end_open_text();
         let index = self.next;
         self.next += 1;
-        self.event(json!({ "event_type": "step.start", "index": index, "step": step }));
+        self.push_event(json!({ "event_type": "step.start", "index": index, "step": step }));
         index
     }
 
-    fn delta(&mut self, index: usize, delta: Value) {
-        self.event(json!({ "event_type": "step.delta", "index": index, "delta": delta }));
+    fn push_delta(&mut self, index: usize, delta: Value) {
+        self.push_event(json!({ "event_type": "step.delta", "index": index, "delta": delta }));
     }
 
-    fn stop(&mut self, index: usize) {
-        self.event(json!({ "event_type": "step.stop", "index": index }));
+    fn end_step(&mut self, index: usize) {
+        self.push_event(json!({ "event_type": "step.stop", "index": index }));
     }
 
     /// Ends the open step with text.
-    fn close(&mut self) {
+    fn end_open_text(&mut self) {
         if let Some(index) = self.open.take() {
-            self.stop(index);
+            self.end_step(index);
         }
     }
 
     /// Adds a step. Returns `false` if no step can follow it.
-    fn add(&mut self, step: &Step) -> bool {
+    fn push_step(&mut self, step: &Step) -> bool {
         match step {
             Step::Text(text) => {
                 let index = match self.open {
                     Some(index) => index,
-                    None => self.start(json!({ "type": "model_output" })),
+                    None => self.start_step(json!({ "type": "model_output" })),
                 };
                 self.open = Some(index);
-                self.delta(index, json!({ "type": "text", "text": text }));
+                self.push_delta(index, json!({ "type": "text", "text": text }));
             }
             Step::Thinking { text, signature } => {
-                let index = self.start(json!({ "type": "thought" }));
+                let index = self.start_step(json!({ "type": "thought" }));
                 for piece in pieces(text, 2) {
                     let content = json!({ "type": "text", "text": piece });
-                    self.delta(index, json!({ "type": "thought_summary", "content": content }));
+                    self.push_delta(index, json!({ "type": "thought_summary", "content": content }));
                 }
-                self.delta(index, json!({ "type": "thought_signature", "signature": signature }));
-                self.stop(index);
+                self.push_delta(index, json!({ "type": "thought_signature", "signature": signature }));
+                self.end_step(index);
             }
             Step::Call { id, name, arguments } => {
                 let call = json!({ "type": "function_call", "id": id, "name": name, "arguments": {} });
-                let index = self.start(call);
+                let index = self.start_step(call);
                 for piece in pieces(arguments, 3) {
-                    self.delta(index, json!({ "type": "arguments_delta", "arguments": piece }));
+                    self.push_delta(index, json!({ "type": "arguments_delta", "arguments": piece }));
                 }
-                self.stop(index);
+                self.end_step(index);
             }
             Step::Pause(pause) => self.frames.push(Frame::Pause(*pause)),
             Step::Raw(bytes) => self.frames.push(Frame::Bytes(bytes.clone())),

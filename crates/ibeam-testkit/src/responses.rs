@@ -34,15 +34,15 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         })
     };
     let started = response("in_progress", &[], Value::Null);
-    items.event(json!({ "type": "response.created", "response": started }));
-    items.event(json!({ "type": "response.in_progress", "response": started }));
+    items.push_event(json!({ "type": "response.created", "response": started }));
+    items.push_event(json!({ "type": "response.in_progress", "response": started }));
     let stop = stop_reason(script.steps, script.stop);
     for step in script.steps {
-        if !items.step(step, &stop) {
+        if !items.push_step(step, &stop) {
             return items.frames;
         }
     }
-    items.close();
+    items.end_open_message();
     let reason = match stop {
         StopReason::EndTurn | StopReason::ToolUse => None,
         StopReason::MaxTokens => Some("max_output_tokens".to_owned()),
@@ -64,7 +64,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     if let Some(reason) = reason {
         last["incomplete_details"] = json!({ "reason": reason });
     }
-    items.event(json!({ "type": format!("response.{status}"), "response": last }));
+    items.push_event(json!({ "type": format!("response.{status}"), "response": last }));
     items.frames
 }
 
@@ -82,70 +82,70 @@ struct Items {
 }
 
 impl Items {
-    fn event(&mut self, data: Value) {
+    fn push_event(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default().to_owned();
         self.frames.push(Frame::named(&name, &data));
     }
 
-    fn start(&mut self, item: &Value) {
-        self.event(
+    fn start_item(&mut self, item: &Value) {
+        self.push_event(
             json!({ "type": "response.output_item.added", "output_index": self.output.len(), "item": item }),
         );
     }
 
     /// Adds a delta of the open item.
-    fn delta(&mut self, kind: &str, delta: &str) {
+    fn push_delta(&mut self, kind: &str, delta: &str) {
         let index = self.output.len();
         let id = format!("item_{index}");
-        self.event(json!({
+        self.push_event(json!({
             "type": format!("response.{kind}.delta"), "item_id": id, "output_index": index, "content_index": 0,
             "delta": delta, "obfuscation": "x7Kq",
         }));
     }
 
     /// Adds the complete item. Its id differs from the id at its start, as with some services.
-    fn end(&mut self, mut item: Value) {
+    fn end_item(&mut self, mut item: Value) {
         let index = self.output.len();
         item["id"] = format!("final_{index}").into();
-        self.event(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+        self.push_event(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
         self.output.push(item);
     }
 
     /// Ends the open message.
-    fn close(&mut self) {
+    fn end_open_message(&mut self) {
         if let Some(text) = self.open.take() {
             let part = json!({ "type": "output_text", "text": text, "annotations": [] });
-            self.end(
+            self.end_item(
                 json!({ "type": "message", "status": "completed", "role": "assistant", "content": [part] }),
             );
         }
     }
 
     /// Adds a step. Returns `false` if no step can follow it.
-    fn step(&mut self, step: &Step, stop: &StopReason) -> bool {
+    fn push_step(&mut self, step: &Step, stop: &StopReason) -> bool {
         let id = format!("item_{}", self.output.len());
         match step {
             Step::Text(text) => {
                 if self.open.is_none() {
                     let role = "assistant";
-                    self.start(&json!({ "type": "message", "id": id, "status": "in_progress", "role": role, "content": [] }));
+                    self.start_item(&json!({ "type": "message", "id": id, "status": "in_progress", "role": role, "content": [] }));
                 }
                 self.open.get_or_insert_default().push_str(text);
-                self.delta("output_text", text);
+                self.push_delta("output_text", text);
             }
             Step::Thinking { text, signature } => {
-                self.close();
-                self.start(&json!({ "type": "reasoning", "id": id, "summary": [] }));
+                self.end_open_message();
+                self.start_item(&json!({ "type": "reasoning", "id": id, "summary": [] }));
                 for piece in pieces(text, 2) {
-                    self.delta("reasoning_summary_text", &piece);
+                    self.push_delta("reasoning_summary_text", &piece);
                 }
                 let summary = json!({ "type": "summary_text", "text": text });
-                self.end(
+                self.end_item(
                     json!({ "type": "reasoning", "summary": [summary], "encrypted_content": signature }),
                 );
             }
             Step::Call { id: call_id, name, arguments } => {
-                self.close();
+                self.end_open_message();
                 let call = json!({ "type": "function_call", "call_id": call_id, "name": name });
                 let with = |arguments: &str, status: &str| {
                     let mut call = call.clone();
@@ -153,13 +153,13 @@ impl Items {
                     call["status"] = status.into();
                     call
                 };
-                self.start(&with("", "in_progress"));
+                self.start_item(&with("", "in_progress"));
                 for piece in pieces(arguments, 3) {
-                    self.delta("function_call_arguments", &piece);
+                    self.push_delta("function_call_arguments", &piece);
                 }
                 let is_complete = serde_json::from_str::<Value>(arguments).is_ok();
                 let is_cut = *stop == StopReason::MaxTokens && !is_complete;
-                self.end(with(arguments, if is_cut { "incomplete" } else { "completed" }));
+                self.end_item(with(arguments, if is_cut { "incomplete" } else { "completed" }));
             }
             Step::Pause(pause) => self.frames.push(Frame::Pause(*pause)),
             Step::Raw(bytes) => self.frames.push(Frame::Bytes(bytes.clone())),

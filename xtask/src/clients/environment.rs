@@ -81,9 +81,10 @@ impl Environment {
         model: &Model,
     ) -> Result<Self, ClientsError> {
         let scratch = tempfile::tempdir().map_err(ClientsError::system("a scratch directory"))?;
-        let at = |name: &str| scratch.path().join(name);
+        let scratch_path = |name: &str| scratch.path().join(name);
         for name in ["bin", "calls", "home", "work", "config/ibeam"] {
-            fs::create_dir_all(at(name)).map_err(ClientsError::system(at(name).display()))?;
+            fs::create_dir_all(scratch_path(name))
+                .map_err(ClientsError::system(scratch_path(name).display()))?;
         }
         let write = |name: &str, text: String| {
             let path = scratch.path().join(name);
@@ -93,7 +94,7 @@ impl Environment {
         let answers = model_answers(client.script);
         let count = answers.len();
         let mut environment = BTreeMap::from([
-            ("XDG_CONFIG_HOME", at("config").display().to_string()),
+            ("XDG_CONFIG_HOME", scratch_path("config").display().to_string()),
             ("IBEAM_CONTRACT", contract.to_string()),
         ]);
         let (server, name, timeout) = match model {
@@ -114,7 +115,7 @@ impl Environment {
             "config/ibeam/config.toml",
             format!("model = \"{name}\"\n\n[models.aliases]\n{}", aliases.concat()),
         )?;
-        let programs = at("programs");
+        let programs = scratch_path("programs");
         write("proxy.json", json!({ "programs": programs, "environment": environment }).to_string())?;
         let shim = Command::new(program)
             .arg("shim")
@@ -137,7 +138,7 @@ impl Environment {
         self.scratch.keep()
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    fn scratch_path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
 
@@ -145,7 +146,7 @@ impl Environment {
     fn install_proxies(&self, proxy: &Path) -> Result<(), ClientsError> {
         let script = fs::read_to_string(proxy).map_err(ClientsError::system(proxy.display()))?;
         for name in ["agent", "cursor-agent"] {
-            let path = self.at("bin").join(name);
+            let path = self.scratch_path("bin").join(name);
             fs::write(&path, format!("#!/usr/bin/env -S python3 -I\n{script}"))
                 .map_err(ClientsError::system(path.display()))?;
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -158,7 +159,10 @@ impl Environment {
         let identity = ["-c", "user.name=acceptance", "-c", "user.email=acceptance@localhost"];
         for args in [["init", "-q", "."].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
             let mut git = Command::new("git");
-            git.args(identity).args(args).current_dir(self.at("work")).env("HOME", self.at("home"));
+            git.args(identity)
+                .args(args)
+                .current_dir(self.scratch_path("work"))
+                .env("HOME", self.scratch_path("home"));
             match git.status() {
                 Ok(status) if status.success() => {}
                 Ok(_) => return Err(ClientsError::Setup(format!("`git {}`", args.join(" ")))),
@@ -173,21 +177,23 @@ impl Environment {
     /// # Errors
     /// `System` if the driver cannot be run.
     pub(super) fn run_driver(&self, installed: &Installed) -> Result<Observation, ClientsError> {
-        let stderr = self.at("driver.stderr");
+        let stderr = self.scratch_path("driver.stderr");
         let errors = fs::File::create(&stderr).map_err(ClientsError::system(stderr.display()))?;
-        let mut path = self.at("bin").into_os_string();
+        let mut path = self.scratch_path("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut driver = Command::new(&installed.python);
-        driver.arg(&installed.driver).current_dir(self.at("work"));
+        driver.arg(&installed.driver).current_dir(self.scratch_path("work"));
         driver.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        driver.env("PATH", path).env("HOME", self.at("home")).env("PYTHONPATH", &installed.library);
+        driver.env("PATH", path).env("HOME", self.scratch_path("home")).env("PYTHONPATH", &installed.library);
         driver.env("CURSOR_API_KEY", "key-of-a-client").env("PYTHONDONTWRITEBYTECODE", "1");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "IBEAM_CONTRACT"]
         {
             driver.env_remove(name);
         }
-        driver.env("ACCEPTANCE_SCRATCH", self.scratch.path()).env("ACCEPTANCE_WORKSPACE", self.at("work"));
+        driver
+            .env("ACCEPTANCE_SCRATCH", self.scratch.path())
+            .env("ACCEPTANCE_WORKSPACE", self.scratch_path("work"));
         driver.env("ACCEPTANCE_MODE", self.mode).env("ACCEPTANCE_CLIENT", &installed.directory);
         let mut child = driver.spawn().map_err(ClientsError::system(installed.python.display()))?;
         let deadline = Instant::now() + self.timeout;
@@ -202,13 +208,13 @@ impl Environment {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        let report = fs::read(self.at("report.json")).ok();
+        let report = fs::read(self.scratch_path("report.json")).ok();
         let request_count = self.server.as_ref().map_or(0, |server| server.requests().len());
         Ok(Observation {
             exit_status,
             driver_stderr: fs::read_to_string(&stderr).unwrap_or_default(),
             report: report.and_then(|report| serde_json::from_slice(&report).ok()).unwrap_or_default(),
-            calls: ProgramCall::read_all(&self.at("calls"))
+            calls: ProgramCall::read_all(&self.scratch_path("calls"))
                 .map_err(ClientsError::system("what was printed"))?,
             unanswered: request_count.saturating_sub(self.answers),
         })
