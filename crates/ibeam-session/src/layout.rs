@@ -16,9 +16,9 @@ use crate::private_files;
 pub(crate) const FIRST_SEGMENT: &str = "events.jsonl";
 /// The name of a new segment until its first records are synced. Readers ignore the file.
 pub(crate) const UNFINISHED_SEGMENT: &str = "events.new";
-/// The file of torn records that were cut off when the session was opened.
+/// The name of the file to which torn records are moved when the session is opened.
 pub(crate) const TORN_RECORDS_FILE: &str = "events.torn";
-/// The file of damaged records that a repair moved away.
+/// The name of the file to which a repair moves damaged records. Further files have a number at the end.
 pub(crate) const DAMAGED_RECORDS_FILE: &str = "events.damaged";
 /// The directory of large payloads, each named by its SHA-256.
 pub(crate) const BLOB_DIRECTORY: &str = "blobs";

@@ -100,7 +100,7 @@ fn cannot_lock(error: &std::io::Error) -> bool {
     [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].iter().any(|errno| number == Some(errno.raw_os_error()))
 }
 
-/// Returns the name of this process for people.
+/// Returns a description of this process that a person can read, e.g. `process 4711 on build-3`.
 pub(crate) fn process_name() -> String {
     format!("process {} on {}", std::process::id(), host())
 }

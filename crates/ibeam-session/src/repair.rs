@@ -32,8 +32,8 @@ pub struct RepairReport {
     pub is_session_left: bool,
 }
 
-/// Repairs the session `id` so that it can be opened: keeps all records before the first damage and moves the rest
-/// aside.
+/// Repairs the session `id` so that it can be opened: keeps all records before the first damage and moves all other
+/// records to backup files.
 ///
 /// # Errors
 /// `Unknown`, `Busy`, `Unusable`, `Io`; `Damaged` for a journal of a newer format, which is not changed.

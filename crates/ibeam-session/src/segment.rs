@@ -145,7 +145,7 @@ impl Segment {
     /// Reserves space for further records, if less than half of the reserve is left.
     ///
     /// # Errors
-    /// The errors of the file system, such as a full disk. The space reserved before stays reserved.
+    /// The errors of the file system, such as a full disk. After an error, the existing reserve remains.
     pub(crate) fn extend_reserve(&mut self) -> io::Result<()> {
         match self.allocated - self.end < self.reserve_bytes / 2 {
             true => self.allocate(self.end + self.reserve_bytes),

@@ -62,7 +62,7 @@ pub(crate) struct StoredEvent<'a> {
 
 /// Passes every valid event of the session in `directory` to `visit`, in order, until the end or the first damage.
 ///
-/// Needs no lease: a record that another process is writing is read, or looks torn.
+/// Needs no lease: a record that another process is writing is either read or counted as torn.
 ///
 /// # Errors
 /// `Unknown` if there is no segment; `Unusable` for a segment that is a link; `Io`; the errors of `visit`.

@@ -1,6 +1,7 @@
 //! Answers as server-sent events of the Gemini API.
 //!
-//! Source: the API reference, "models.streamGenerateContent", v1beta. A signature comes with the part after the thinking.
+//! Source: the API reference, "models.streamGenerateContent", v1beta. The part after the thinking contains the
+//! signature.
 
 use ibeam_protocol::{StopReason, Usage};
 use serde_json::{Value, json};

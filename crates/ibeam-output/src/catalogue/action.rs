@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::lines::CatalogueLine;
 use crate::tool_call_line::mcp_tool;
 
-/// The action of a call, for people.
+/// The action of a call, as the text for people names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action<'a> {
@@ -39,7 +39,7 @@ pub(crate) enum Action<'a> {
     },
 }
 
-/// The ending of a call, for people.
+/// The ending of a call, as the text for people distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActionEnding {
     /// The call succeeded.

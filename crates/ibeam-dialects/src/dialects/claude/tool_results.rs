@@ -1,6 +1,6 @@
 //! Results of the tools that contract 1 has too: `tool_result`, and the structured `tool_use_result`.
 //!
-//! `tool_use_result` is any JSON, so it also carries the keys that only contract 1 has.
+//! `tool_use_result` can be any JSON, so it also contains the keys that only contract 1 has.
 
 use ibeam_wire::tool::is_arm;
 use serde_json::{Value, json};
