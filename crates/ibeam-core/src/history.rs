@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ibeam_protocol::{
     Block, CallId, Elision, Event, EventKind, Message, Notice, ShortenedResults, ToolCall, ToolOutcome,
-    ToolResult,
+    ToolResult, UserPart,
 };
 
 /// The messages so far, and the results that the last answer lacks.
@@ -77,12 +77,14 @@ impl History {
     /// Adds one event.
     pub fn fold(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::UserMessage { content } => {
+            EventKind::UserMessage { content, attachments } => {
                 self.close_answer();
                 if let Some(out_of_order) = &mut self.out_of_order {
                     out_of_order.early.clear();
                 }
-                self.push(Message::User(content.clone()));
+                let mut parts: Vec<UserPart> = content.iter().cloned().map(UserPart::Text).collect();
+                parts.extend(attachments.iter().flat_map(UserPart::from_attachment));
+                self.push(Message::User(parts));
             }
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, .. } => {
@@ -107,7 +109,7 @@ impl History {
                 self.push_results();
                 if compacted.replaced > 0 {
                     let retained = self.messages.split_off(compacted.replaced.min(self.messages.len()));
-                    self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
+                    self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone().into()]))];
                     // If messages are missing, the cut may be between calls and their results.
                     let is_result = |message: &Arc<Message>| matches!(**message, Message::ToolResults(_));
                     self.messages.extend(retained.into_iter().skip_while(is_result));
@@ -122,7 +124,7 @@ impl History {
             EventKind::Notice(notice) => {
                 if let Some(text) = notice.for_model() {
                     self.close_answer();
-                    self.push(Message::User(vec![text]));
+                    self.push(Message::User(vec![text.into()]));
                 }
             }
             EventKind::SessionStarted(_)
@@ -143,7 +145,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         if self.messages.is_empty() && !matches!(message, Message::User(_)) {
-            self.messages.push(Arc::new(Message::User(vec![LOST_BEGINNING.to_owned()])));
+            self.messages.push(Arc::new(Message::User(vec![LOST_BEGINNING.into()])));
         }
         self.messages.push(Arc::new(message));
     }
@@ -154,6 +156,7 @@ impl History {
             name: call.name.clone(),
             text: outcome.for_model(),
             is_error: outcome.is_error(),
+            media: outcome.media().to_vec(),
         };
         if let Some(out_of_order) = &mut self.out_of_order
             && !self.open.iter().any(|open| open.id == call.id)
@@ -221,16 +224,26 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
     let ShortenedResults { messages: count, bytes } = shortened;
     for message in messages.iter_mut().take(count) {
         match message.as_ref() {
-            Message::ToolResults(results) if results.iter().any(|result| result.text.len() > bytes) => {
+            Message::ToolResults(results) if results.iter().any(|result| is_too_long(result, bytes)) => {
                 let mut results = results.clone();
-                for result in results.iter_mut().filter(|result| result.text.len() > bytes) {
-                    result.text = elide_middle(&result.text, bytes).into();
+                for result in results.iter_mut().filter(|result| is_too_long(result, bytes)) {
+                    let mut text = elide_middle(&result.text, bytes);
+                    for media in std::mem::take(&mut result.media) {
+                        text.push('\n');
+                        text.push_str(&media.placeholder());
+                    }
+                    result.text = text.into();
                 }
                 *message = Arc::new(Message::ToolResults(results));
             }
             Message::ToolResults(_) | Message::User(_) | Message::Assistant(_) => {}
         }
     }
+}
+
+/// Whether a result has images or documents, or more than `bytes` of text.
+fn is_too_long(result: &ToolResult, bytes: usize) -> bool {
+    result.text.len() > bytes || !result.media.is_empty()
 }
 
 /// Shortens `text` to about `bytes`: a fifth from its beginning and the rest from its end.
@@ -265,5 +278,11 @@ fn unfinished_result(
     } else {
         "not executed: the run ended before this call began".to_owned()
     };
-    ToolResult { call_id: call.id.clone(), name: call.name.clone(), text: text.into(), is_error: true }
+    ToolResult {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        text: text.into(),
+        is_error: true,
+        media: Vec::new(),
+    }
 }

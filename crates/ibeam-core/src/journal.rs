@@ -3,10 +3,11 @@
 //! The channel is bounded, so the slowest reader sets the pace of the loop. At the durable points `record` waits until
 //! the readers have received the event, so that later effects cannot overtake it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{Event, EventKind, EventOrder, EventPosition, Notice};
+use ibeam_protocol::{Event, EventKind, EventOrder, EventPosition, Notice, ToolOutcome};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::history::History;
@@ -192,7 +193,7 @@ impl Journal {
         match kind {
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 model_text.redact_call(call);
-                self.redactor.redact_value(outcome);
+                redact_outcome(&self.redactor, outcome);
             }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
             EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
@@ -241,6 +242,24 @@ impl Journal {
     /// Returns the time since the run began, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         millis(self.clock.monotonic().saturating_sub(self.tally.started))
+    }
+}
+
+/// Removes the secrets from an outcome. An image or document with a secret in it becomes a line of text, because it cannot
+/// be shown in part.
+fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
+    let mut media = outcome.media_mut().map(std::mem::take).unwrap_or_default();
+    let count = media.len();
+    media.retain(|media| matches!(redactor.redact(&media.data), Cow::Borrowed(_)));
+    if media.len() < count
+        && let ToolOutcome::Success { for_model, .. } = outcome
+    {
+        *for_model = format!("{for_model}\n(not shown: the file contains a secret of this run)").into();
+    }
+    redactor.redact_value(outcome);
+    media.iter_mut().for_each(|media| redactor.redact_value(&mut media.name));
+    if let Some(slot) = outcome.media_mut() {
+        *slot = media;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure. Answers that report their usage calibrate the estimate; before the first such answer it is deliberately high.
 
-use ibeam_protocol::{Block, Message, Usage};
+use ibeam_protocol::{Block, Media, Message, ToolResult, Usage, UserPart};
 
 use crate::history::History;
 use crate::ports::ModelRequest;
@@ -83,7 +83,7 @@ pub(crate) fn size_bytes<M: AsRef<Message>>(messages: &[M]) -> usize {
 
 fn message_bytes(message: &Message) -> usize {
     match message {
-        Message::User(texts) => texts.iter().map(String::len).sum(),
+        Message::User(parts) => parts.iter().map(part_bytes).sum(),
         Message::Assistant(blocks) => blocks
             .iter()
             .map(|block| match block {
@@ -92,6 +92,18 @@ fn message_bytes(message: &Message) -> usize {
                 Block::Opaque(opaque) => opaque.raw.to_string().len(),
             })
             .sum(),
-        Message::ToolResults(results) => results.iter().map(|result| result.text.len()).sum(),
+        Message::ToolResults(results) => results.iter().map(result_bytes).sum(),
     }
+}
+
+fn part_bytes(part: &UserPart) -> usize {
+    match part {
+        UserPart::Text(text) => text.len(),
+        UserPart::Media(media) => media.estimated_bytes(),
+    }
+}
+
+/// Returns the bytes of a result with its images and documents.
+pub(crate) fn result_bytes(result: &ToolResult) -> usize {
+    result.text.len() + result.media.iter().map(Media::estimated_bytes).sum::<usize>()
 }

@@ -32,7 +32,7 @@ fn call(id: &str) -> ToolCall {
 }
 
 fn user(text: &str) -> EventKind {
-    EventKind::UserMessage { content: vec![text.to_owned()] }
+    EventKind::UserMessage { content: vec![text.to_owned()], attachments: Vec::new() }
 }
 
 fn answer(text: &str, calls: &[ToolCall]) -> EventKind {

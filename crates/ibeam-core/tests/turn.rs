@@ -336,8 +336,8 @@ fn a_preface_precedes_the_conversation_in_every_request() {
     fixture.run.preface = Some("the repository says".into());
     check(&fixture, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
     for request in fixture.provider.requests.lock().unwrap().iter() {
-        let Message::User(texts) = request.messages[0].as_ref() else { panic!() };
-        assert_eq!(texts, &["the repository says", "do it"]);
+        let Message::User(parts) = request.messages[0].as_ref() else { panic!() };
+        assert_eq!(parts, &["the repository says".into(), "do it".into()]);
     }
 }
 

@@ -102,7 +102,7 @@ impl Conversation {
                         this.earlier.push(Exchange { prompt, answer });
                     }
                     this.steps.clear();
-                    let mut blocks = blocks.iter().cloned();
+                    let mut blocks = blocks.iter().map(|part| part.as_text().into_owned());
                     this.task = blocks.next().unwrap_or_default();
                     this.input = blocks.collect();
                 }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> Message {
-        Message::User(vec![text.to_owned(), "piped".to_owned()])
+        Message::User(vec![text.into(), "piped".into()])
     }
 
     fn answer(text: &str) -> Message {
@@ -179,6 +179,7 @@ mod tests {
 
     fn result(id: &str, text: &str, is_error: bool) -> Message {
         Message::ToolResults(vec![ToolResult {
+            media: Vec::new(),
             call_id: id.into(),
             name: "read".into(),
             text: text.into(),

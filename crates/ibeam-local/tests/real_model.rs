@@ -104,7 +104,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
     let provider = LocalProvider::new(model, home.path().join("cache"), workspace);
 
     let prompt = "Read README.md and write a summary to summary.txt".to_owned();
-    let mut messages = vec![Arc::new(Message::User(vec![prompt]))];
+    let mut messages = vec![Arc::new(Message::User(vec![prompt.into()]))];
     let mut called = Vec::new();
     let answer = loop {
         let (answer, text) = ask(&provider, &messages);
@@ -119,6 +119,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
         assert_eq!((answer.stop, text.as_str()), (StopReason::ToolUse, ""));
         called.push(format!("{} {}", call.name, call.arguments["path"].as_str().unwrap()));
         let result = ToolResult {
+            media: Vec::new(),
             call_id: call.id.clone(),
             name: call.name.clone(),
             text: execute(&directory, &call).into(),
@@ -146,7 +147,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
     let mut dropped = provider.stream(Arc::new(request));
     assert!(dropped.next().now_or_never().is_none());
     drop(dropped);
-    let hello = [Arc::new(Message::User(vec!["Say hello.".to_owned()]))];
+    let hello = [Arc::new(Message::User(vec!["Say hello.".into()]))];
     assert_eq!(ask(&provider, &hello).0.stop, StopReason::EndTurn);
 }
 

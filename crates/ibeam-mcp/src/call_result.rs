@@ -57,7 +57,7 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
     }
     let for_model =
         if shortened.trim().is_empty() { "(the tool returned nothing)".into() } else { shortened.into() };
-    let output = McpOutput { content: texts };
+    let output = McpOutput { content: texts, media: Vec::new() };
     Ok(match is_error {
         Some(true) => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model },
         Some(false) | None => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model },

@@ -97,6 +97,7 @@ fn call() -> [Event; 2] {
     let call = ToolCall { id: CallId("call_1".to_owned()), name: "read".to_owned(), arguments };
     let content = "    let words = \"a line of a program\";\n".repeat(52);
     let output = ToolOutput::Read(ReadOutput {
+        media: Vec::new(),
         is_empty: false,
         exceeded_limit: false,
         total_lines: 52,

@@ -219,7 +219,9 @@ impl<W: Write> EventWriter for Html<W> {
         }
         match &event.kind {
             EventKind::SessionStarted(head) => self.write_run_head(head, at_ms, page),
-            EventKind::UserMessage { content } => self.write_prompt(&PageLine::Prompt, content, at_ms, page),
+            EventKind::UserMessage { content, .. } => {
+                self.write_prompt(&PageLine::Prompt, content, at_ms, page)
+            }
             EventKind::PromptWithheld { content } => {
                 self.write_prompt(&PageLine::Withheld, content, at_ms, page)
             }

@@ -111,7 +111,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 self.session_id = Some(session_id);
                 Ok(())
             }
-            EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
+            EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
                 let content = content.iter().map(|text| TextBlock { kind: "text", text: text.as_str() });
                 let event = UserEvent {
                     message: Message { role: "user", content: content.collect() },

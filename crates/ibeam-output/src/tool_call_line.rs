@@ -211,7 +211,7 @@ impl Serialize for Payload<'_> {
 }
 
 fn read_success(output: &ReadOutput) -> ReadSuccess<Cow<'_, str>> {
-    let ReadOutput { content, is_empty, exceeded_limit, total_lines, total_chars } = output;
+    let ReadOutput { content, is_empty, exceeded_limit, total_lines, total_chars, media: _ } = output;
     ReadSuccess {
         content: borrowed(content),
         is_empty: *is_empty,

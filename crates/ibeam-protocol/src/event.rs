@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Reason};
 use crate::id::{CallId, ModelCallId, SessionId};
+use crate::media::Attachment;
 use crate::message::Answer;
 use crate::notice::Notice;
 use crate::run::Usage;
@@ -38,6 +39,9 @@ pub enum EventKind {
     UserMessage {
         /// Text blocks, verbatim.
         content: Vec<String>,
+        /// The files that the user attached.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// The user submitted a prompt that is not part of the conversation: a hook blocked it, or the run was stopped before
     /// all hooks had checked it.

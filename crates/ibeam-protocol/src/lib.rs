@@ -10,6 +10,7 @@ pub mod event_order;
 pub mod failure;
 pub mod id;
 pub mod invisible;
+pub mod media;
 pub mod message;
 pub mod notice;
 pub mod path_text;
@@ -25,7 +26,8 @@ pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
-pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
+pub use media::{Attachment, Media, MediaType};
+pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult, UserPart};
 pub use notice::Notice;
 pub use run::{
     KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,

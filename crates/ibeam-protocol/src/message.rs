@@ -1,11 +1,13 @@
 //! The conversation with the model, independent of any model API.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::CallId;
+use crate::media::{Attachment, Media};
 use crate::run::Usage;
 use crate::tool::ToolCall;
 
@@ -13,12 +15,56 @@ use crate::tool::ToolCall;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// Text for the model, one block per part (prompt, piped context, a notice for the model).
-    User(Vec<String>),
+    /// Parts for the model: prompt, piped context, attached files, a notice for the model.
+    User(Vec<UserPart>),
     /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
     /// The results of all calls of the answer before, in the order of the calls.
     ToolResults(Vec<ToolResult>),
+}
+
+/// A part of a message of the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum UserPart {
+    /// A text.
+    Text(String),
+    /// An image or a document.
+    Media(Media),
+}
+
+impl UserPart {
+    /// Returns the text, or a line in place of an image or document.
+    pub fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Media(media) => Cow::Owned(media.placeholder()),
+        }
+    }
+
+    /// Returns the parts of an attached file. Its name comes before its content.
+    pub fn from_attachment(attachment: &Attachment) -> Vec<Self> {
+        match attachment {
+            Attachment::Text { name, text } => {
+                vec![Self::Text(format!("Attached file `{name}`:\n\n{text}"))]
+            }
+            Attachment::Media(media) => {
+                vec![Self::Text(format!("Attached file `{}`:", media.name)), Self::Media(media.clone())]
+            }
+        }
+    }
+}
+
+impl From<String> for UserPart {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for UserPart {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
 }
 
 /// A part of an answer.
@@ -61,6 +107,9 @@ pub struct ToolResult {
     pub text: Arc<str>,
     /// Whether the call failed or was refused.
     pub is_error: bool,
+    /// Images and documents that belong to the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
 }
 
 /// A complete answer of the model: exists only after the terminal event of the stream.

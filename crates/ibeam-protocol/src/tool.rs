@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::CallId;
+use crate::media::Media;
 use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
 /// The description of a tool for the model.
@@ -64,6 +65,22 @@ impl ToolOutcome {
         match self {
             Self::Success { for_model, .. } | Self::Failure { for_model, .. } => Arc::clone(for_model),
             Self::Rejected { reason } => reason.as_str().into(),
+        }
+    }
+
+    /// Returns the images and documents for the model.
+    pub fn media(&self) -> &[Media] {
+        match self {
+            Self::Success { output, .. } => output.media(),
+            Self::Failure { .. } | Self::Rejected { .. } => &[],
+        }
+    }
+
+    /// Returns the images and documents of an outcome that can have some.
+    pub fn media_mut(&mut self) -> Option<&mut Vec<Media>> {
+        match self {
+            Self::Success { output, .. } => output.media_mut(),
+            Self::Failure { .. } | Self::Rejected { .. } => None,
         }
     }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::media::Media;
+
 /// The output of a successful call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,6 +39,41 @@ pub enum ToolOutput {
 }
 
 impl ToolOutput {
+    /// Returns the images and documents of the output.
+    pub fn media(&self) -> &[Media] {
+        match self {
+            Self::Read(output) => &output.media,
+            Self::Mcp(output) => &output.media,
+            Self::Write(_)
+            | Self::Edit(_)
+            | Self::Shell(_)
+            | Self::Grep(_)
+            | Self::Glob(_)
+            | Self::Ls(_)
+            | Self::Delete(_)
+            | Self::Todos(_)
+            | Self::WebFetch(_)
+            | Self::Other(_) => &[],
+        }
+    }
+
+    /// Returns the images and documents of an output that can have some.
+    pub fn media_mut(&mut self) -> Option<&mut Vec<Media>> {
+        match self {
+            Self::Read(ReadOutput { media, .. }) | Self::Mcp(McpOutput { media, .. }) => Some(media),
+            Self::Write(_)
+            | Self::Edit(_)
+            | Self::Shell(_)
+            | Self::Grep(_)
+            | Self::Glob(_)
+            | Self::Ls(_)
+            | Self::Delete(_)
+            | Self::Todos(_)
+            | Self::WebFetch(_)
+            | Self::Other(_) => None,
+        }
+    }
+
     /// Returns the path of the file that the call wrote, edited or deleted.
     pub fn changed_path(&self) -> Option<&PathBuf> {
         match self {
@@ -69,6 +106,9 @@ pub struct ReadOutput {
     pub total_lines: u64,
     /// The number of characters of the whole file.
     pub total_chars: u64,
+    /// The image or document, if the file is one; then `content` describes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
 }
 
 /// A file that was written completely.
@@ -223,6 +263,9 @@ pub struct WebFetchOutput {
 pub struct McpOutput {
     /// Blocks of text, bounded in total; other content is described in one line.
     pub content: Vec<String>,
+    /// The images among the blocks that models accept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
 }
 
 /// One line of the to-do list.

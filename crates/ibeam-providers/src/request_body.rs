@@ -107,7 +107,7 @@ impl fmt::Debug for RequestBodyBuilder {
 
 #[cfg(test)]
 mod tests {
-    use ibeam_protocol::{Block, CallId, ToolCall, ToolResult};
+    use ibeam_protocol::{Block, CallId, ToolCall, ToolResult, UserPart};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -144,6 +144,7 @@ mod tests {
             Block::ToolCall(ToolCall { id, name: "read".into(), arguments: json!({ "path": "a\"b" }) })
         };
         let result = |text: String| ToolResult {
+            media: Vec::new(),
             call_id: CallId("t".into()),
             name: "read".into(),
             text: text.into(),
@@ -151,7 +152,7 @@ mod tests {
         };
         let block = prop_oneof![".{0,9}".prop_map(Block::Text), "[a-z:]{0,3}".prop_map(call)];
         prop_oneof![
-            prop::collection::vec(".{0,9}", 0..3).prop_map(Message::User),
+            prop::collection::vec(".{0,9}".prop_map(UserPart::Text), 0..3).prop_map(Message::User),
             prop::collection::vec(block, 0..3).prop_map(Message::Assistant),
             prop::collection::vec(".{0,9}".prop_map(result), 0..3).prop_map(Message::ToolResults),
         ]

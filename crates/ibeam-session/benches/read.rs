@@ -28,7 +28,7 @@ fn store_session(sessions: &Path, id: SessionId, turns: u64) {
         Session::create(sessions, id, Path::new("/project"), &SessionOptions::default()).unwrap();
     for seq in 0..turns * 10 {
         let kind = match seq % 10 {
-            0 => EventKind::UserMessage { content: vec!["a prompt ".repeat(110)] },
+            0 => EventKind::UserMessage { content: vec!["a prompt ".repeat(110)], attachments: Vec::new() },
             _ => EventKind::TextDelta { text: "some words of an answer ".to_owned() },
         };
         session.append(&event(seq, kind)).unwrap();

@@ -99,6 +99,6 @@ fn prompt(directory: &Path, record: Record) -> Option<Vec<String>> {
         Record::Blob(blob) if blob.bytes > MAX_PROMPT_BYTES => return None,
         Record::Blob(blob) => blob::load(directory, &blob).ok()?,
     };
-    let EventKind::UserMessage { content } = kind else { return None };
+    let EventKind::UserMessage { content, .. } = kind else { return None };
     Some(content)
 }

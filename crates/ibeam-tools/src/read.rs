@@ -211,6 +211,7 @@ fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     let is_cut_by_limit =
         window.is_cut_in_line || (window.has_more && args.limit.is_none()) || window.is_cut_by_bytes;
     let output = ReadOutput {
+        media: Vec::new(),
         is_empty: window.is_empty(),
         exceeded_limit: is_cut_by_limit || !window.is_complete,
         total_lines,

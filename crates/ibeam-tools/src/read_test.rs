@@ -36,6 +36,7 @@ fn refused(fixture: &Fixture, path: &str, expect: &str) {
 
 fn output(content: &str, total_lines: u64, total_chars: u64) -> ReadOutput {
     ReadOutput {
+        media: Vec::new(),
         content: content.to_owned(),
         is_empty: total_chars == 0,
         exceeded_limit: false,

@@ -150,7 +150,7 @@ pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     let mut writer = UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let kinds = [
         EventKind::SessionStarted(Box::new(head.clone())),
-        EventKind::UserMessage { content: prompt.clone() },
+        EventKind::UserMessage { content: prompt.clone(), attachments: Vec::new() },
         EventKind::RunFinished(Box::new(finished.clone())),
     ];
     let mut events = (0..).zip(kinds).map(|(seq, kind)| Event { seq, at_ms: now_ms(), kind });

@@ -47,7 +47,7 @@ impl NoticePrinter {
                 self.changes_uncounted = false;
                 return Vec::new();
             }
-            EventKind::UserMessage { content } => {
+            EventKind::UserMessage { content, .. } => {
                 self.change_expected &= content.first().is_some_and(|prompt| asks_for_change(prompt));
                 return Vec::new();
             }

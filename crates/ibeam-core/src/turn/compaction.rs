@@ -7,14 +7,16 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ibeam_protocol::{Block, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason};
+use ibeam_protocol::{
+    Block, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason, UserPart,
+};
 
 use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
 use super::{Run, TurnError, visible_text};
 use crate::history::{self, elide_middle};
 use crate::journal::Journal;
 use crate::ports::{ModelRequest, ProviderError};
-use crate::token_estimator::{TokenEstimator, overhead_bytes, size_bytes};
+use crate::token_estimator::{TokenEstimator, overhead_bytes, result_bytes, size_bytes};
 
 const SUMMARY_SYSTEM_PROMPT: &str =
     "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
@@ -180,8 +182,8 @@ impl Run {
             system: SUMMARY_SYSTEM_PROMPT.into(),
             tools: Arc::new([]),
             messages: vec![Arc::new(Message::User(vec![
-                transcript(older, log_bytes),
-                SUMMARY_INSTRUCTION.to_owned(),
+                transcript(older, log_bytes).into(),
+                SUMMARY_INSTRUCTION.into(),
             ]))],
             max_output_tokens: Some(MAX_SUMMARY_TOKENS),
         });
@@ -264,7 +266,7 @@ fn first_retained(messages: &[Arc<Message>], bytes: usize) -> usize {
 /// Returns the bytes of the longest result in a message.
 fn longest_result_bytes(message: &Arc<Message>) -> usize {
     match message.as_ref() {
-        Message::ToolResults(results) => results.iter().map(|result| result.text.len()).max().unwrap_or(0),
+        Message::ToolResults(results) => results.iter().map(result_bytes).max().unwrap_or(0),
         Message::User(_) | Message::Assistant(_) => 0,
     }
 }
@@ -272,7 +274,7 @@ fn longest_result_bytes(message: &Arc<Message>) -> usize {
 /// Returns the text that replaces `older`: the summary of the model, and the user's last message verbatim.
 fn summary_message(older: &[Arc<Message>], summary_text: &str) -> String {
     let prompt = older.iter().rev().find_map(|message| match message.as_ref() {
-        Message::User(texts) => Some(texts.join("\n\n")),
+        Message::User(parts) => Some(joined_text(parts)),
         Message::Assistant(_) | Message::ToolResults(_) => None,
     });
     let mut text = format!("The conversation so far was shortened. Summary:\n\n{}", summary_text.trim());
@@ -284,6 +286,12 @@ fn summary_message(older: &[Arc<Message>], summary_text: &str) -> String {
     text
 }
 
+/// Returns the parts as one text, with a line in place of each image and document.
+fn joined_text(parts: &[UserPart]) -> String {
+    let texts: Vec<_> = parts.iter().map(UserPart::as_text).collect();
+    texts.join("\n\n")
+}
+
 /// Returns the messages as one text. Each part and the whole are shortened in the middle where they are too long.
 fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
     let mut text = String::new();
@@ -292,7 +300,7 @@ fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
     };
     for message in older {
         match message.as_ref() {
-            Message::User(texts) => texts.iter().for_each(|text| put("user", text)),
+            Message::User(parts) => parts.iter().for_each(|part| put("user", &part.as_text())),
             Message::Assistant(blocks) => {
                 for block in blocks {
                     match block {
@@ -307,6 +315,7 @@ fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
             Message::ToolResults(results) => {
                 for result in results {
                     put(if result.is_error { "tool failed" } else { "tool result" }, &result.text);
+                    result.media.iter().for_each(|media| put("tool result", &media.placeholder()));
                 }
             }
         }

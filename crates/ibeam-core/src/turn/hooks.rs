@@ -38,7 +38,7 @@ impl Run {
             }
             Ok((context, HookDecision::Continue | HookDecision::UpdateInput { .. })) => {
                 prompt.extend(context);
-                (EventKind::UserMessage { content: prompt }, None)
+                (EventKind::UserMessage { content: prompt, attachments: Vec::new() }, None)
             }
             // A prompt that the hooks have not checked must not reach the model in a later run either.
             Err(TurnError::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec};
+use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec, UserPart};
 
 use super::structured_answer::StructuredAnswer;
 use super::{Run, TurnError};
@@ -88,10 +88,10 @@ impl Run {
     fn messages_with_preface(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let mut messages = conversation.to_vec();
         if let (Some(preface), Some(first)) = (&self.preface, messages.first_mut())
-            && let Message::User(texts) = first.as_ref()
+            && let Message::User(parts) = first.as_ref()
         {
-            let texts = std::iter::once(preface.to_string()).chain(texts.iter().cloned()).collect();
-            *first = Arc::new(Message::User(texts));
+            let preface = UserPart::from(preface.as_ref());
+            *first = Arc::new(Message::User(std::iter::once(preface).chain(parts.iter().cloned()).collect()));
         }
         messages
     }

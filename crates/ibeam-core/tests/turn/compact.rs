@@ -23,7 +23,10 @@ fn with_prompt_tokens(reply: Reply, prompt: u64) -> Reply {
 /// Returns the role and the texts or sizes of a message.
 fn describe(message: &Message) -> String {
     match message {
-        Message::User(texts) => format!("user: {}", texts.join(" | ")),
+        Message::User(parts) => {
+            let texts: Vec<_> = parts.iter().map(UserPart::as_text).collect();
+            format!("user: {}", texts.join(" | "))
+        }
         Message::Assistant(blocks) => format!("assistant: {} blocks", blocks.len()),
         Message::ToolResults(results) => format!("results: {}", results[0].text.len()),
     }

@@ -181,7 +181,7 @@ fn context_from_a_hook_is_user_text() {
     let (fixture, _) = with_hooks(fixture(vec![text_reply(&["done"])]), hooks);
     let (_, events) = run_turn(&fixture, &[]);
     let texts = events.iter().find_map(|event| match &event.kind {
-        EventKind::UserMessage { content } => Some(content.clone()),
+        EventKind::UserMessage { content, .. } => Some(content.clone()),
         _ => None,
     });
     // The hook adds it at the start of the run and at the prompt.

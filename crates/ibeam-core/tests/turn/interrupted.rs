@@ -28,8 +28,8 @@ fn an_answer_that_breaks_off_in_its_text_is_continued() {
         };
         assert_eq!(prompt, &requests[0].messages[0]);
         assert_eq!(partial.as_ref(), &Message::Assistant(vec![Block::Text("one ".to_owned())]));
-        let Message::User(texts) = instruction.as_ref() else { panic!("{instruction:?}") };
-        assert!(texts.concat().contains("Continue exactly where that text stops"), "{texts:?}");
+        let Message::User(parts) = instruction.as_ref() else { panic!("{instruction:?}") };
+        assert!(parts[0].as_text().contains("Continue exactly where that text stops"), "{parts:?}");
         let totals = totals(&events);
         assert_eq!((totals.continuations, totals.retries, totals.turns), (1, 0, 1));
     }

@@ -15,6 +15,7 @@ fn documented_run() -> Vec<Event> {
     let mut call = run_events::call("read", json!({"path": "README.md"}));
     call.id = "toolu_01".into();
     let read = run_events::success(ToolOutput::Read(ReadOutput {
+        media: Vec::new(),
         content: "# Project\n".into(),
         is_empty: false,
         exceeded_limit: false,

@@ -81,6 +81,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
             "read",
             read(),
             run_events::success(ToolOutput::Read(ReadOutput {
+                media: Vec::new(),
                 content: "x\n\u{7f}é".into(),
                 is_empty: false,
                 exceeded_limit: true,
@@ -206,12 +207,18 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
         (
             "mcp_db_query_rows_0a1b2c3d",
             mcp(),
-            run_events::success(ToolOutput::Mcp(McpOutput { content: vec!["1".into(), "[image]".into()] })),
+            run_events::success(ToolOutput::Mcp(McpOutput {
+                media: Vec::new(),
+                content: vec!["1".into(), "[image]".into()],
+            })),
         ),
         (
             "mcp_db_query",
             mcp(),
-            failure(ToolFailure::McpError(McpOutput { content: vec!["no such table".into()] })),
+            failure(ToolFailure::McpError(McpOutput {
+                media: Vec::new(),
+                content: vec!["no such table".into()],
+            })),
         ),
         ("mcp_db_query", mcp(), refused()),
         ("mcp_gone", json!({"a": 1}), ToolOutcome::error("there is no tool `mcp_gone`")),
@@ -254,7 +261,7 @@ fn full_run() -> RunEvents {
     head.ephemeral = true;
     let content = vec!["explain \"this\"".into(), "line 1\nline 2\u{85}".into()];
     let run = RunEvents::from_start(head)
-        .event(EventKind::UserMessage { content })
+        .event(EventKind::UserMessage { content, attachments: Vec::new() })
         .thinking("hm")
         .text("I will ")
         .text("");

@@ -88,7 +88,9 @@ fn limits_contain_a_timeout_if_there_is_one() {
 #[test]
 fn piped_context_is_a_second_block_of_the_user_line() {
     let content = vec!["explain".into(), "line 1\nline 2".into()];
-    let lines = run_events::lines(&RunEvents::new().event(EventKind::UserMessage { content }).events);
+    let lines = run_events::lines(
+        &RunEvents::new().event(EventKind::UserMessage { content, attachments: Vec::new() }).events,
+    );
     assert_eq!(
         lines[1],
         concat!(

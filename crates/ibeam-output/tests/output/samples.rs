@@ -57,6 +57,7 @@ fn outcome(line: &Value) -> ToolOutcome {
     let success = &body["result"]["success"];
     run_events::success(match key.as_str() {
         "readToolCall" => ToolOutput::Read(ReadOutput {
+            media: Vec::new(),
             content: success["content"].as_str().unwrap().into(),
             is_empty: success["isEmpty"].as_bool().unwrap(),
             exceeded_limit: success["exceededLimit"].as_bool().unwrap(),

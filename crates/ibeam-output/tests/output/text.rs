@@ -24,6 +24,7 @@ fn read() -> ToolCall {
 
 fn read_outcome() -> ToolOutcome {
     run_events::success(ToolOutput::Read(ReadOutput {
+        media: Vec::new(),
         content: "x".into(),
         is_empty: false,
         exceeded_limit: false,

@@ -51,6 +51,7 @@ fn read_succeeds() {
         "read",
         json!({"path": "a.txt", "offset": 1, "limit": 2}),
         run_events::success(ToolOutput::Read(ReadOutput {
+            media: Vec::new(),
             content: "x\n".into(),
             is_empty: false,
             exceeded_limit: true,
@@ -394,7 +395,7 @@ fn mcp_arguments() -> Value {
 }
 
 fn mcp_output() -> McpOutput {
-    McpOutput { content: vec!["1".into(), "[image image/png, 4 bytes]".into()] }
+    McpOutput { media: Vec::new(), content: vec!["1".into(), "[image image/png, 4 bytes]".into()] }
 }
 
 #[test]
@@ -412,7 +413,10 @@ fn the_failure_of_an_mcp_tool_is_in_the_arm_success() {
     check(
         "mcp_db_query",
         mcp_arguments(),
-        failure(ToolFailure::McpError(McpOutput { content: vec!["no such table".into()] })),
+        failure(ToolFailure::McpError(McpOutput {
+            media: Vec::new(),
+            content: vec!["no such table".into()],
+        })),
         r#"{"mcpToolCall":{"args":{"name":"db-query.rows","args":{"sql":"select 1"},"toolCallId":"toolu_1","providerIdentifier":"db","toolName":"query.rows"},"result":{"success":{"content":[{"text":{"text":"no such table"}}],"isError":true}}}}"#,
     );
 }

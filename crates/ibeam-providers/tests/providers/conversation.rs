@@ -31,6 +31,7 @@ pub(crate) fn call(id: &str, arguments: Value) -> Block {
 
 pub(crate) fn results(ids: &[&str], is_error: bool) -> Message {
     let result = |id: &&str| ToolResult {
+        media: Vec::new(),
         call_id: CallId::from(*id),
         name: "read".into(),
         text: "content".into(),

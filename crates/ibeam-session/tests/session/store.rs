@@ -145,7 +145,11 @@ pub(super) fn text(seq: u64, text: &str) -> Event {
 }
 
 pub(super) fn prompt(seq: u64, text: &str) -> Event {
-    Event { seq, at_ms: 1, kind: EventKind::UserMessage { content: vec![text.to_owned()] } }
+    Event {
+        seq,
+        at_ms: 1,
+        kind: EventKind::UserMessage { content: vec![text.to_owned()], attachments: Vec::new() },
+    }
 }
 
 pub(super) fn call_started(seq: u64, arguments: serde_json::Value) -> Event {

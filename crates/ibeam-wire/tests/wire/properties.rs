@@ -102,6 +102,7 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
         },
         (Ending::Failure, _) => ToolOutcome::error(text),
         (Ending::Success, Tool::Read) => run_events::success(ToolOutput::Read(ReadOutput {
+            media: Vec::new(),
             content: text.into(),
             is_empty: text.is_empty(),
             exceeded_limit: false,

@@ -45,7 +45,7 @@ impl RunEvents {
     }
 
     pub(crate) fn user(self, text: &str) -> Self {
-        self.event(EventKind::UserMessage { content: vec![text.into()] })
+        self.event(EventKind::UserMessage { content: vec![text.into()], attachments: Vec::new() })
     }
 
     pub(crate) fn text(self, text: &str) -> Self {

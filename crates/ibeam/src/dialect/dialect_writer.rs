@@ -161,7 +161,7 @@ impl EventWriter for DialectWriter {
                 state.session = Some(session);
                 state.write(step)
             }
-            EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
+            EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
                 state.check_started()?;
                 match state.options.writes_prompts() {
                     true => state.write(Step::Prompt(content.clone())),

@@ -34,7 +34,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         journal_gaps: 0,
         ephemeral: false,
     })));
-    append(EventKind::UserMessage { content: vec!["read all files".to_owned()] });
+    append(EventKind::UserMessage { content: vec!["read all files".to_owned()], attachments: Vec::new() });
     for turn in 0..turns {
         let model_call_id = ModelCallId(format!("m{turn}"));
         let arguments = json!({ "path": format!("file-{turn}.txt") });
@@ -53,6 +53,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         append(EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() });
         let content = format!("{turn} ").repeat(300 / format!("{turn} ").len());
         let output = ToolOutput::Read(ReadOutput {
+            media: Vec::new(),
             is_empty: false,
             exceeded_limit: false,
             total_lines: 1,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 ///
@@ -191,7 +191,7 @@ fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
             Message::User(parts) => {
-                (Role::User, parts.iter().filter_map(|part| text_block(part, None)).collect())
+                (Role::User, texts(parts).filter_map(|text| text_block(text, None)).collect())
             }
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::model_id::ModelFamily;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "bedrock";
@@ -182,7 +182,7 @@ fn wire_messages(conversation: &[Arc<Message>], family: ModelFamily) -> Vec<Wire
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text_block(part)).collect()),
+            Message::User(parts) => (Role::User, texts(parts).filter_map(text_block).collect()),
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, family)),
             Message::ToolResults(results) => {
                 (Role::User, results.iter().map(|result| tool_result(result, family)).collect::<Vec<_>>())

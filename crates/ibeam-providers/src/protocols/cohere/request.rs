@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "cohere";
@@ -115,7 +115,10 @@ pub(super) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     for message in messages {
         match message.as_ref() {
-            Message::User(parts) => push_element(&WireMessage::User { content: parts.join("\n\n") }, body)?,
+            Message::User(parts) => {
+                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
+                push_element(&WireMessage::User { content }, body)?;
+            }
             Message::Assistant(blocks) => {
                 if let Some(message) = assistant_message(blocks) {
                     push_element(&message, body)?;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::answer_draft::is_generated_id;
 use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The field of a part with the encrypted reasoning that led to it. A block that has only this field belongs to the next
 /// block.
@@ -189,7 +189,7 @@ pub(super) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     for message in messages {
         let (role, parts) = match message.as_ref() {
-            Message::User(texts) => ("user", texts.iter().filter_map(|text| text_part(text)).collect()),
+            Message::User(parts) => ("user", texts(parts).filter_map(text_part).collect()),
             Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, requires_signatures(model))),
             Message::ToolResults(results) => ("user", results.iter().map(result_part).collect::<Vec<_>>()),
         };
@@ -269,7 +269,7 @@ fn call_part<'a>(call: &'a ToolCall, thought_signature: Option<&'a str>) -> Part
 }
 
 fn result_part(result: &ToolResult) -> Part<'_> {
-    let ToolResult { call_id, name, text, is_error } = result;
+    let ToolResult { call_id, name, text, is_error, .. } = result;
     let response = if *is_error { CallOutcome::Error(text) } else { CallOutcome::Output(text) };
     let function_response = FunctionResponse { id: id_of_service(call_id.as_str()), name, response };
     Part::Result { function_response }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::gemini::summarises_thinking;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "gemini-interactions";
@@ -123,8 +123,8 @@ pub(super) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     for message in messages {
         let steps = match message.as_ref() {
-            Message::User(texts) => {
-                let content: Vec<_> = texts.iter().filter_map(|text| text_content(text)).collect();
+            Message::User(parts) => {
+                let content: Vec<_> = texts(parts).filter_map(text_content).collect();
                 match content.is_empty() {
                     true => Vec::new(),
                     false => vec![Step::Known(KnownStep::UserInput { content })],

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::answer_draft::is_generated_id;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "ollama";
@@ -117,7 +117,10 @@ pub(super) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     for message in messages {
         match message.as_ref() {
-            Message::User(parts) => push_element(&WireMessage::User { content: parts.join("\n\n") }, body)?,
+            Message::User(parts) => {
+                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
+                push_element(&WireMessage::User { content }, body)?;
+            }
             Message::Assistant(blocks) => {
                 if let Some(message) = assistant_message(blocks) {
                     push_element(&message, body)?;
@@ -163,7 +166,7 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
 
 /// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
 fn result_message(result: &ToolResult) -> WireMessage<'_> {
-    let ToolResult { call_id, name, text, is_error } = result;
+    let ToolResult { call_id, name, text, is_error, .. } = result;
     let content = if *is_error { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_ref()) };
     WireMessage::Tool { content, tool_name: name, tool_call_id: id_of_service(call_id.as_str()) }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::answer_format::AnswerFormat;
 use crate::lenient_json;
-use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "openai";
@@ -133,7 +133,10 @@ pub(super) fn write_messages(
     for message in messages {
         match message.as_ref() {
             // One string, because some local servers reject lists of parts.
-            Message::User(parts) => push_element(&WireMessage::User { content: parts.join("\n\n") }, body)?,
+            Message::User(parts) => {
+                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
+                push_element(&WireMessage::User { content }, body)?;
+            }
             Message::Assistant(blocks) => {
                 if let Some(message) = assistant_message(blocks, settings.quirks.echo_reasoning) {
                     push_element(&message, body)?;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::answer_format::AnswerFormat;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
 
 /// The name of the protocol in configuration files and in recorded items.
 pub(super) const NAME: &str = "openai-responses";
@@ -167,8 +167,7 @@ pub(super) fn write_messages(
     for message in messages {
         match message.as_ref() {
             Message::User(parts) => {
-                let parts: Vec<_> = parts
-                    .iter()
+                let parts: Vec<_> = texts(parts)
                     .filter(|text| !text.is_empty())
                     .map(|text| InputPart::InputText { text })
                     .collect();

@@ -30,7 +30,9 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(session_started(*init)?)),
-        Event::User(user) => EventKind::UserMessage { content: message_texts(user.message) },
+        Event::User(user) => {
+            EventKind::UserMessage { content: message_texts(user.message), attachments: Vec::new() }
+        }
         Event::Assistant(message) => {
             return Ok(new_text.extract(&message).map(|text| EventKind::TextDelta { text }));
         }
