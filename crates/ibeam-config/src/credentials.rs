@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, value};
 
 use crate::ConfigError;
 
-/// The size limit of the file in bytes.
+/// The maximum size of the file in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The stored keys by provider.
@@ -75,7 +75,7 @@ impl Credentials {
         self.write()
     }
 
-    /// Removes the key of a provider, or all keys, and returns how many there were.
+    /// Removes the key of a provider, or all keys, and returns the number of removed keys.
     ///
     /// # Errors
     /// `CannotCreate` with the path.

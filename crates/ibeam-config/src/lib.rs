@@ -4,6 +4,7 @@
 //! environment as a function, so that the binary resolves everything once at start.
 
 mod config;
+pub mod config_file;
 mod credentials;
 mod cursor_file;
 mod dirs;
@@ -13,7 +14,6 @@ mod layer;
 mod load;
 mod own_directories;
 mod policy_files;
-pub mod source;
 mod trust;
 mod trust_store;
 mod user_file;

@@ -11,7 +11,7 @@ use ibeam_protocol::Notice;
 use crate::keys::{KEYS, Key, ProjectScope};
 use crate::layer::{Entry, Layer, Owner};
 use crate::value::{Kind, Value};
-use crate::{Config, ConfigError, Dirs, Origin, Setting, Trust, cursor_file, source};
+use crate::{Config, ConfigError, Dirs, Origin, Setting, Trust, config_file, cursor_file};
 
 /// The number of unknown keys of a file that notices name; of the others they give the number.
 const MAX_UNKNOWN_KEYS: usize = 10;
@@ -86,7 +86,7 @@ impl Config {
         on_error: &mut OnError<'_>,
     ) -> Result<Self, ConfigError> {
         let mut config = Self::from_defaults();
-        config.add_files(&dirs.user_config, &dirs.user_cursor, Owner::User, &source::read, on_error)?;
+        config.add_files(&dirs.user_config, &dirs.user_cursor, Owner::User, &config_file::read, on_error)?;
         let project = Owner::Project { trusted: trust.is_trusted() };
         let cursor_files = std::slice::from_ref(&dirs.project_cursor);
         // The bytes whose hash is trusted, even if the file has changed since.
@@ -103,7 +103,7 @@ impl Config {
         }
         config.add_flags(flags)?;
         let managed = &dirs.managed_config;
-        if let Some(bytes) = skip_error(source::read_managed(managed), on_error)?.flatten()
+        if let Some(bytes) = skip_error(config_file::read_managed(managed), on_error)?.flatten()
             && let Some(layer) = skip_error(Layer::from_toml(managed, &bytes, on_error), on_error)?
         {
             config.reject_contradictions(&layer)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::{ConfigError, source};
+use crate::{ConfigError, config_file};
 
 /// The paths of the files in a workspace. A workspace is no longer trusted when one of them changes.
 pub(crate) const POLICY_FILES: [&str; 5] =
@@ -27,7 +27,7 @@ pub struct PolicyFiles {
 impl PolicyFiles {
     /// Reads all policy files of `workspace`.
     pub fn read(workspace: &Path) -> Self {
-        let files = POLICY_FILES.map(|name| (name, source::read(&workspace.join(name))));
+        let files = POLICY_FILES.map(|name| (name, config_file::read(&workspace.join(name))));
         Self { workspace: workspace.to_owned(), files: files.into_iter().collect() }
     }
 

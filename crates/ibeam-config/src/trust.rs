@@ -1,7 +1,7 @@
 //! The trust in a workspace. Only the files of a trusted workspace may allow more or start programs.
 //!
 //! `--trust` is stored with the real path of the workspace and the content of its policy files. When a file changes, the
-//! workspace is no longer trusted and a notice names the file. `--force` trusts for one run. The bytes that are
+//! workspace is no longer trusted and a notice names the file. `--force` trusts the workspace for one run. The bytes that are
 //! compared here are the bytes that are used: no policy file of a project is read twice.
 
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub struct Trust {
 enum TrustState {
     /// A flag trusts the workspace, or it is stored with the same content.
     Trusted,
-    /// The workspace was never trusted.
+    /// The workspace was never trusted, or the trust store cannot be read.
     Unknown,
     /// The workspace was trusted with other policy files.
     Changed,
@@ -47,7 +47,7 @@ enum TrustState {
 impl Trust {
     /// Decides whether `workspace`, a real path, is trusted, and stores it for [`TrustRequest::Remember`].
     ///
-    /// Never fails: what cannot be read trusts nothing and becomes a notice.
+    /// Never fails: a trust store that cannot be read trusts no workspace, and a notice reports it.
     pub fn evaluate(request: TrustRequest, dirs: &Dirs, workspace: &Path) -> Self {
         let files = PolicyFiles::read(workspace);
         let store = TrustStore::new(dirs.user_config.with_file_name("trust.json"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use ibeam_files::regular_file;
 use toml_edit::{DocumentMut, Item, Table, TomlError, value};
 
-use crate::{ConfigError, source};
+use crate::{ConfigError, config_file};
 
 /// Sets `mcp_servers.NAME.enabled` in the file at `path`, which is created if it is missing.
 ///
@@ -15,7 +15,7 @@ use crate::{ConfigError, source};
 /// `Invalid` for a file that cannot be read or parsed; `CannotCreate`.
 pub fn set_mcp_server_enabled(path: &Path, name: &str, enabled: bool) -> Result<(), ConfigError> {
     // A file that was read in part would be written back in part.
-    let bytes = match regular_file::read_stable(path, true, source::MAX_BYTES, &|_| Ok(())) {
+    let bytes = match regular_file::read_stable(path, true, config_file::MAX_BYTES, &|_| Ok(())) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(ConfigError::in_file(path, error.to_string())),

@@ -117,7 +117,7 @@ pub type ToolSet = BTreeMap<String, Arc<dyn Tool>>;
 
 /// A call whose arguments were parsed. Policy decides on the same value that the call opens.
 pub struct PreparedCall {
-    /// The arguments under the names and in the shapes of contract section 4 (`args`), without `toolCallId`.
+    /// The arguments as in `args` of the tool's call in `docs/output-format.md`, but without `toolCallId`.
     pub arguments: Value,
     /// The resource that the call will access.
     pub access: Access,

@@ -46,7 +46,7 @@ impl Policy {
             return Verdict::allow("--force");
         }
         if let Some(rule) = rule(&self.ask, ImplicitPorts::All) {
-            let reason = format!("fetching from `{host}` needs an approval by the rule `{rule}`");
+            let reason = format!("fetching from `{host}` needs approval under the rule `{rule}`");
             return Verdict::ask(rule, reason);
         }
         match rule(&self.allow, ImplicitPorts::Web) {

@@ -36,7 +36,7 @@ impl Policy {
         if self.mode != PermissionMode::Force
             && let Some(rule) = find_mcp_rule(&self.ask, denies)
         {
-            let reason = format!("the MCP tool `{server}:{tool}` needs an approval by the rule `{rule}`");
+            let reason = format!("the MCP tool `{server}:{tool}` needs approval under the rule `{rule}`");
             return Verdict::ask(rule, reason);
         }
         let allows = |servers: &TextGlob, tools: &TextGlob| servers.matches(server) && tools.matches(tool);

@@ -200,7 +200,7 @@ impl Policy {
             };
         }
         if let Some(rule) = self.ask_rule(path, read_glob) {
-            return Verdict::ask(rule, format!("reading `{shown}` needs an approval by the rule `{rule}`"));
+            return Verdict::ask(rule, format!("reading `{shown}` needs approval under the rule `{rule}`"));
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
@@ -254,7 +254,7 @@ impl Policy {
         }
         // The result of an edit shows the lines around the change.
         if let Some(rule) = self.ask_rule(path, write_glob).or_else(|| self.ask_rule(path, read_glob)) {
-            return Verdict::ask(rule, format!("writing `{shown}` needs an approval by the rule `{rule}`"));
+            return Verdict::ask(rule, format!("writing `{shown}` needs approval under the rule `{rule}`"));
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),

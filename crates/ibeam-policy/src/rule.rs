@@ -1,7 +1,7 @@
 //! Permission tokens such as `Shell(git:status*)` and `Write(docs/**)`, parsed once.
 //!
-//! Source: contract section 10.6. A token that cannot be parsed is an error. It never becomes a rule that matches
-//! nothing.
+//! Described in `docs/configuration.md`, "Permissions". A token that cannot be parsed is an error. It never becomes a
+//! rule that matches nothing.
 
 use std::fmt;
 use std::str::FromStr;

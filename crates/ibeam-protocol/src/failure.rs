@@ -1,7 +1,8 @@
 //! The closed list of reasons for which a run can fail, and the codes that programs see.
 //!
 //! A `Reason` is data without text: `ibeam-output` has its sentence, its hints and their translations. Errors that only
-//! commands report are not among them. Codes, exit codes and retryability: contract section 7.
+//! commands report are not among them. Codes, exit codes and retryability are listed in
+//! `docs/output-format.md`, "Failure".
 
 use serde::{Deserialize, Serialize};
 
@@ -404,7 +405,7 @@ impl Reason {
     }
 }
 
-/// The class of a failure, with one token and one exit code. Contract section 7.
+/// The class of a failure, with one token and one exit code. See "Failure" in `docs/output-format.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCode {
     /// 1
@@ -501,7 +502,7 @@ impl FailureCode {
         Self::Signal(Signal::Term),
     ];
 
-    /// Returns the properties of the class: contract section 7.
+    /// Returns the token, the exit code and the other properties of the class.
     const fn class(self) -> Class {
         match self {
             Self::Failed => Class::new("failed", 1),

@@ -27,7 +27,7 @@ pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use media::{Attachment, Media, MediaType};
-pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult, UserPart};
+pub use message::{Answer, Block, Message, OriginalBlock, StopReason, ToolResult, UserPart};
 pub use notice::Notice;
 pub use run::{
     KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,

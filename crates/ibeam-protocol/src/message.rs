@@ -19,7 +19,7 @@ pub enum Message {
     User(Vec<UserPart>),
     /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
-    /// The results of all calls of the answer before, in the order of the calls.
+    /// The results of all calls of the previous answer, in the order of the calls.
     ToolResults(Vec<ToolResult>),
 }
 
@@ -78,18 +78,19 @@ pub enum Block {
         /// The readable text, possibly empty (redacted).
         text: String,
         /// The block as received, sent back only over the same model API.
-        provenance: Option<Provenance>,
+        #[serde(rename = "provenance")]
+        original: Option<OriginalBlock>,
     },
     /// A call to execute; present only if its arguments arrived completely.
     ToolCall(ToolCall),
     /// A block that only its model API interprets: a signature of the block that follows, a tool that the service ran,
     /// a compaction item.
-    Opaque(Provenance),
+    Opaque(OriginalBlock),
 }
 
 /// The original block of a model API, to be sent back verbatim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Provenance {
+pub struct OriginalBlock {
     /// The name of the model API, e.g. `anthropic`.
     pub wire: String,
     /// The block as received.

@@ -42,7 +42,7 @@ pub enum PermissionMode {
     Force,
     /// The run may only read; its answer is a plan.
     Plan,
-    /// The run may only read; its answer is for a question.
+    /// The run may only read; it answers a question.
     Ask,
 }
 
@@ -63,7 +63,7 @@ pub enum McpStatus {
     Connected,
     /// The server did not start in time.
     Failed,
-    /// A file of a project requests the server, and the workspace is not trusted; it was not started.
+    /// A file of a project requests the server, and the workspace is not trusted; the server was not started.
     Untrusted,
     /// This version does not support the transport of the server.
     Unsupported,
@@ -213,7 +213,7 @@ pub struct Denial {
     pub rule: String,
 }
 
-/// Tokens of one model request, or of a run as their sum; `input` excludes both cache classes.
+/// The token counts of one model request, or their sums for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Prompt tokens that were neither read from nor written to a cache.
@@ -245,7 +245,7 @@ impl Usage {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Returns the sum of two counts. It saturates, since an absurd number of a provider must not end a run.
+    /// Returns the sum of two counts. It saturates, since an absurd number from a provider must not end a run.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -29,8 +29,8 @@ pub struct ToolCall {
     pub id: CallId,
     /// The name of the tool as the model wrote it; there may be no such tool.
     pub name: String,
-    /// The arguments. An object, once `Tool::prepare` accepted them in the names of contract section 4; a
-    /// string when the model did not write valid JSON.
+    /// The arguments: a string if the model did not write valid JSON. After `Tool::prepare` accepted them, they are an
+    /// object like `args` in `docs/output-format.md`.
     pub arguments: Value,
 }
 
@@ -54,7 +54,7 @@ pub enum ToolOutcome {
     },
     /// Policy, a hook or a person refused the call; it was not executed.
     Rejected {
-        /// The reason, with the flag or token that would allow the call.
+        /// The reason, with the flag or rule that would allow the call.
         reason: String,
     },
 }
@@ -93,7 +93,7 @@ impl ToolOutcome {
     }
 
     /// Sets the measured times to 0.
-    pub fn remove_times(&mut self) {
+    pub fn zero_times(&mut self) {
         let output = match self {
             Self::Success { output: ToolOutput::Shell(output), .. }
             | Self::Failure { failure: ToolFailure::CommandFailed(output), .. }
@@ -110,7 +110,7 @@ impl ToolOutcome {
     }
 }
 
-/// The reason why an allowed call failed. Each variant has its own key in the `result` object of the contract.
+/// The reason why an allowed call failed. Each variant has its own key in the `result` object of the output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolFailure {

@@ -1,4 +1,4 @@
-//! The output of each built-in tool. The names follow contract section 4.
+//! The output of each built-in tool. The names follow `docs/output-format.md`, "Tool calls".
 
 use std::path::PathBuf;
 

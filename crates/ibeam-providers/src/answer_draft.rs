@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ibeam_protocol::{Answer, Block, CallId, Provenance, StopReason, ToolCall, Usage};
+use ibeam_protocol::{Answer, Block, CallId, OriginalBlock, StopReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,9 +13,9 @@ use crate::response_error::ResponseError;
 #[derive(Debug)]
 pub(crate) enum Part {
     Text(String),
-    Thinking { text: String, provenance: Option<Provenance> },
+    Thinking { text: String, original: Option<OriginalBlock> },
     Call(CallDraft),
-    Opaque(Provenance),
+    Opaque(OriginalBlock),
 }
 
 /// The prefix of the ids that this program generates for calls without an id. A number follows.
@@ -67,8 +67,8 @@ pub(crate) fn build_answer(parts: Vec<Part>, end: AnswerEnd) -> Result<Answer, R
         match part {
             Part::Text(text) if text.is_empty() => {}
             Part::Text(text) => blocks.push(Block::Text(text)),
-            Part::Thinking { text, provenance } => blocks.push(Block::Thinking { text, provenance }),
-            Part::Opaque(provenance) => blocks.push(Block::Opaque(provenance)),
+            Part::Thinking { text, original } => blocks.push(Block::Thinking { text, original }),
+            Part::Opaque(original) => blocks.push(Block::Opaque(original)),
             // A filter can cut a call anywhere, so no call of a refused answer is executed.
             Part::Call(_) if refused => {}
             Part::Call(draft) if cut && !is_complete(&draft) => {}

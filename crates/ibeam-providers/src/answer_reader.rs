@@ -24,18 +24,18 @@ const TERMINAL_EVENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// An answer that is arriving.
 pub(crate) struct AnswerReader {
     transport: Arc<Transport>,
-    response: ResponseBody,
+    body: ResponseBody,
     head: ResponseHead,
-    body: BodyDecoder,
+    decoder: BodyDecoder,
     started: Instant,
     last_content: Instant,
-    /// The end of the last read. The time until the next one belongs to the caller, not to the service.
-    idle_since: Instant,
+    /// The time until the next read does not count for the timeouts, because the caller causes it.
+    last_read_end: Instant,
 }
 
-/// The next timeout.
+/// A timeout of an answer, with its duration.
 #[derive(Clone, Copy)]
-enum NextTimeout {
+enum AnswerTimeout {
     /// For the next chunk, or the next chunk with content.
     Idle(Duration),
     /// For the complete answer.
@@ -46,11 +46,11 @@ impl AnswerReader {
     pub(crate) fn new(
         transport: Arc<Transport>,
         head: ResponseHead,
-        response: ResponseBody,
-        body: BodyDecoder,
+        body: ResponseBody,
+        decoder: BodyDecoder,
     ) -> Self {
         let now = Instant::now();
-        Self { transport, response, head, body, started: now, last_content: now, idle_since: now }
+        Self { transport, body, head, decoder, started: now, last_content: now, last_read_end: now }
     }
 
     /// Reads until it can append at least one event to `out`. `Finished` is the last event.
@@ -58,7 +58,7 @@ impl AnswerReader {
     /// # Errors
     /// The answer cannot be completed. Events that were appended before remain valid.
     pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let pause = self.idle_since.elapsed();
+        let pause = self.last_read_end.elapsed();
         self.started += pause;
         self.last_content += pause;
         let mut result = self.read_events(out).await;
@@ -67,22 +67,22 @@ impl AnswerReader {
             Some(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted)
             | None => None,
         };
-        if self.response.is_recorded() && (answer.is_some() || result.is_err()) {
+        if self.body.is_recorded() && (answer.is_some() || result.is_err()) {
             let answer = answer.and_then(|answer| serde_json::to_string(answer).ok());
-            if let Err(error) = self.response.store_recording(answer.as_deref()) {
+            if let Err(error) = self.body.store_recording(answer.as_deref()) {
                 out.retain(|event| !matches!(event, ModelEvent::Finished(_)));
                 result = result.and(Err(error));
             }
         }
-        self.idle_since = Instant::now();
+        self.last_read_end = Instant::now();
         result
     }
 
     async fn read_events(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         while out.is_empty() {
             let (deadline, next_timeout) = self.deadline();
-            let result = match timeout_at(deadline, self.response.chunk()).await {
-                Ok(Ok(Some(chunk))) => match self.body.decode_chunk(&chunk, out) {
+            let result = match timeout_at(deadline, self.body.chunk()).await {
+                Ok(Ok(Some(chunk))) => match self.decoder.decode_chunk(&chunk, out) {
                     Ok(has_content) => {
                         if has_content {
                             self.last_content = Instant::now();
@@ -92,16 +92,16 @@ impl AnswerReader {
                     Err(error) => Err(self.invalid_response(error)),
                 },
                 // The decoder decides whether the answer is complete, however the connection ended.
-                Ok(Ok(None)) => self.body.finish(out).map_err(|error| self.invalid_response(error)),
+                Ok(Ok(None)) => self.decoder.finish(out).map_err(|error| self.invalid_response(error)),
                 Ok(Err(BodyError::Lost)) => {
                     self.transport.drop_connection();
-                    self.body.finish(out).map_err(|error| self.invalid_response(error))
+                    self.decoder.finish(out).map_err(|error| self.invalid_response(error))
                 }
                 Ok(Err(BodyError::IdleTimeout(waited))) => {
-                    self.end_by_timeout(NextTimeout::Idle(waited), out)
+                    self.end_by_timeout(AnswerTimeout::Idle(waited), out)
                 }
                 Ok(Err(BodyError::TotalTimeout(waited))) => {
-                    self.end_by_timeout(NextTimeout::Total(waited), out)
+                    self.end_by_timeout(AnswerTimeout::Total(waited), out)
                 }
                 Err(_) => self.end_by_timeout(next_timeout, out),
             };
@@ -111,14 +111,14 @@ impl AnswerReader {
             }
         }
         if let Some(ModelEvent::Finished(answer)) = out.last_mut() {
-            // Service support needs the id in the head of the response, not the id in its body.
+            // The support of a service needs the id in the head of the response, not the id in its body.
             if let Some(id) = self.head.request_id.take() {
                 answer.request_id = Some(id);
             }
-            let errors = self.transport.errors();
-            answer.request_id = errors.sanitize_id(answer.request_id.take());
+            let builder = self.transport.error_builder();
+            answer.request_id = builder.sanitize_id(answer.request_id.take());
             if let StopReason::Unknown(word) = &mut answer.stop {
-                *word = errors.sanitize(word);
+                *word = builder.sanitize(word);
             }
             Box::pin(self.drain()).await;
         }
@@ -128,53 +128,57 @@ impl AnswerReader {
     /// Ends the body after a timeout. The answer may be complete although the server keeps the connection open.
     fn end_by_timeout(
         &mut self,
-        next_timeout: NextTimeout,
+        expired: AnswerTimeout,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ProviderError> {
         self.transport.drop_connection();
-        self.response.set_timeout(match next_timeout {
-            NextTimeout::Idle(waited) => BodyError::IdleTimeout(waited),
-            NextTimeout::Total(waited) => BodyError::TotalTimeout(waited),
+        self.body.record_timeout(match expired {
+            AnswerTimeout::Idle(waited) => BodyError::IdleTimeout(waited),
+            AnswerTimeout::Total(waited) => BodyError::TotalTimeout(waited),
         });
-        self.body.finish(out).map_err(|error| self.timed_out(error, next_timeout))
+        self.decoder.finish(out).map_err(|error| self.timed_out(error, expired))
     }
 
     /// Returns the time by which the next chunk must arrive, and the timeout that sets it.
-    fn deadline(&self) -> (Instant, NextTimeout) {
+    fn deadline(&self) -> (Instant, AnswerTimeout) {
         let timeouts = self.transport.endpoint().timeouts;
-        let idle =
-            if self.body.has_stopped() { timeouts.idle.min(TERMINAL_EVENT_TIMEOUT) } else { timeouts.idle };
-        let idle_from = |from: Instant, timeout: Duration| (from + timeout, NextTimeout::Idle(timeout));
+        let idle = if self.decoder.has_stopped() {
+            timeouts.idle.min(TERMINAL_EVENT_TIMEOUT)
+        } else {
+            timeouts.idle
+        };
+        let idle_from = |from: Instant, timeout: Duration| (from + timeout, AnswerTimeout::Idle(timeout));
         let idle = idle_from(Instant::now(), idle);
         let content_idle = idle_from(self.last_content, timeouts.content_idle);
-        let total = (self.started + timeouts.total, NextTimeout::Total(timeouts.total));
+        let total = (self.started + timeouts.total, AnswerTimeout::Total(timeouts.total));
         let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
         if total.0 < earlier.0 { total } else { earlier }
     }
 
+    /// Reads the rest of the body, so that the connection can serve the next request.
     async fn drain(&mut self) {
-        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let rest = async { while let Ok(Some(_)) = self.body.chunk().await {} };
         if timeout(DRAIN_TIMEOUT, rest).await.is_err() {
-            self.response.set_open();
+            self.body.record_open_connection();
         }
     }
 
     fn invalid_response(&self, error: ResponseError) -> ProviderError {
-        self.transport.errors().invalid_response(error, self.head.clone())
+        self.transport.error_builder().invalid_response(error, self.head.clone())
     }
 
     /// Returns the error of an answer that was incomplete when `timeout` had passed.
-    fn timed_out(&self, error: ResponseError, timeout: NextTimeout) -> ProviderError {
-        let (errors, head) = (self.transport.errors(), self.head.clone());
+    fn timed_out(&self, error: ResponseError, timeout: AnswerTimeout) -> ProviderError {
+        let (builder, head) = (self.transport.error_builder(), self.head.clone());
         match (error, timeout) {
             (error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_)), _) => {
-                errors.invalid_response(error, head)
+                builder.invalid_response(error, head)
             }
-            (ResponseError::Protocol(_) | ResponseError::Truncated, NextTimeout::Idle(waited)) => {
-                errors.stalled(waited, Retry::Fast, head)
+            (ResponseError::Protocol(_) | ResponseError::Truncated, AnswerTimeout::Idle(waited)) => {
+                builder.stalled(waited, Retry::Fast, head)
             }
-            (ResponseError::Protocol(_) | ResponseError::Truncated, NextTimeout::Total(waited)) => {
-                errors.too_slow(waited, head)
+            (ResponseError::Protocol(_) | ResponseError::Truncated, AnswerTimeout::Total(waited)) => {
+                builder.too_slow(waited, head)
             }
         }
     }

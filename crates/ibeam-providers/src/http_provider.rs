@@ -31,14 +31,14 @@ impl HttpProvider {
         Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Arc::default() }
     }
 
-    /// Returns the models that the service offers to this key, in its order.
+    /// Returns the models that the service offers to this key, in the order of the service.
     ///
     /// # Errors
     /// Errors of the connection or the service, as for a request to a model. Nothing is retried.
     pub async fn list_models(&self) -> Result<Vec<ListedModel>, ProviderError> {
         let (head, body) = self.transport.get_models().await?;
         let models = self.transport.endpoint().protocol.parse_models(&body);
-        models.map_err(|error| self.transport.errors().invalid_response(error, head))
+        models.map_err(|error| self.transport.error_builder().invalid_response(error, head))
     }
 
     async fn open(self, request: Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
@@ -53,7 +53,7 @@ impl HttpProvider {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .build(endpoint.protocol, &request, &settings)
-            .map_err(|error| self.transport.errors().invalid_configuration(&error.to_string()))?;
+            .map_err(|error| self.transport.error_builder().invalid_configuration(&error.to_string()))?;
         let decoder = endpoint.protocol.decoder(&request, endpoint.quirks);
         let decoder = BodyDecoder::new(endpoint.protocol, decoder);
         let (head, response) = self.transport.post(body).await?;

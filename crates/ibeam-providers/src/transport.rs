@@ -38,7 +38,7 @@ const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Transport {
     endpoint: Endpoint,
-    errors: ErrorBuilder,
+    error_builder: ErrorBuilder,
     keys: Arc<Keys>,
     tls: OnceLock<ClientConfig>,
     connection: Mutex<Option<Connection>>,
@@ -58,7 +58,7 @@ impl Transport {
         let Endpoint { key, key_reader, headers, .. } = &endpoint;
         let keys = Arc::new(Keys::new(key.clone(), key_reader.clone(), headers));
         Self {
-            errors: ErrorBuilder::new(&endpoint, Arc::clone(&keys)),
+            error_builder: ErrorBuilder::new(&endpoint, Arc::clone(&keys)),
             endpoint,
             keys,
             tls: OnceLock::new(),
@@ -71,8 +71,8 @@ impl Transport {
         &self.endpoint
     }
 
-    pub(crate) fn errors(&self) -> &ErrorBuilder {
-        &self.errors
+    pub(crate) fn error_builder(&self) -> &ErrorBuilder {
+        &self.error_builder
     }
 
     /// Posts a request to the model.
@@ -125,7 +125,7 @@ impl Transport {
                 ExchangeOutcome::Failure(failure) => return Err(failure.clone().into()),
                 ExchangeOutcome::Events(_) => {
                     let error = ResponseError::Protocol("the recording has no HTTP response".to_owned());
-                    return Err(self.errors.invalid_response(error, ResponseHead::default()));
+                    return Err(self.error_builder.invalid_response(error, ResponseHead::default()));
                 }
             },
         };
@@ -138,7 +138,7 @@ impl Transport {
         }
         let body = self.read_text(&mut response).await;
         response.store_recording(None)?;
-        Err(self.errors.error_status(head, &body))
+        Err(self.error_builder.error_status(head, &body))
     }
 
     /// Returns a request as recordings contain it: without headers, and independent of the address of the server.
@@ -162,7 +162,7 @@ impl Transport {
         url: &str,
         body: Option<&Bytes>,
     ) -> Result<Response, ProviderError> {
-        let invalid = |message: String| self.errors.invalid_configuration(&message);
+        let invalid = |message: String| self.error_builder.invalid_configuration(&message);
         let content = body.map(|body| &body[..]).unwrap_or_default();
         let outgoing = OutgoingRequest { method: method.as_str(), url, body: content };
         let headers = self.headers(&outgoing).map_err(invalid)?;
@@ -180,11 +180,11 @@ impl Transport {
                 Ok(Err(error)) if was_used && is_connection_lost(&error) => self.drop_connection(),
                 Ok(Err(error)) => {
                     self.drop_connection();
-                    return Err(self.errors.not_connected(&error));
+                    return Err(self.error_builder.not_connected(&error));
                 }
                 Err(_) => {
                     self.drop_connection();
-                    return Err(self.errors.stalled(limit, Retry::Fast, ResponseHead::default()));
+                    return Err(self.error_builder.stalled(limit, Retry::Fast, ResponseHead::default()));
                 }
             }
         };

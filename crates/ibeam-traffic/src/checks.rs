@@ -3,17 +3,17 @@
 use ibeam_providers::WireProtocol;
 
 use crate::comparison::{class_difference, differences};
-use crate::player::{DecodedAnswer, Outcome, classify_error_body, play};
+use crate::decoding::{DecodedAnswer, Outcome, classify_error_body, decode_record};
 use crate::record::Record;
 use crate::wires::Wire;
 
-/// The largest number of cuts of one stream: the first ones, and then evenly spaced ones.
+/// The largest number of cuts of one stream. A stream with more events is cut after evenly spaced events only.
 const MAX_CUTS: usize = 256;
 
 /// Divides a body into chunks.
 type Divider = fn(&[u8]) -> Vec<&[u8]>;
 
-/// The divisions of a body into chunks that are checked.
+/// The ways in which a body is divided into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunking {
     /// One piece.
@@ -24,8 +24,8 @@ pub(crate) enum Chunking {
     All,
 }
 
-/// Checks one record, and cuts of its stream if `cut` is set. Returns the differences, one sentence each.
-pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, cut: bool) -> Vec<String> {
+/// Checks one record, and beginnings of its stream if `checks_cuts` is set. Returns the differences, one sentence each.
+pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, checks_cuts: bool) -> Vec<String> {
     let Some(protocol) = wire.protocol() else {
         return vec!["this program has no such model API".to_owned()];
     };
@@ -38,22 +38,22 @@ pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, cut: bool) 
         let expected = record.expect.error.as_ref().map_or("none", |error| error.class.as_str());
         return class_difference(class, expected);
     }
-    let whole = play(protocol, record, [body.as_slice()]);
+    let whole = decode_record(protocol, record, [body.as_slice()]);
     let mut found = differences(wire, record, &whole);
     if !found.is_empty() {
         return found;
     }
-    let chunkings: &[Divider] = match chunking {
+    let dividers: &[Divider] = match chunking {
         Chunking::Whole => &[],
         Chunking::Random => &[random_chunks],
         Chunking::All => &[random_chunks, |body| body.chunks(1).collect()],
     };
-    for divide in chunkings {
-        let outcome = play(protocol, record, divide(&body));
+    for divide in dividers {
+        let outcome = decode_record(protocol, record, divide(&body));
         found
             .extend(differences(wire, record, &outcome).into_iter().map(|text| format!("in chunks: {text}")));
     }
-    if cut
+    if checks_cuts
         && record.stream
         && let Outcome::Answer(answer) = &whole
     {
@@ -85,17 +85,19 @@ fn cut_differences(
     protocol: &'static dyn WireProtocol,
     record: &Record,
     body: &[u8],
-    answer: &DecodedAnswer,
+    complete: &DecodedAnswer,
 ) -> Vec<String> {
     let ends = event_ends(protocol, body);
     let step = ends.len().div_ceil(MAX_CUTS).max(1);
     let mut differences = Vec::new();
     for end in ends.into_iter().step_by(step) {
-        let Outcome::Answer(cut) = play(protocol, record, [body.get(..end).unwrap_or_default()]) else {
+        let Outcome::Answer(from_cut) =
+            decode_record(protocol, record, [body.get(..end).unwrap_or_default()])
+        else {
             continue;
         };
         // Only token counts and the terminal event may be missing.
-        if cut.answer.blocks != answer.answer.blocks || cut.answer.stop != answer.answer.stop {
+        if from_cut.answer.blocks != complete.answer.blocks || from_cut.answer.stop != complete.answer.stop {
             differences.push(format!("cut after {end} bytes: an incomplete answer was accepted"));
         }
     }

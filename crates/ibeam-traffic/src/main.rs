@@ -4,7 +4,7 @@
 
 mod checks;
 mod comparison;
-mod player;
+mod decoding;
 mod record;
 mod wires;
 

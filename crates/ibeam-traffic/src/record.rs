@@ -1,4 +1,4 @@
-//! Recorded exchanges with model services, one JSON object a line.
+//! Recorded exchanges with model services, one JSON object per line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A directory of records that cannot be read.
+/// The reason why records cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CorpusError {
     #[error("cannot read `{path}`: {error}")]
@@ -115,7 +115,7 @@ pub(crate) struct ExpectedError {
     pub(crate) class: String,
 }
 
-/// Reads all records below `path`: one file, or a directory of `*.jsonl` and `*.jsonl.gz`, in the order of their names.
+/// Reads all records of a file, or of the files `*.jsonl` and `*.jsonl.gz` in a directory, in the order of their names.
 ///
 /// # Errors
 /// See [`CorpusError`].

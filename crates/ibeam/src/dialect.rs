@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use ibeam_config::source;
+use ibeam_config::config_file;
 use ibeam_dialects::DialectName;
 use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
@@ -197,7 +197,7 @@ fn dialect_names() -> String {
 
 /// Reads a regular file; anything else, such as a pipe, is an error instead of a wait.
 fn read_file(path: &str) -> io::Result<String> {
-    let bytes = regular_file::read(Path::new(path), source::MAX_BYTES)?;
+    let bytes = regular_file::read(Path::new(path), config_file::MAX_BYTES)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -1,6 +1,6 @@
 //! The one place where a failure becomes an exit code, lines on stderr, and the error file.
 //!
-//! Contract section 7: stderr ends with exactly one `error:` line, then `hint:` lines; or, with
+//! By `docs/output-format.md`, "Failure", stderr ends with exactly one `error:` line, then `hint:` lines; or, with
 //! `--error-format json`, one line that holds the `error` object. `--error-file` gets the object in any case.
 
 use std::fs::{File, OpenOptions};

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ibeam_config::{ConfigError, source};
+use ibeam_config::{ConfigError, config_file};
 use ibeam_core::Redactor;
 use ibeam_hooks::{HookConfig, HookRunner, HooksFileError, RunnerOptions};
 use ibeam_protocol::{Notice, Reason, SessionStarted};
@@ -26,7 +26,7 @@ pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     let home = &app.dirs.home;
     for directory in MANAGED_DIRS.map(Path::new) {
         let path = directory.join("hooks.json");
-        add(&mut config, source::read_managed(&path)?, &path, directory)?;
+        add(&mut config, config_file::read_managed(&path)?, &path, directory)?;
     }
     for directory in PROJECT_DIRS {
         let path = app.workspace.join(directory).join("hooks.json");
@@ -42,7 +42,7 @@ pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     }
     for directory in [&home.join(".cursor"), app.dirs.config_directory()] {
         let path = directory.join("hooks.json");
-        add(&mut config, source::read(&path)?, &path, directory)?;
+        add(&mut config, config_file::read(&path)?, &path, directory)?;
     }
     Ok(config)
 }

@@ -1,6 +1,6 @@
 //! The mode of a run: a pure function of the arguments and of whether stdin and stdout are terminals.
 //!
-//! Implements section 1 of the contract (docs/output-format.md), and section 9 where contract 2 differs.
+//! Implements "Choosing a format" of `docs/output-format.md`, and "Contract 2" where contract 2 differs.
 
 use ibeam_output::Contract;
 use ibeam_protocol::Reason;

@@ -1,6 +1,6 @@
 //! The prompt: words of the command line, stdin, or both.
 //!
-//! Implements section 8 of the contract (docs/output-format.md). Every wait has a timeout: for the first byte (short if
+//! Implements "Prompt and stdin" of `docs/output-format.md`. Every wait has a timeout: for the first byte (short if
 //! there is a prompt already, longer otherwise) and between bytes.
 
 use std::ffi::OsString;

@@ -141,10 +141,10 @@ impl ModelTextRedactor {
         for block in &mut answer.blocks {
             match block {
                 Block::Text(text) => self.redact_text(text),
-                Block::Thinking { text, provenance } => {
+                Block::Thinking { text, original } => {
                     self.redact_text(text);
-                    if provenance.as_ref().is_some_and(|provenance| self.finds_secret_in(&provenance.raw)) {
-                        *provenance = None;
+                    if original.as_ref().is_some_and(|original| self.finds_secret_in(&original.raw)) {
+                        *original = None;
                     }
                 }
                 Block::ToolCall(call) => self.redact_call(call),

@@ -177,7 +177,7 @@ impl Run {
                                     let began = self.clock.monotonic();
                                     let mut outcome = run(context).await;
                                     if is_pinned {
-                                        outcome.remove_times();
+                                        outcome.zero_times();
                                     }
                                     (call, outcome, self.clock.monotonic().saturating_sub(began))
                                 });

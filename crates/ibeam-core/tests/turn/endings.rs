@@ -29,7 +29,7 @@ fn a_paused_answer_is_sent_back_and_completed() {
 #[test]
 fn an_answer_that_is_paused_in_a_tool_of_the_service_is_sent_back_as_it_is() {
     let raw = json!({ "type": "server_tool_use" });
-    let blocks = vec![Block::Opaque(Provenance { wire: "anthropic".to_owned(), raw })];
+    let blocks = vec![Block::Opaque(OriginalBlock { wire: "anthropic".to_owned(), raw })];
     let paused = Reply::Complete(vec![finished(blocks.clone(), StopReason::Paused)]);
     let fixture = fixture(vec![paused, text_reply(&["two"])]);
     check(&fixture, "Started User Answer AnswerPaused Text(two) Answer Completed");

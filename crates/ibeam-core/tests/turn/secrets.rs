@@ -61,13 +61,13 @@ fn a_secret_in_several_deltas_of_the_model_is_redacted() {
 #[test]
 fn a_secret_in_reasoning_is_redacted_in_every_copy() {
     let raw = json!({ "type": "thinking", "thinking": format!("It is {SECRET}"), "signature": "s" });
-    let thinking = |provenance| Block::Thinking { text: format!("It is {SECRET}"), provenance };
-    let provenance = ibeam_protocol::Provenance { wire: "w".to_owned(), raw };
+    let thinking = |original| Block::Thinking { text: format!("It is {SECRET}"), original };
+    let original = ibeam_protocol::OriginalBlock { wire: "w".to_owned(), raw };
     let events = vec![
         ModelEvent::ThinkingDelta("It is sk-0123456".to_owned()),
         ModelEvent::ThinkingDelta("789abcdef".to_owned()),
         ModelEvent::TextDelta("No sk-0".to_owned()),
-        finished(vec![thinking(Some(provenance)), Block::Text("No sk-0".to_owned())], StopReason::EndTurn),
+        finished(vec![thinking(Some(original)), Block::Text("No sk-0".to_owned())], StopReason::EndTurn),
     ];
     let fixture = fixture(vec![Reply::Complete(events)]);
     let (_, events) = run_turn(&fixture, &[]);

@@ -1,4 +1,4 @@
-//! `tool_call` of each tool, with each arm of `result`. Contract section 4.
+//! `tool_call` of each tool, with each arm of `result`. See "Tool calls" in `docs/output-format.md`.
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,

@@ -17,7 +17,7 @@ enum VariableMeaning {
     /// Several such paths, separated by colons.
     PathList,
     /// The path of a directory that is used in place of this directory below the home directory. It contains the same
-    /// credentials, as listed in the table.
+    /// credentials, as listed in the table of the parent module.
     ReplacesDirectory(&'static str),
     /// The path of a directory that contains these credential files.
     DirectoryOf(&'static [&'static str]),
@@ -41,7 +41,7 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("CREDENTIALS_DIRECTORY", SinglePath),
     ("KRB5_KTNAME", SinglePath),
     ("STEPPATH", SinglePath),
-    // other agents
+    // other coding agents
     ("AMP_SETTINGS_FILE", SinglePath),
     ("CLAUDE_CONFIG_DIR", ReplacesDirectory(".claude")),
     ("CLAUDE_CONFIG_DIR", DirectoryOf(&[".claude.json"])),
@@ -125,12 +125,12 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("JUPYTER_CONFIG_DIR", SinglePath),
     ("JUPYTER_RUNTIME_DIR", SinglePath),
     ("WANDB_CONFIG_DIR", SinglePath),
-    // storage and copies
+    // storage and backups
     ("RCLONE_CONFIG", SinglePath),
     ("RESTIC_PASSWORD_FILE", SinglePath),
     ("BORG_KEYS_DIR", SinglePath),
     ("BORG_KEY_FILE", SinglePath),
-    // histories
+    // histories of commands
     ("HISTFILE", SinglePath),
     ("PYTHON_HISTORY", SinglePath),
     ("NODE_REPL_HISTORY", SinglePath),
@@ -160,10 +160,10 @@ pub fn credentials_from_environment(
                 let directory = absolute(&value, home, start);
                 named.extend(files.iter().map(|file| directory.join(file)));
             }
-            ReplacesDirectory(usual) => {
+            ReplacesDirectory(default) => {
                 let directory = absolute(&value, home, start);
-                if directory != home.join(usual) {
-                    named.extend(credentials_below(usual).map(|rest| directory.join(rest)));
+                if directory != home.join(default) {
+                    named.extend(credentials_below(default).map(|rest| directory.join(rest)));
                 }
             }
         }
@@ -174,10 +174,10 @@ pub fn credentials_from_environment(
     named
 }
 
-/// Returns the credentials of the table below the directory `usual`, relative to that directory.
-fn credentials_below(usual: &str) -> impl Iterator<Item = &'static str> + '_ {
+/// Returns the credentials of the table below the directory `default`, relative to that directory.
+fn credentials_below(default: &str) -> impl Iterator<Item = &'static str> + '_ {
     let below = entries().filter(|entry| entry.protection == Protection::Credential);
-    below.filter_map(move |entry| entry.name.strip_prefix(usual)?.strip_prefix('/'))
+    below.filter_map(move |entry| entry.name.strip_prefix(default)?.strip_prefix('/'))
 }
 
 /// Returns `value` as an absolute path without `.` and `..`.
@@ -199,10 +199,10 @@ fn absolute(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
 
 /// Whether a path may be a credential: it is not a system directory and does not contain `home` or `start`.
 fn may_be_credential(path: &Path, home: &Path, start: &Path) -> bool {
-    let holds = |place: &Path| place.starts_with(path);
+    let contains = |directory: &Path| directory.starts_with(path);
     let is_kernel_path = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
     // `/etc`, `/usr` and similar directories are not credentials.
-    path.components().count() > 2 && !is_kernel_path && !holds(home) && !holds(start)
+    path.components().count() > 2 && !is_kernel_path && !contains(home) && !contains(start)
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn holds(variable: (&str, &str), expect: &str) {
+    fn check_contains(variable: (&str, &str), expect: &str) {
         let lookup = |name: &str| (name == variable.0).then(|| OsString::from(variable.1));
         let named = credentials_from_environment(lookup, Path::new("/home/ann"), Path::new("/home/ann/work"));
         assert!(named.contains(&PathBuf::from(expect)), "{variable:?}: {named:?}");
@@ -243,12 +243,12 @@ mod tests {
     fn a_directory_in_place_of_the_usual_one_holds_the_same_credentials() {
         check(&[("CARGO_HOME", "/srv/cargo")], &["/srv/cargo/credentials", "/srv/cargo/credentials.toml"]);
         check(&[("CARGO_HOME", "/home/ann/.cargo")], &[]);
-        holds(("XDG_CONFIG_HOME", "/srv/config"), "/srv/config/gh");
-        holds(("XDG_DATA_HOME", "/srv/data"), "/srv/data/keyrings");
-        holds(("DOCKER_CONFIG", "/srv/docker"), "/srv/docker/config.json");
-        holds(("CLAUDE_CONFIG_DIR", "/srv/claude"), "/srv/claude/.credentials.json");
-        holds(("CLAUDE_CONFIG_DIR", "/srv/claude"), "/srv/claude/.claude.json");
-        holds(("GNUPGHOME", "/srv/gnupg"), "/srv/gnupg");
+        check_contains(("XDG_CONFIG_HOME", "/srv/config"), "/srv/config/gh");
+        check_contains(("XDG_DATA_HOME", "/srv/data"), "/srv/data/keyrings");
+        check_contains(("DOCKER_CONFIG", "/srv/docker"), "/srv/docker/config.json");
+        check_contains(("CLAUDE_CONFIG_DIR", "/srv/claude"), "/srv/claude/.credentials.json");
+        check_contains(("CLAUDE_CONFIG_DIR", "/srv/claude"), "/srv/claude/.claude.json");
+        check_contains(("GNUPGHOME", "/srv/gnupg"), "/srv/gnupg");
     }
 
     #[test]

@@ -13,14 +13,14 @@ const NOT_ONLY_NUMBERS: Unanalyzable = Unanalyzable("arithmetic on something tha
 
 impl Walk<'_> {
     /// Checks `$((…))`.
-    pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Unanalyzable> {
+    pub(super) fn check_arithmetic_expansion(&mut self, source: &str) -> Result<(), Unanalyzable> {
         let inner =
             source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(NOT_ONLY_NUMBERS)?;
-        self.arithmetic(inner)
+        self.check_arithmetic(inner)
     }
 
     /// Checks an arithmetic text: numbers, operators, and variables, which are recorded and checked at the end.
-    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unanalyzable> {
+    pub(super) fn check_arithmetic(&mut self, text: &str) -> Result<(), Unanalyzable> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             let name_length = |text: &str| {
@@ -64,23 +64,23 @@ impl Walk<'_> {
     }
 
     /// Checks `[[ … ]]`, which runs only its substitutions, except for operators that evaluate their operands.
-    pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn check_condition(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         let framed = source.starts_with("[[ ") && source.ends_with(" ]]");
         if !framed || self.posix {
             return Err(Unanalyzable("a condition that shells read in different ways"));
         }
-        self.children(node).into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
+        self.children(node).into_iter().filter(Node::is_named).try_for_each(|child| self.check_term(child))
     }
 
     /// Checks one term of a condition: a word, or an operator with its operands.
-    fn term(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn check_term(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         const UNKNOWN_CONDITION: Unanalyzable = Unanalyzable("a condition that is not understood");
         self.enter()?;
         let children = self.children(node);
         match node.kind() {
             "parenthesized_expression" => {
-                children.into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
+                children.into_iter().filter(Node::is_named).try_for_each(|child| self.check_term(child))
             }
             "unary_expression" => {
                 let (operator, operand) = match children.as_slice() {
@@ -88,9 +88,9 @@ impl Walk<'_> {
                     _ => return Err(UNKNOWN_CONDITION),
                 };
                 match operator {
-                    "!" => self.term(operand),
+                    "!" => self.check_term(operand),
                     "-v" | "-R" | "-o" | "-a" => Err(Unanalyzable("a condition that evaluates")),
-                    operator if operator.starts_with('-') && operator.len() == 2 => self.term(operand),
+                    operator if operator.starts_with('-') && operator.len() == 2 => self.check_term(operand),
                     _ => Err(UNKNOWN_CONDITION),
                 }
             }
@@ -101,11 +101,11 @@ impl Walk<'_> {
                 };
                 match operator {
                     "&&" | "||" | "=" | "==" | "!=" | "<" | ">" | "-nt" | "-ot" | "-ef" => {
-                        self.term(left)?;
-                        self.term(right)
+                        self.check_term(left)?;
+                        self.check_term(right)
                     }
                     "=~" => {
-                        self.term(left)?;
+                        self.check_term(left)?;
                         let pattern = self.source(right);
                         let body = pattern.strip_suffix('$').unwrap_or(pattern);
                         let plain = |c: char| c.is_ascii_alphanumeric() || "^.+*?[]_-".contains(c);
@@ -128,7 +128,7 @@ impl Walk<'_> {
                 }
             }
             _ => {
-                let word = self.word(node)?;
+                let word = self.parse_word(node)?;
                 let operator = !word.quoted && word.text.starts_with(['-', '!', '(']);
                 if operator { Err(UNKNOWN_CONDITION) } else { Ok(()) }
             }

@@ -39,24 +39,26 @@ impl Policy {
     /// Decides about the steps of a text that starts in the directory `start`.
     pub(crate) fn decide_steps(
         &self,
-        CommandSteps { steps, defines_functions: functions }: &CommandSteps,
+        CommandSteps { steps, defines_functions }: &CommandSteps,
         start: &Path,
     ) -> Verdict {
-        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps, "is denied") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps, "is denied by") {
             return Verdict::deny(rule, reason);
         }
         let (directories, unknown_directory) = self.possible_directories(steps, start);
         // A function runs in the shell's directory when it is called; other steps run in one of the directories so far.
-        let places = |at: usize| -> &[PathBuf] {
+        let directories_at = |at: usize| -> &[PathBuf] {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
-            if *functions { all } else { directories.get(at).map_or(all, Vec::as_slice) }
+            if *defines_functions { all } else { directories.get(at).map_or(all, Vec::as_slice) }
         };
         let mut uncovered = None;
         for (at, step) in steps.iter().enumerate() {
-            if let Some((rule, reason)) = self.restricting_path_rule(&self.deny, step, places(at), "denies") {
+            if let Some((rule, reason)) =
+                self.restricting_path_rule(&self.deny, step, directories_at(at), "denies")
+            {
                 return Verdict::deny(rule, reason);
             }
-            if let Some(verdict) = self.check_paths(step, places(at), &mut uncovered) {
+            if let Some(verdict) = self.check_paths(step, directories_at(at), &mut uncovered) {
                 return verdict;
             }
         }
@@ -69,11 +71,12 @@ impl Policy {
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, steps, "needs an approval") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, steps, "needs approval under") {
             return Verdict::ask(rule, reason);
         }
-        let asks =
-            |(at, step)| self.restricting_path_rule(&self.ask, step, places(at), "asks a person about");
+        let asks = |(at, step)| {
+            self.restricting_path_rule(&self.ask, step, directories_at(at), "asks a person about")
+        };
         if let Some((rule, reason)) = steps.iter().enumerate().find_map(asks) {
             return Verdict::ask(rule, reason);
         }
@@ -149,12 +152,12 @@ impl Policy {
         }
         let name = call.program.text.as_str();
         let shown = display_call(call);
-        let known = shell_rules.clone().any(|(_, shell)| names_program(&shell.program, name));
+        let has_rule_for_program = shell_rules.clone().any(|(_, shell)| names_program(&shell.program, name));
         Err(match hazard {
             Some(why) => format!(
                 "the command `{shown}` is not covered by an allow rule{}: it {why}; {ALLOW_HINT} \
                  `--allow 'Shell({name}:*)'` or `--force`",
-                if known { " for ordinary arguments" } else { "" }
+                if has_rule_for_program { " for ordinary arguments" } else { "" }
             ),
             None => format!(
                 "the command `{shown}` is not covered by an allow rule; {ALLOW_HINT} `--allow 'Shell({name})'` or \
@@ -179,12 +182,12 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
     }
 }
 
-/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so. `verb` is the
-/// part of the sentence before "by the rule".
+/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so. `predicate` is
+/// the part of the sentence before "the rule".
 pub(crate) fn restricting_shell_rule<'r>(
     rules: &'r [Rule],
     steps: &[CommandStep],
-    verb: &str,
+    predicate: &str,
 ) -> Option<(&'r Rule, String)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
     let calls = || steps.iter().flat_map(|step| &step.call_chain);
@@ -193,7 +196,7 @@ pub(crate) fn restricting_shell_rule<'r>(
     for (rule, shell) in shell_rules() {
         if let Some(call) = named.first_match(shell) {
             let program = &call.program.text;
-            return Some((rule, format!("running `{program}` {verb} by the rule `{rule}`")));
+            return Some((rule, format!("running `{program}` {predicate} the rule `{rule}`")));
         }
     }
     let (rule, _) = shell_rules().next()?;
@@ -229,10 +232,10 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     if glob.to_string() == "*" {
         return true;
     }
-    let Arguments { text, known, ordinary } = arguments(call);
+    let Arguments { text, known_length, is_ordinary } = arguments(call);
     let matches =
-        if known == text.len() && !call.has_unknown_arguments { glob.matches(&text) } else { false };
-    ordinary && (matches || glob.matches_all_from(text.get(..known).unwrap_or("")))
+        if known_length == text.len() && !call.has_unknown_arguments { glob.matches(&text) } else { false };
+    is_ordinary && (matches || glob.matches_all_from(text.get(..known_length).unwrap_or("")))
 }
 
 /// The calls of a text, indexed by names, so that many rules can be applied to many calls.
@@ -278,27 +281,27 @@ impl<'c> CallIndex<'c> {
 /// Whether the arguments of a call match, or may match, those of a deny or ask rule.
 fn may_match_arguments(rule: &ShellRule, call: &Call) -> bool {
     let Some(glob) = &rule.arguments else { return true };
-    let Arguments { text, known, ordinary } = arguments(call);
-    if known == text.len() && !call.has_unknown_arguments {
-        return !ordinary || glob.matches_folded(&text);
+    let Arguments { text, known_length, is_ordinary } = arguments(call);
+    if known_length == text.len() && !call.has_unknown_arguments {
+        return !is_ordinary || glob.matches_folded(&text);
     }
-    !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""))
+    !is_ordinary || glob.may_match_from(text.get(..known_length).unwrap_or(""))
 }
 
 /// The arguments of a call, as the patterns of rules match them.
 struct Arguments {
     text: String,
-    /// Length of the known start of `text`.
-    known: usize,
+    /// The length of the known start of `text`.
+    known_length: usize,
     /// Whether the arguments alone determine what happens: there are no global options that change it.
-    ordinary: bool,
+    is_ordinary: bool,
 }
 
 /// Returns the arguments of a call, joined by spaces.
 fn arguments(call: &Call) -> Arguments {
-    let (words, ordinary) =
+    let (words, is_ordinary) =
         if call.name() == "git" { ordinary_git::arguments(call) } else { (call.args.iter().collect(), true) };
-    let mut arguments = Arguments { text: String::new(), known: 0, ordinary };
+    let mut arguments = Arguments { text: String::new(), known_length: 0, is_ordinary };
     let mut unknown_from = None;
     for (at, word) in words.into_iter().enumerate() {
         if at > 0 {
@@ -309,16 +312,16 @@ fn arguments(call: &Call) -> Arguments {
         }
         arguments.text.push_str(&word.text);
     }
-    arguments.known = unknown_from.unwrap_or(arguments.text.len());
+    arguments.known_length = unknown_from.unwrap_or(arguments.text.len());
     arguments
 }
 
 /// Whether a rule's program is the program that `word` runs: the same word, or the name of a file in a system
 /// directory.
 pub(crate) fn names_program(program: &str, word: &str) -> bool {
-    const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
+    const SYSTEM_DIRECTORIES: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
     let bare = match word.rsplit_once('/') {
-        Some((directory, name)) if SYSTEM.contains(&directory) => name,
+        Some((directory, name)) if SYSTEM_DIRECTORIES.contains(&directory) => name,
         Some(_) | None => word,
     };
     program == word

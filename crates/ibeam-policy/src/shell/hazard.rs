@@ -213,7 +213,8 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
 pub(crate) fn is_dynamic(call: &Call) -> bool {
     let name = call.name();
     let stdin_script = SHELLS.contains(&name.as_str())
-        && (call.args.iter().all(|arg| arg.text.starts_with('-')) || call.args.iter().any(|arg| arg.is_pipe));
+        && (call.args.iter().all(|arg| arg.text.starts_with('-'))
+            || call.args.iter().any(|arg| arg.is_process_substitution));
     let unknown = |args: &[Word]| args.iter().any(Word::may_be_option);
     let runs = CODE_RUNNERS.contains(&name.as_str())
         || matches!(name.as_str(), "find" | "fd" | "fdfind" | "tar" | "awk" | "make");
@@ -271,6 +272,9 @@ fn forge_objection(call: &Call) -> Option<String> {
 /// Returns why the arguments of a shell are not ordinary. Only a script file with its arguments is ordinary.
 fn shell_objection(call: &Call) -> Option<String> {
     // A script by its name; the following arguments belong to the script.
-    let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_pipe);
+    let script = call
+        .args
+        .first()
+        .is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_process_substitution);
     (!script).then(|| "runs text it is given".to_owned())
 }

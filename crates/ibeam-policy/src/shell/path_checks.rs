@@ -133,7 +133,7 @@ impl Policy {
         reads: bool,
         writes: bool,
     ) -> Option<(&'r Rule, String)> {
-        if word.is_pipe {
+        if word.is_process_substitution {
             return None;
         }
         let first_match = |path: Option<&Path>| {
@@ -238,7 +238,7 @@ impl Policy {
 
     /// Returns the directories in which git searches for a repository when a text runs.
     pub(crate) fn git_search_directories(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
-        let Ok(CommandSteps { steps, defines_functions: functions }) = wrapper::parse_steps(text) else {
+        let Ok(CommandSteps { steps, defines_functions }) = wrapper::parse_steps(text) else {
             return Vec::new();
         };
         let (directories, _) = self.possible_directories(&steps, self.start_directory(directory));
@@ -249,7 +249,7 @@ impl Policy {
             else {
                 continue;
             };
-            let at = if functions { directories.len().saturating_sub(1) } else { at };
+            let at = if defines_functions { directories.len().saturating_sub(1) } else { at };
             let (_, is_ordinary) = ordinary_git::arguments(call);
             if let Some(start) = directories.get(at).filter(|_| is_ordinary) {
                 places.extend(self.git_directories(call, start));
@@ -282,7 +282,7 @@ impl Policy {
         directories: &[PathBuf],
         uncovered: &mut Option<Verdict>,
     ) -> Option<Verdict> {
-        if arg.is_pipe {
+        if arg.is_process_substitution {
             return None;
         }
         if arg.has_glob

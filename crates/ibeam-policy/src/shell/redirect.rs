@@ -17,8 +17,8 @@ pub(crate) struct Redirect {
 }
 
 impl Walk<'_> {
-    pub(super) fn redirected_statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
-        let mut own = SimpleCommand::default();
+    pub(super) fn walk_redirected_statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+        let mut simple = SimpleCommand::default();
         let mut body = None;
         for child in self.children(node) {
             match child.kind() {
@@ -27,37 +27,37 @@ impl Walk<'_> {
                 _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
-        let command = match body {
+        let is_simple_command = match body {
             Some(body) => {
-                self.statement(body)?;
+                self.walk_statement(body)?;
                 body.kind() == "command"
             }
             None => false,
         };
         // More words of a simple command may follow its redirections.
-        if command {
-            own = self.commands.pop().ok_or(UNSUPPORTED_SYNTAX)?;
+        if is_simple_command {
+            simple = self.commands.pop().ok_or(UNSUPPORTED_SYNTAX)?;
         }
-        let words = own.words.len();
+        let word_count = simple.words.len();
         for child in self.children(node) {
             if child.kind().ends_with("_redirect") {
-                self.redirect(child, &mut own)?;
+                self.walk_redirect(child, &mut simple)?;
             }
         }
-        if !command && own.words.len() != words {
+        if !is_simple_command && simple.words.len() != word_count {
             return Err(UNSUPPORTED_SYNTAX);
         }
-        self.push(own);
+        self.push(simple);
         Ok(())
     }
 
-    pub(super) fn redirect(
+    pub(super) fn walk_redirect(
         &mut self,
         node: Node<'_>,
         simple: &mut SimpleCommand,
     ) -> Result<(), Unanalyzable> {
         match node.kind() {
-            "file_redirect" => self.file_redirect(node, simple),
+            "file_redirect" => self.walk_file_redirect(node, simple),
             "herestring_redirect" => {
                 if self.posix {
                     return Err(BASH_ONLY);
@@ -66,19 +66,19 @@ impl Walk<'_> {
                     match child.kind() {
                         "<<<" | "file_descriptor" => {}
                         _ if child.is_named() => {
-                            self.word(child)?;
+                            self.parse_word(child)?;
                         }
                         _ => return Err(UNSUPPORTED_SYNTAX),
                     }
                 }
                 Ok(())
             }
-            "heredoc_redirect" => self.heredoc_redirect(node, simple),
+            "heredoc_redirect" => self.walk_heredoc_redirect(node, simple),
             _ => Err(UNSUPPORTED_SYNTAX),
         }
     }
 
-    pub(super) fn file_redirect(
+    pub(super) fn walk_file_redirect(
         &mut self,
         node: Node<'_>,
         simple: &mut SimpleCommand,
@@ -92,7 +92,7 @@ impl Walk<'_> {
                     operator = child.kind()
                 }
                 _ if child.is_named() => {
-                    let word = self.word(child)?;
+                    let word = self.parse_word(child)?;
                     if target.is_none() && !operator.ends_with('-') {
                         target = Some(word);
                     } else {
@@ -117,8 +117,8 @@ impl Walk<'_> {
             return Err(Unanalyzable("a redirection to a pattern"));
         }
         if operator.ends_with('&') {
-            let plain = target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit());
-            if plain && target.is_known() {
+            let is_descriptor = target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit());
+            if is_descriptor && target.is_known() {
                 return Ok(());
             }
             if operator == "<&" || !target.is_known() {
@@ -128,15 +128,19 @@ impl Walk<'_> {
         if !target.is_known() && target.may_split {
             return Err(Unanalyzable("a redirection to a file that is not known"));
         }
-        let is_file = target.text != "/dev/null" && !target.is_pipe;
+        let is_file = target.text != "/dev/null" && !target.is_process_substitution;
         if is_file {
             simple.redirects.push(Redirect { writes: operator != "<", target });
         }
         Ok(())
     }
 
-    /// Walks `<<END` with everything that the grammar attaches to it: the rest of the line, the lines, the end.
-    fn heredoc_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    /// Walks `<<END` with everything that the grammar attaches to it: the rest of its line, the lines of the document, and the line that ends it.
+    fn walk_heredoc_redirect(
+        &mut self,
+        node: Node<'_>,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         const AMBIGUOUS: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
         let children = self.children(node);
         let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(AMBIGUOUS);
@@ -151,35 +155,35 @@ impl Walk<'_> {
         // Bash reads from the next line up to the first line that equals the delimiter.
         let line_end = self.text.get(start.end_byte()..).and_then(|rest| rest.find('\n')).ok_or(AMBIGUOUS)?
             + start.end_byte();
-        let tabs = children.iter().any(|child| child.kind() == "<<-");
+        let strips_tabs = children.iter().any(|child| child.kind() == "<<-");
         let mut at = line_end + 1;
         let lines = self.text.get(at..).ok_or(AMBIGUOUS)?.split_inclusive('\n');
-        let mut found = None;
+        let mut end_line = None;
         for line in lines {
             let bare = line.strip_suffix('\n').unwrap_or(line);
-            let stripped = if tabs { bare.trim_start_matches('\t') } else { bare };
+            let stripped = if strips_tabs { bare.trim_start_matches('\t') } else { bare };
             if stripped == name {
-                found = Some(at..at + bare.len());
+                end_line = Some(at..at + bare.len());
                 break;
             }
             at += line.len();
         }
-        let found = found.ok_or(AMBIGUOUS)?;
-        let blank = |range: std::ops::Range<usize>| {
+        let end_line = end_line.ok_or(AMBIGUOUS)?;
+        let is_blank = |range: std::ops::Range<usize>| {
             self.text.get(range).is_some_and(|gap| gap.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n')))
         };
         let before_body = line_end + 1..body.start_byte().max(line_end + 1);
-        if found.end != end.end_byte()
-            || end.start_byte() < found.start
+        if end_line.end != end.end_byte()
+            || end.start_byte() < end_line.start
             || body.end_byte() > end.start_byte()
             || (body.start_byte() < line_end)
-            || !blank(before_body)
-            || !blank(body.end_byte().max(line_end + 1)..end.start_byte().max(line_end + 1))
+            || !is_blank(before_body)
+            || !is_blank(body.end_byte().max(line_end + 1)..end.start_byte().max(line_end + 1))
         {
             return Err(AMBIGUOUS);
         }
         if quoted.is_none() {
-            self.here_document(body)?;
+            self.walk_here_document(body)?;
         }
         for child in children {
             match child.kind() {
@@ -192,12 +196,12 @@ impl Walk<'_> {
             }
             match child.kind() {
                 "&&" | "||" => {}
-                "file_redirect" | "herestring_redirect" => self.redirect(child, simple)?,
+                "file_redirect" | "herestring_redirect" => self.walk_redirect(child, simple)?,
                 // `cat <<END | grep x`: the other side of the pipe.
-                "pipeline" => self.pipeline(child)?,
+                "pipeline" => self.walk_pipeline(child)?,
                 _ if !child.is_named() => return Err(UNSUPPORTED_SYNTAX),
-                kind if is_statement(kind) => self.statement(child)?,
-                _ => simple.words.push(self.word(child)?),
+                kind if is_statement(kind) => self.walk_statement(child)?,
+                _ => simple.words.push(self.parse_word(child)?),
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ const MAX_ADDED_COMMANDS: usize = 1_000;
 
 impl Walk<'_> {
     /// Walks `declare`, `export` and similar commands: assignments, or else an ordinary command.
-    pub(super) fn declaration(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn walk_declaration(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut children = self.children(node).into_iter();
         let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(UNSUPPORTED_SYNTAX)?;
         let exported = matches!(keyword, "export");
@@ -35,7 +35,7 @@ impl Walk<'_> {
         let mut others = Vec::new();
         for child in children {
             match child.kind() {
-                "variable_assignment" => self.assignment(child, exported, &mut simple)?,
+                "variable_assignment" => self.walk_assignment(child, exported, &mut simple)?,
                 "variable_name" if keyword == "local" && is_shell_local(self.source(child)) => {
                     self.non_numeric_variables.push(self.source(child).to_owned());
                 }
@@ -51,7 +51,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn assignment(
+    pub(super) fn walk_assignment(
         &mut self,
         node: Node<'_>,
         exported: bool,
@@ -73,7 +73,7 @@ impl Walk<'_> {
                 plain = false;
                 for element in self.children(*value) {
                     if element.is_named() {
-                        let word = self.word(element)?;
+                        let word = self.parse_word(element)?;
                         if word.text.starts_with('[') {
                             return Err(Unanalyzable("a subscript, which is evaluated"));
                         }
@@ -81,7 +81,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            let word = self.word(*value)?;
+            let word = self.parse_word(*value)?;
             let counted = self.source(*value).starts_with("$((") && value.kind() == "arithmetic_expansion";
             let job = matches!(self.source(*value), "$!" | "$$");
             number &=
@@ -236,5 +236,5 @@ fn loop_value<'v>(choice: &[(usize, &'v Word)], variable: &Variable) -> Option<&
     // Without quotes a name with white space would become several words.
     let is_one =
         variable.quoted || (!value.has_glob && !value.text.is_empty() && value.text.chars().all(is_plain));
-    (value.is_known() && !value.is_pipe && is_one).then_some(*value)
+    (value.is_known() && !value.is_process_substitution && is_one).then_some(*value)
 }

@@ -50,7 +50,7 @@ pub(super) const BASH_ONLY: Unanalyzable = Unanalyzable("syntax that only bash h
 pub(crate) fn parse_script(text: &str, posix: bool) -> Result<Script, Unanalyzable> {
     let tree = grammar::parse(text)?;
     let mut walk = Walk::new(text, posix);
-    walk.block(tree.root_node(), true)?;
+    walk.walk_block(tree.root_node(), true)?;
     walk.check_arithmetic_variables()?;
     walk.replace_variables();
     Ok(Script { commands: walk.commands, defines_functions: walk.defines_functions })
@@ -120,19 +120,19 @@ impl<'t> Walk<'t> {
 
     /// Walks a sequence of statements: a program, a body, the content of brackets. `top` means that the sequence
     /// certainly runs, in this shell.
-    fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Unanalyzable> {
+    fn walk_block(&mut self, node: Node<'_>, top: bool) -> Result<(), Unanalyzable> {
         self.enter()?;
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
                 "comment" => self.check_comment(child)?,
                 "function_definition" => {
-                    let name = self.function(child)?;
+                    let name = self.walk_function(child)?;
                     if top {
                         self.defined_functions.push(name);
                     }
                 }
-                _ if child.is_named() => self.statement(child)?,
+                _ if child.is_named() => self.walk_statement(child)?,
                 // In the grammar `;;` ends a statement; in bash it does so only within `case`.
                 ";" | "&" | "\n" | "(" | ")" | "$(" | "<(" | ">(" | "do" | "done" | "{" | "}" | "if"
                 | "then" | "elif" | "else" | "fi" | "while" | "until" | "`" => {}
@@ -157,37 +157,37 @@ impl<'t> Walk<'t> {
             .try_for_each(|child| self.check_comment(child))
     }
 
-    pub(super) fn statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn walk_statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         self.enter()?;
         self.check_comments(node)?;
         match node.kind() {
-            "command" => self.command(node)?,
+            "command" => self.walk_command(node)?,
             "variable_assignment" => {
                 let mut simple = SimpleCommand::default();
-                self.assignment(node, false, &mut simple)?;
+                self.walk_assignment(node, false, &mut simple)?;
                 self.push(simple);
             }
             "variable_assignments" => {
                 let mut simple = SimpleCommand::default();
                 for child in self.children(node) {
-                    self.assignment(child, false, &mut simple)?;
+                    self.walk_assignment(child, false, &mut simple)?;
                 }
                 self.push(simple);
             }
-            "declaration_command" => self.declaration(node)?,
+            "declaration_command" => self.walk_declaration(node)?,
             "unset_command" => {
                 let mut simple = SimpleCommand::default();
                 self.push_words(self.children(node), &mut simple)?;
                 self.defined_functions.clear();
                 self.push(simple);
             }
-            "test_command" => self.test_command(node)?,
-            "redirected_statement" => self.redirected_statement(node)?,
-            "list" => self.list(node)?,
-            "pipeline" => self.pipeline(node)?,
+            "test_command" => self.walk_test_command(node)?,
+            "redirected_statement" => self.walk_redirected_statement(node)?,
+            "list" => self.walk_list(node)?,
+            "pipeline" => self.walk_pipeline(node)?,
             "negated_command" => match self.children(node).as_slice() {
                 [bang, command] if self.source(*bang) == "!" && bang.end_byte() < command.start_byte() => {
-                    self.statement(*command)?;
+                    self.walk_statement(*command)?;
                 }
                 _ => return Err(UNSUPPORTED_SYNTAX),
             },
@@ -195,17 +195,17 @@ impl<'t> Walk<'t> {
                 if self.source(node).starts_with("((") {
                     return Err(Unanalyzable("brackets that shells read in different ways"));
                 }
-                self.in_subshell(node)?;
+                self.walk_subshell(node)?;
             }
-            "compound_statement" => self.compound(node)?,
-            "if_statement" | "elif_clause" | "else_clause" => self.block(node, false)?,
-            "while_statement" => self.in_loop(|walk| walk.block(node, false))?,
-            "do_group" => self.block(node, false)?,
-            "for_statement" => self.for_loop(node)?,
-            "c_style_for_statement" => self.c_style_for(node)?,
-            "case_statement" => self.case(node)?,
+            "compound_statement" => self.walk_compound(node)?,
+            "if_statement" | "elif_clause" | "else_clause" => self.walk_block(node, false)?,
+            "while_statement" => self.walk_in_loop(|walk| walk.walk_block(node, false))?,
+            "do_group" => self.walk_block(node, false)?,
+            "for_statement" => self.walk_for_loop(node)?,
+            "c_style_for_statement" => self.walk_c_style_for(node)?,
+            "case_statement" => self.walk_case(node)?,
             "function_definition" => {
-                self.function(node)?;
+                self.walk_function(node)?;
             }
             _ => return Err(UNSUPPORTED_SYNTAX),
         }
@@ -219,7 +219,7 @@ impl<'t> Walk<'t> {
         self.commands.push(simple);
     }
 
-    fn in_loop(
+    fn walk_in_loop(
         &mut self,
         walk: impl FnOnce(&mut Self) -> Result<(), Unanalyzable>,
     ) -> Result<(), Unanalyzable> {
@@ -230,15 +230,15 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks a subshell, whose changes of directory end with it.
-    fn in_subshell(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_subshell(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let outer = std::mem::replace(&mut self.in_loop, false);
-        self.block(node, false)?;
+        self.walk_block(node, false)?;
         self.in_loop = outer;
         Ok(())
     }
 
     /// Walks `$(…)`, `` `…` ``, `<(…)` or `>(…)`.
-    pub(super) fn substitution(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn walk_substitution(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("$((") || source.starts_with("$`") {
             return Err(Unanalyzable("brackets that shells read in different ways"));
@@ -251,15 +251,15 @@ impl<'t> Walk<'t> {
             && redirect.kind() == "file_redirect"
         {
             let mut simple = SimpleCommand::default();
-            self.file_redirect(*redirect, &mut simple)?;
+            self.walk_file_redirect(*redirect, &mut simple)?;
             self.push(simple);
             return Ok(());
         }
-        self.in_subshell(node)
+        self.walk_subshell(node)
     }
 
     /// Walks `a && b || c`. The tree is left-leaning and may have thousands of levels, so this is a loop.
-    fn list(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_list(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut parts = Vec::new();
         let mut rest = node;
         while rest.kind() == "list" {
@@ -271,15 +271,15 @@ impl<'t> Walk<'t> {
             rest = left;
         }
         parts.push(rest);
-        parts.into_iter().rev().try_for_each(|part| self.statement(part))
+        parts.into_iter().rev().try_for_each(|part| self.walk_statement(part))
     }
 
     /// Walks `a | b`.
-    pub(super) fn pipeline(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn walk_pipeline(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut before: Option<Node<'_>> = None;
         for child in self.children(node) {
             if child.is_named() {
-                self.statement(child)?;
+                self.walk_statement(child)?;
                 before = Some(child);
                 continue;
             }
@@ -304,13 +304,13 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks `{ …; }` or `((…))`.
-    fn compound(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_compound(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if let Some(inner) = source.strip_prefix("((") {
             if self.posix {
                 return Err(BASH_ONLY);
             }
-            return self.arithmetic(inner.strip_suffix("))").ok_or(UNSUPPORTED_SYNTAX)?);
+            return self.check_arithmetic(inner.strip_suffix("))").ok_or(UNSUPPORTED_SYNTAX)?);
         }
         let inner =
             source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(UNSUPPORTED_SYNTAX)?;
@@ -318,11 +318,11 @@ impl<'t> Walk<'t> {
         if !inner.starts_with([' ', '\t', '\n']) || !closes {
             return Err(Unanalyzable("braces that shells read in different ways"));
         }
-        self.block(node, false)
+        self.walk_block(node, false)
     }
 
     /// Walks the definition of a function. Returns its name.
-    fn function(&mut self, node: Node<'_>) -> Result<String, Unanalyzable> {
+    fn walk_function(&mut self, node: Node<'_>) -> Result<String, Unanalyzable> {
         let children = self.children(node);
         let name = children
             .iter()
@@ -342,10 +342,10 @@ impl<'t> Walk<'t> {
             match child.kind() {
                 "word" | "(" | ")" => {}
                 "function" if !self.posix => {}
-                "compound_statement" | "subshell" => self.statement(child)?,
+                "compound_statement" | "subshell" => self.walk_statement(child)?,
                 "file_redirect" | "herestring_redirect" => {
                     let mut simple = SimpleCommand::default();
-                    self.redirect(child, &mut simple)?;
+                    self.walk_redirect(child, &mut simple)?;
                     self.push(simple);
                 }
                 _ => return Err(UNSUPPORTED_SYNTAX),
@@ -355,7 +355,7 @@ impl<'t> Walk<'t> {
         Ok(name.to_owned())
     }
 
-    fn for_loop(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_for_loop(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let (mut variable, mut values) = ("", Vec::new());
         for child in self.children(node) {
             match child.kind() {
@@ -372,19 +372,19 @@ impl<'t> Walk<'t> {
                 "do_group" => {
                     let (values, at) = (std::mem::take(&mut values), self.loops.len());
                     self.loops.push(WordLoop { name: variable.to_owned(), values, is_open: true });
-                    self.in_loop(|walk| walk.block(child, false))?;
+                    self.walk_in_loop(|walk| walk.walk_block(child, false))?;
                     if let Some(found) = self.loops.get_mut(at) {
                         found.is_open = false;
                     }
                 }
-                _ if child.is_named() => values.push(self.word(child)?),
+                _ if child.is_named() => values.push(self.parse_word(child)?),
                 _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         Ok(())
     }
 
-    fn c_style_for(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_c_style_for(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let children = self.children(node);
         let open = children.iter().find(|child| child.kind() == "((").ok_or(UNSUPPORTED_SYNTAX)?;
         let close = children.iter().find(|child| child.kind() == "))").ok_or(UNSUPPORTED_SYNTAX)?;
@@ -395,11 +395,11 @@ impl<'t> Walk<'t> {
         {
             return Err(UNSUPPORTED_SYNTAX);
         }
-        inner.split(';').try_for_each(|part| self.arithmetic(part))?;
-        self.in_loop(|walk| walk.block(*body, false))
+        inner.split(';').try_for_each(|part| self.check_arithmetic(part))?;
+        self.walk_in_loop(|walk| walk.walk_block(*body, false))
     }
 
-    fn case(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_case(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         for child in self.children(node) {
             match child.kind() {
                 "case" | "in" | ";" | "\n" => {}
@@ -420,16 +420,16 @@ impl<'t> Walk<'t> {
                             "(" | "|" if !body => {}
                             ";;" | ";&" | ";;&" | ";" | "&" | "\n" if body => {}
                             _ if !part.is_named() => return Err(UNSUPPORTED_SYNTAX),
-                            _ if body => self.statement(part)?,
+                            _ if body => self.walk_statement(part)?,
                             _ => {
-                                self.word(part)?;
+                                self.parse_word(part)?;
                             }
                         }
                     }
                     self.leave();
                 }
                 _ if child.is_named() => {
-                    self.word(child)?;
+                    self.parse_word(child)?;
                 }
                 _ => return Err(UNSUPPORTED_SYNTAX),
             }
@@ -438,10 +438,10 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks `[ … ]` or `[[ … ]]`.
-    fn test_command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_test_command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("[[") {
-            return self.condition(node);
+            return self.check_condition(node);
         }
         if !(source.starts_with("[ ") && source.ends_with(" ]")) {
             return Err(Unanalyzable("a condition that shells read in different ways"));
@@ -449,35 +449,37 @@ impl<'t> Walk<'t> {
         // In bash `[` is an ordinary command, so its words matter.
         let mut simple = SimpleCommand { words: vec![Word::literal("[")], ..SimpleCommand::default() };
         for child in self.children(node).into_iter().filter(Node::is_named) {
-            self.test_operands(child, &mut simple.words)?;
+            self.walk_test_operands(child, &mut simple.words)?;
         }
         self.push(simple);
         Ok(())
     }
 
-    fn test_operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Unanalyzable> {
+    fn walk_test_operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Unanalyzable> {
         self.enter()?;
         match node.kind() {
             "unary_expression" | "binary_expression" => {
-                self.children(node).into_iter().try_for_each(|child| self.test_operands(child, words))?;
+                self.children(node)
+                    .into_iter()
+                    .try_for_each(|child| self.walk_test_operands(child, words))?;
             }
             "=" | "==" | "!=" | "!" => words.push(Word::literal(self.source(node))),
-            _ if node.is_named() => words.push(self.word(node)?),
+            _ if node.is_named() => words.push(self.parse_word(node)?),
             _ => return Err(Unanalyzable("a condition that shells read in different ways")),
         }
         self.leave();
         Ok(())
     }
 
-    fn command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn walk_command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut simple = SimpleCommand::default();
         let mut words = Vec::new();
         for child in self.children(node) {
             match child.kind() {
                 "variable_assignment" if words.is_empty() && simple.words.is_empty() => {
-                    self.assignment(child, true, &mut simple)?;
+                    self.walk_assignment(child, true, &mut simple)?;
                 }
-                "file_redirect" | "herestring_redirect" => self.redirect(child, &mut simple)?,
+                "file_redirect" | "herestring_redirect" => self.walk_redirect(child, &mut simple)?,
                 "=~" | "==" | "$" => words.push(child),
                 "variable_assignment" | "subshell" => return Err(UNSUPPORTED_SYNTAX),
                 _ if child.is_named() => words.push(child),
@@ -512,7 +514,7 @@ impl<'t> Walk<'t> {
                     }
                     Word::literal(self.source(node))
                 }
-                _ => self.word(node)?,
+                _ => self.parse_word(node)?,
             };
             let brace = matches!(word.text.as_str(), "{" | "}") && !word.quoted;
             if brace {

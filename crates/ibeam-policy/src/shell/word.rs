@@ -30,8 +30,8 @@ pub(crate) struct Word {
     pub(crate) has_tilde: bool,
     /// Whether part of it is quoted or escaped, so that it is neither a keyword nor an assignment.
     pub(crate) quoted: bool,
-    /// Whether it is the name of a pipe from or to a command: `<(…)`.
-    pub(crate) is_pipe: bool,
+    /// Whether it is a process substitution, such as `<(…)`: the name of a pipe from or to a command.
+    pub(crate) is_process_substitution: bool,
     /// Position in `text` from which the value depends on something unknown.
     unknown_from: Option<usize>,
     /// Whether it may become several words, or none.
@@ -119,9 +119,9 @@ const AMBIGUOUS_BACKQUOTE: Unanalyzable = Unanalyzable("a backquote that shells 
 
 impl Walk<'_> {
     /// Returns the word of `node`. Commands in it are walked.
-    pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
+    pub(super) fn parse_word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
         let mut word = Word::default();
-        self.word_part(node, &mut word)?;
+        self.parse_word_part(node, &mut word)?;
         let expands_braces = word.has_braces && (word.text.contains(',') || word.text.contains(".."));
         if expands_braces && !word.quoted {
             if self.posix {
@@ -140,7 +140,7 @@ impl Walk<'_> {
         Ok(word)
     }
 
-    fn word_part(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn parse_word_part(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         match node.kind() {
             "word" | "number" | "test_operator" | "extglob_pattern" | "special_character" | "$"
@@ -150,7 +150,7 @@ impl Walk<'_> {
                 push_unquoted(source, self.text.get(node.end_byte()..).unwrap_or(""), word)
             }
             "command_name" | "concatenation" => {
-                self.children(node).into_iter().try_for_each(|child| self.word_part(child, word))
+                self.children(node).into_iter().try_for_each(|child| self.parse_word_part(child, word))
             }
             "raw_string" => {
                 word.quoted = true;
@@ -160,7 +160,7 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            "string" => self.string(node, word),
+            "string" => self.parse_string(node, word),
             "ansi_c_string" => {
                 if self.posix {
                     return Err(Unanalyzable("syntax that only bash has"));
@@ -169,15 +169,15 @@ impl Walk<'_> {
                 word.text.push_str(&decode_ansi_c(source)?);
                 Ok(())
             }
-            "simple_expansion" => self.variable(source.trim_start_matches('$'), source, false, word),
-            "expansion" => self.expansion(node, false, word),
+            "simple_expansion" => self.push_variable(source.trim_start_matches('$'), source, false, word),
+            "expansion" => self.parse_expansion(node, false, word),
             "command_substitution" => {
-                self.substitution(node)?;
+                self.walk_substitution(node)?;
                 word.push_expansion(source, false);
                 Ok(())
             }
             "arithmetic_expansion" => {
-                self.arithmetic_expansion(source)?;
+                self.check_arithmetic_expansion(source)?;
                 word.push_expansion(source, false);
                 Ok(())
             }
@@ -185,8 +185,8 @@ impl Walk<'_> {
                 if self.posix {
                     return Err(Unanalyzable("syntax that only bash has"));
                 }
-                self.substitution(node)?;
-                word.is_pipe = true;
+                self.walk_substitution(node)?;
+                word.is_process_substitution = true;
                 word.text.push_str(source);
                 Ok(())
             }
@@ -199,7 +199,7 @@ impl Walk<'_> {
         }
     }
 
-    fn string(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn parse_string(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         word.quoted = true;
         let mut at = node.start_byte() + 1;
         let end = node.end_byte().saturating_sub(1);
@@ -210,14 +210,16 @@ impl Walk<'_> {
             let source = self.source(child);
             push_double_quoted(self.text.get(at..child.start_byte()).unwrap_or("`"), false, &mut word.text)?;
             match child.kind() {
-                "simple_expansion" => self.variable(source.trim_start_matches('$'), source, true, word)?,
-                "expansion" => self.expansion(child, true, word)?,
+                "simple_expansion" => {
+                    self.push_variable(source.trim_start_matches('$'), source, true, word)?
+                }
+                "expansion" => self.parse_expansion(child, true, word)?,
                 "command_substitution" => {
-                    self.substitution(child)?;
+                    self.walk_substitution(child)?;
                     word.push_expansion(source, true);
                 }
                 "arithmetic_expansion" => {
-                    self.arithmetic_expansion(source)?;
+                    self.check_arithmetic_expansion(source)?;
                     word.push_expansion(source, true);
                 }
                 _ => return Err(Unanalyzable("a word that is not understood")),
@@ -228,7 +230,7 @@ impl Walk<'_> {
     }
 
     /// Walks the expansions of a here-document, and checks that its other parts are literal.
-    pub(super) fn here_document(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn walk_here_document(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut scratch = Word::default();
         let mut at = node.start_byte();
         for child in self.children(node) {
@@ -238,7 +240,7 @@ impl Walk<'_> {
             check_literal_lines(self.text.get(at..child.start_byte()).unwrap_or("`"))?;
             match child.kind() {
                 "simple_expansion" | "expansion" | "command_substitution" => {
-                    self.word_part(child, &mut scratch)?
+                    self.parse_word_part(child, &mut scratch)?
                 }
                 _ => return Err(Unanalyzable("a here-document that is not understood")),
             }
@@ -248,7 +250,7 @@ impl Walk<'_> {
     }
 
     /// Adds `$name` or `${name}`, written as `source`, to `word`.
-    fn variable(
+    fn push_variable(
         &mut self,
         name: &str,
         source: &str,
@@ -283,7 +285,7 @@ impl Walk<'_> {
     }
 
     /// Walks `${…}`: a name, optionally an operator, optionally a default word.
-    fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn parse_expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
         const UNKNOWN_EXPANSION: Unanalyzable = Unanalyzable("an expansion that is not understood");
         let source = self.source(node);
         let inner =
@@ -312,7 +314,7 @@ impl Walk<'_> {
                 return Ok(());
             }
             let all = inner.contains('@');
-            return self.variable(name, source, quoted && !all, word);
+            return self.push_variable(name, source, quoted && !all, word);
         }
         if length {
             return Err(UNKNOWN_EXPANSION);
@@ -338,7 +340,7 @@ impl Walk<'_> {
                 if !plain(between) {
                     return Err(UNKNOWN_EXPANSION);
                 }
-                self.default_value(child, &mut scratch)?;
+                self.walk_default_value(child, &mut scratch)?;
                 at = child.end_byte();
             }
             if !plain(self.text.get(at..node.end_byte() - 1).unwrap_or("$")) {
@@ -351,13 +353,13 @@ impl Walk<'_> {
 
     /// Walks a default word in an expansion. Single quotes are refused, because their meaning depends on the quotes
     /// around the expansion.
-    fn default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn walk_default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         match node.kind() {
             "concatenation" => {
-                self.children(node).into_iter().try_for_each(|child| self.default_value(child, word))
+                self.children(node).into_iter().try_for_each(|child| self.walk_default_value(child, word))
             }
             "string" | "simple_expansion" | "expansion" | "command_substitution" | "arithmetic_expansion" => {
-                self.word_part(node, word)
+                self.parse_word_part(node, word)
             }
             "word"
                 if !self.source(node).contains(['$', '`', '\'', '"', '\\', '{', '}', '<', '>', '(', ')']) =>

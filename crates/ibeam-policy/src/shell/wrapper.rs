@@ -186,7 +186,7 @@ fn expand_words(
         return Err(TOO_DEEP);
     }
     let Some((program, args)) = words.split_first() else { return Ok(()) };
-    if program.has_glob || program.has_tilde || program.is_pipe || !program.is_known() {
+    if program.has_glob || program.has_tilde || program.is_process_substitution || !program.is_known() {
         return Err(Unanalyzable("a program's name that the shell expands"));
     }
     // After the keyword `time` the shell treats assignments and keywords as such; the grammar treats both as arguments.
@@ -274,7 +274,7 @@ fn shell_command_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
         if letters.contains('c') {
             // Further words become `$0`, `$1` …, which the text cannot use without an expansion.
             let text = args.next().ok_or(Unanalyzable("a shell without its command"))?;
-            let known = text.is_known() && !text.has_glob && !text.has_tilde && !text.is_pipe;
+            let known = text.is_known() && !text.has_glob && !text.has_tilde && !text.is_process_substitution;
             return known
                 .then_some(Some(text.text.as_str()))
                 .ok_or(Unanalyzable("a shell with a text that is not known"));
@@ -296,7 +296,7 @@ fn wrapped_command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Resul
     const UNKNOWN: Unanalyzable = Unanalyzable("an option of a wrapper that is not known");
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
-        if arg.has_glob || arg.is_pipe || !arg.is_known() {
+        if arg.has_glob || arg.is_process_substitution || !arg.is_known() {
             return Err(UNKNOWN_BEFORE_PROGRAM);
         }
         if arg.text == "--" {

@@ -89,16 +89,16 @@ impl ResponseBody {
     }
 
     /// Records how the body ended for the reader.
-    pub(crate) fn set_end(&mut self, end: BodyEnd) {
+    pub(crate) fn record_end(&mut self, end: BodyEnd) {
         if let Self::Live { recording: Some(recording), .. } = self {
             recording.set_end(end);
         }
     }
 
     /// Records a timeout of the reader.
-    pub(crate) fn set_timeout(&mut self, error: BodyError) {
+    pub(crate) fn record_timeout(&mut self, error: BodyError) {
         let millis = |waited: Duration| u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        self.set_end(match error {
+        self.record_end(match error {
             BodyError::Lost => BodyEnd::Lost,
             BodyError::IdleTimeout(waited) => BodyEnd::IdleTimeout { waited_ms: millis(waited) },
             BodyError::TotalTimeout(waited) => BodyEnd::TotalTimeout { waited_ms: millis(waited) },
@@ -106,8 +106,8 @@ impl ResponseBody {
     }
 
     /// Records that the server kept the connection open after the answer.
-    pub(crate) fn set_open(&mut self) {
-        self.set_end(BodyEnd::Open);
+    pub(crate) fn record_open_connection(&mut self) {
+        self.record_end(BodyEnd::Open);
     }
 
     /// Whether the body is being recorded.

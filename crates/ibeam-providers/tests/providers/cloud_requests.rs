@@ -1,7 +1,7 @@
 //! The exact bytes of requests to Claude at clouds and to Amazon Bedrock, and the blocks that go back to their services.
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, Provenance};
+use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, BEDROCK_ANTHROPIC, VERTEX_ANTHROPIC};
 use ibeam_providers::wire_protocol::RequestSettings;
 use ibeam_providers::{Quirks, WireProtocol, build_request_body};
@@ -110,7 +110,7 @@ fn claude_at_other_services_gets_the_version_in_the_body() {
 
 #[test]
 fn blocks_of_the_service_go_back_to_messages_at_their_place() {
-    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "anthropic".into(), raw });
+    let opaque = |raw: Value| Block::Opaque(OriginalBlock { wire: "anthropic".into(), raw });
     let server =
         json!({ "type": "server_tool_use", "id": "s1", "name": "web_search", "input": { "query": "x" } });
     let found = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] });
@@ -125,7 +125,7 @@ fn blocks_of_the_service_go_back_to_messages_at_their_place() {
         opaque(json!({ "type": "text", "citations": citations })),
         opaque(json!({ "type": "tool_use", "caller": caller })),
         call("t1", json!({})),
-        Block::Opaque(Provenance { wire: "openai".into(), raw: json!({ "type": "reasoning" }) }),
+        Block::Opaque(OriginalBlock { wire: "openai".into(), raw: json!({ "type": "reasoning" }) }),
     ];
     let request = request(vec![user("hi"), Message::Assistant(blocks), results(&["t1"], false)]);
     let body: Value = serde_json::from_str(&bytes_for_model(ANTHROPIC, &request, "m")).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, CallId, Message, Provenance, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, CallId, Message, OriginalBlock, ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
@@ -41,5 +41,5 @@ pub(crate) fn results(ids: &[&str], is_error: bool) -> Message {
 }
 
 pub(crate) fn thinking(wire: &str, raw: Value) -> Block {
-    Block::Thinking { text: "Hmm.".into(), provenance: Some(Provenance { wire: wire.into(), raw }) }
+    Block::Thinking { text: "Hmm.".into(), original: Some(OriginalBlock { wire: wire.into(), raw }) }
 }

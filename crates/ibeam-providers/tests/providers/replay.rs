@@ -55,8 +55,8 @@ fn line(event: ModelEvent) -> Vec<String> {
     };
     let block = |block: &Block| match block {
         Block::Text(text) => format!("= text {text}"),
-        Block::Thinking { text, provenance } => {
-            format!("= thinking {text} {}", provenance.as_ref().map_or("-".into(), |it| it.raw.to_string()))
+        Block::Thinking { text, original } => {
+            format!("= thinking {text} {}", original.as_ref().map_or("-".into(), |it| it.raw.to_string()))
         }
         Block::ToolCall(call) => format!("= call {} {} {}", call.id, call.name, call.arguments),
         Block::Opaque(opaque) => format!("= opaque {}", opaque.raw),

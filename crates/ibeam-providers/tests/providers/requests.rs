@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_core::{JsonSchema, ModelRequest};
-use ibeam_protocol::{Block, Message, Provenance};
+use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::{
     ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES, VERTEX_GEMINI,
 };
@@ -97,7 +97,7 @@ fn a_chat_request_is_exactly_this() {
 
 #[test]
 fn a_gemini_request_is_exactly_this() {
-    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "gemini".into(), raw });
+    let opaque = |raw: Value| Block::Opaque(OriginalBlock { wire: "gemini".into(), raw });
     let thought = json!({ "text": "Hmm.", "thought": true, "thoughtSignature": "dGhv" });
     let mut messages = conversation();
     messages.push(Message::Assistant(vec![
@@ -166,7 +166,7 @@ fn a_gemini_request_is_exactly_this() {
 
 #[test]
 fn an_interactions_request_is_exactly_this() {
-    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "gemini-interactions".into(), raw });
+    let opaque = |raw: Value| Block::Opaque(OriginalBlock { wire: "gemini-interactions".into(), raw });
     let thought = json!({ "type": "thought", "signature": "dGhv" });
     let search = json!({ "type": "google_search_call", "id": "s1" });
     let mut messages = conversation();
@@ -233,7 +233,7 @@ fn newer_gemini_models_get_a_signature_with_the_first_call_of_another_model() {
 
 #[test]
 fn a_signature_without_its_block_is_sent_with_an_empty_text() {
-    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "vertex-gemini".into(), raw });
+    let opaque = |raw: Value| Block::Opaque(OriginalBlock { wire: "vertex-gemini".into(), raw });
     let signature = |text: &str| opaque(json!({ "thoughtSignature": text }));
     let blocks = vec![signature("b25l"), signature("dHdv"), Block::Text("Hi".into()), signature("ZW5k")];
     let messages = vec![user("hi"), Message::Assistant(blocks)];

@@ -1,6 +1,6 @@
 //! Responses streams, written after the API reference, and what they mean; and requests.
 
-use ibeam_protocol::{Block, Message, Provenance};
+use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::OPENAI_RESPONSES;
 use ibeam_providers::response_error::{FailureClass, ReportedError};
 use ibeam_providers::wire_protocol::RequestSettings;
@@ -288,7 +288,7 @@ const COMPACTION: &str = r#"{"id":"cmp_1","type":"compaction","encrypted_content
 /// A conversation with everything that a Responses service expects back.
 fn responses_conversation() -> Vec<Message> {
     let item = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let opaque = |raw: Value| Block::Opaque(Provenance { wire: "openai-responses".into(), raw });
+    let opaque = |raw: Value| Block::Opaque(OriginalBlock { wire: "openai-responses".into(), raw });
     vec![
         user("Read a."),
         Message::Assistant(vec![

@@ -1,4 +1,5 @@
-//! The arguments of `edit`: flat for the model, one of three shapes on the wire (contract section 4).
+//! The arguments of `edit`: flat for the model, one of three shapes in the output
+//! (`docs/output-format.md`, "Tool calls").
 
 use ibeam_core::ToolInputError;
 use schemars::JsonSchema;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ibeam_config::{Origin, Value, source};
+use ibeam_config::{Origin, Value, config_file};
 use ibeam_files::regular_file;
 use ibeam_protocol::{McpStatus, Reason};
 
@@ -81,7 +81,7 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration
         return Ok(servers.into_values().collect());
     }
     let path = app.dirs.home.join(".cursor/mcp.json");
-    for server in cursor_file::parse(&path, source::read(&path)?, false, &switch)? {
+    for server in cursor_file::parse(&path, config_file::read(&path)?, false, &switch)? {
         servers.insert(server.name.clone(), server);
     }
     servers.extend(declarations(&user, &switch)?);
@@ -122,7 +122,7 @@ fn servers_of_flag(
                 };
                 (
                     PathBuf::from(given),
-                    regular_file::read(Path::new(given), source::MAX_BYTES).map_err(no_input)?,
+                    regular_file::read(Path::new(given), config_file::MAX_BYTES).map_err(no_input)?,
                 )
             }
         };

@@ -4,7 +4,7 @@
 //! later requests. Rejects events out of order, because it would have to guess the block to which they belong.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -389,12 +389,12 @@ fn parts(content: BlockContent) -> [Option<Part>; 2] {
         BlockContent::Thinking { text, signature } => {
             // The service rejects the block without its signature, so it is not sent in later requests.
             let raw = json!({ "type": "thinking", "thinking": text, "signature": signature });
-            let provenance = (!signature.is_empty()).then(|| provenance(raw));
-            [None, Some(Part::Thinking { text, provenance })]
+            let original = (!signature.is_empty()).then(|| original_block(raw));
+            [None, Some(Part::Thinking { text, original })]
         }
         BlockContent::Redacted(data) => {
             let raw = json!({ "type": "redacted_thinking", "data": data });
-            [None, Some(Part::Thinking { text: String::new(), provenance: Some(provenance(raw)) })]
+            [None, Some(Part::Thinking { text: String::new(), original: Some(original_block(raw)) })]
         }
         BlockContent::Call { draft, caller } => {
             let raw = caller.map(|caller| json!({ "type": "tool_use", "caller": caller }));
@@ -406,11 +406,11 @@ fn parts(content: BlockContent) -> [Option<Part>; 2] {
 }
 
 fn opaque(raw: Value) -> Part {
-    Part::Opaque(provenance(raw))
+    Part::Opaque(original_block(raw))
 }
 
-fn provenance(raw: Value) -> Provenance {
-    Provenance { wire: NAME.to_owned(), raw }
+fn original_block(raw: Value) -> OriginalBlock {
+    OriginalBlock { wire: NAME.to_owned(), raw }
 }
 
 /// Returns the arguments in the start of a block. The API sends `{}` there and the arguments in deltas; compatible services

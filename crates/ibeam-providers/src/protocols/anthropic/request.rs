@@ -227,10 +227,8 @@ fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {
     for block in blocks {
         let fields_before = fields.take();
         match block {
-            Block::Opaque(provenance)
-                if provenance.wire == NAME && belongs_to_next_block(&provenance.raw) =>
-            {
-                fields = Some(&provenance.raw);
+            Block::Opaque(original) if original.wire == NAME && belongs_to_next_block(&original.raw) => {
+                fields = Some(&original.raw);
             }
             block => content.extend(block_content(block, fields_before)),
         }
@@ -247,10 +245,10 @@ fn belongs_to_next_block(raw: &Value) -> bool {
 fn block_content<'a>(block: &'a Block, fields: Option<&'a Value>) -> Option<Content<'a>> {
     match block {
         Block::Text(text) => text_block(text, fields.and_then(|fields| fields.get("citations"))),
-        Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
-            if provenance.wire == NAME =>
+        Block::Thinking { original: Some(original), .. } | Block::Opaque(original)
+            if original.wire == NAME =>
         {
-            Some(Content { kind: ContentKind::Verbatim(&provenance.raw), cache_control: None })
+            Some(Content { kind: ContentKind::Verbatim(&original.raw), cache_control: None })
         }
         // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } | Block::Opaque(_) => None,

@@ -4,7 +4,7 @@
 //! delta starts the block. An answer is complete at `metadata`, or at the end of the stream after `messageStop`.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason, Usage};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -424,30 +424,30 @@ fn part(content: BlockContent) -> Option<Part> {
             // The service rejects the block without its signature, so it is not sent in later requests.
             let raw =
                 json!({ "reasoningContent": { "reasoningText": { "text": text, "signature": signature } } });
-            let provenance = (!signature.is_empty()).then(|| provenance(raw));
-            Some(Part::Thinking { text, provenance })
+            let original = (!signature.is_empty()).then(|| original_block(raw));
+            Some(Part::Thinking { text, original })
         }
         BlockContent::Redacted(data) => {
             let raw = json!({ "reasoningContent": { "redactedContent": data } });
-            Some(Part::Thinking { text: String::new(), provenance: Some(provenance(raw)) })
+            Some(Part::Thinking { text: String::new(), original: Some(original_block(raw)) })
         }
         BlockContent::Call(call) => Some(Part::Call(call)),
         BlockContent::ServerCall { mut raw, input } => {
             // An input that the output limit cut is not JSON, and the service has not run it.
             let input @ Value::Object(_) = parse_arguments(&input) else { return None };
             raw.as_object_mut()?.insert("input".to_owned(), input);
-            Some(Part::Opaque(provenance(json!({ "toolUse": raw }))))
+            Some(Part::Opaque(original_block(json!({ "toolUse": raw }))))
         }
         BlockContent::ServerResult { mut raw, content } => {
             raw.as_object_mut()?.insert("content".to_owned(), Value::Array(content));
-            Some(Part::Opaque(provenance(json!({ "toolResult": raw }))))
+            Some(Part::Opaque(original_block(json!({ "toolResult": raw }))))
         }
         BlockContent::Unknown => None,
     }
 }
 
-fn provenance(raw: Value) -> Provenance {
-    Provenance { wire: NAME.to_owned(), raw }
+fn original_block(raw: Value) -> OriginalBlock {
+    OriginalBlock { wire: NAME.to_owned(), raw }
 }
 
 fn stop_reason(word: String) -> StopReason {

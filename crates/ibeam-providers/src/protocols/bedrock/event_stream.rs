@@ -66,13 +66,13 @@ fn parse_messages<'a>(mut bytes: &'a [u8], frames: &mut Vec<Frame>) -> Result<&'
 fn message_length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some((prelude, _)) = bytes.split_at_checked(PRELUDE_BYTES) else { return Ok(None) };
     let mut reader = Reader(prelude);
-    let total = reader.length()?;
-    let headers = reader.length()?;
+    let total = reader.read_length()?;
+    let header_length = reader.read_length()?;
     verify_checksum(prelude)?;
     if total > FRAME_LIMIT_BYTES {
         return Err(FramingError::TooLong);
     }
-    if total < PRELUDE_BYTES + CHECKSUM_BYTES || headers > total - PRELUDE_BYTES - CHECKSUM_BYTES {
+    if total < PRELUDE_BYTES + CHECKSUM_BYTES || header_length > total - PRELUDE_BYTES - CHECKSUM_BYTES {
         return Err(FramingError::Malformed);
     }
     Ok(Some(total))
@@ -92,10 +92,10 @@ fn verify_checksum(bytes: &[u8]) -> Result<(), FramingError> {
 fn parse_message(message: &[u8]) -> Result<Option<Frame>, FramingError> {
     verify_checksum(message)?;
     let mut reader = Reader(message);
-    reader.length()?;
-    let header_bytes = reader.length()?;
+    reader.read_length()?;
+    let header_length = reader.read_length()?;
     reader.take(CHECKSUM_BYTES)?;
-    let headers = Headers::parse(reader.take(header_bytes)?)?;
+    let headers = Headers::parse(reader.take(header_length)?)?;
     let payload = reader.0.split_last_chunk::<CHECKSUM_BYTES>().ok_or(FramingError::Malformed)?.0;
     let payload = std::str::from_utf8(payload).map_err(|_| FramingError::NotUtf8)?;
     Ok(match headers.message_type {
@@ -134,9 +134,9 @@ impl<'a> Headers<'a> {
         let mut headers = Self::default();
         let mut reader = Reader(bytes);
         while !reader.0.is_empty() {
-            let name_length = reader.byte()?;
+            let name_length = reader.read_byte()?;
             let name = reader.take(name_length.into())?;
-            let value = reader.header_value()?;
+            let value = reader.read_header_value()?;
             let field = match name {
                 b":message-type" => &mut headers.message_type,
                 b":event-type" => &mut headers.event_type,
@@ -161,24 +161,24 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], FramingError> {
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], FramingError> {
         let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(FramingError::Malformed)?;
         self.0 = rest;
         Ok(*taken)
     }
 
-    fn byte(&mut self) -> Result<u8, FramingError> {
-        let [byte] = self.array()?;
+    fn read_byte(&mut self) -> Result<u8, FramingError> {
+        let [byte] = self.read_array()?;
         Ok(byte)
     }
 
-    fn length(&mut self) -> Result<usize, FramingError> {
-        usize::try_from(u32::from_be_bytes(self.array()?)).map_err(|_| FramingError::TooLong)
+    fn read_length(&mut self) -> Result<usize, FramingError> {
+        usize::try_from(u32::from_be_bytes(self.read_array()?)).map_err(|_| FramingError::TooLong)
     }
 
     /// Returns the bytes of a header value of any type.
-    fn header_value(&mut self) -> Result<&'a [u8], FramingError> {
-        let length = match self.byte()? {
+    fn read_header_value(&mut self) -> Result<&'a [u8], FramingError> {
+        let length = match self.read_byte()? {
             // true and false
             0 | 1 => 0,
             // byte
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
             // long and timestamp
             5 | 8 => 8,
             // bytes and string
-            6 | 7 => usize::from(u16::from_be_bytes(self.array()?)),
+            6 | 7 => usize::from(u16::from_be_bytes(self.read_array()?)),
             // UUID
             9 => 16,
             _ => return Err(FramingError::Malformed),

@@ -220,10 +220,10 @@ fn text_block(text: &str) -> Option<Content<'_>> {
 fn block(block: &Block) -> Option<Content<'_>> {
     match block {
         Block::Text(text) => text_block(text),
-        Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
-            if provenance.wire == NAME =>
+        Block::Thinking { original: Some(original), .. } | Block::Opaque(original)
+            if original.wire == NAME =>
         {
-            Some(Content::Verbatim(&provenance.raw))
+            Some(Content::Verbatim(&original.raw))
         }
         // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } | Block::Opaque(_) => None,

@@ -3,7 +3,7 @@
 //! Pure state machine. Ignores unknown events and fields, and citations. An answer is complete at `message-end`.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -226,7 +226,7 @@ impl Decoder {
 fn part(piece: Piece) -> Part {
     let thinking = |text: String, raw: Value| Part::Thinking {
         text,
-        provenance: Some(Provenance { wire: NAME.to_owned(), raw }),
+        original: Some(OriginalBlock { wire: NAME.to_owned(), raw }),
     };
     match piece {
         Piece::Text(text) => Part::Text(text),

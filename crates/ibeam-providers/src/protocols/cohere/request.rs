@@ -155,10 +155,10 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
                 has_text = true;
                 content.push(Content::Text { r#type: "text", text });
             }
-            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
-                match provenance.raw.get(TOOL_PLAN).and_then(Value::as_str) {
+            Block::Thinking { original: Some(original), .. } if original.wire == NAME => {
+                match original.raw.get(TOOL_PLAN).and_then(Value::as_str) {
                     Some(plan) => tool_plan.push_str(plan),
-                    None => content.push(Content::Verbatim(&provenance.raw)),
+                    None => content.push(Content::Verbatim(&original.raw)),
                 }
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}

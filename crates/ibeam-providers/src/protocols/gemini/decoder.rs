@@ -5,7 +5,7 @@
 //! service runs code; then the answer has another one.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -197,7 +197,7 @@ impl Decoder {
                 self.awaits_service = other.contains_key("executableCode") || other.contains_key("toolCall");
                 let raw = raw_part(other, text, thought, signature);
                 self.limits.count(&raw.to_string())?;
-                self.push(Part::Opaque(self.provenance(raw)))?;
+                self.push(Part::Opaque(self.original_block(raw)))?;
             }
             None if thought => self.add_thought(text, signature, out)?,
             None => self.add_text(text.unwrap_or_default(), signature, out)?,
@@ -233,12 +233,12 @@ impl Decoder {
     ) -> Result<(), ResponseError> {
         let thought = text.as_ref().map_or("", Text::as_str).to_owned();
         match (&signature, self.parts.last_mut()) {
-            (None, Some(Part::Thinking { text: known, provenance: None })) => known.push_str(&thought),
+            (None, Some(Part::Thinking { text: known, original: None })) => known.push_str(&thought),
             _ => {
                 let is_signed = signature.is_some();
-                let provenance =
-                    is_signed.then(|| self.provenance(raw_part(Map::new(), text, true, signature)));
-                self.push(Part::Thinking { text: thought.clone(), provenance })?;
+                let original =
+                    is_signed.then(|| self.original_block(raw_part(Map::new(), text, true, signature)));
+                self.push(Part::Thinking { text: thought.clone(), original })?;
             }
         }
         if !thought.is_empty() {
@@ -315,7 +315,7 @@ impl Decoder {
     /// Adds the signature of the part that follows.
     fn push_signature(&mut self, signature: Text<'_>) -> Result<(), ResponseError> {
         let raw = raw_part(Map::new(), None, false, Some(signature));
-        self.push(Part::Opaque(self.provenance(raw)))
+        self.push(Part::Opaque(self.original_block(raw)))
     }
 
     fn push(&mut self, part: Part) -> Result<(), ResponseError> {
@@ -325,8 +325,8 @@ impl Decoder {
         Ok(())
     }
 
-    fn provenance(&self, raw: Value) -> Provenance {
-        Provenance { wire: self.wire.to_owned(), raw }
+    fn original_block(&self, raw: Value) -> OriginalBlock {
+        OriginalBlock { wire: self.wire.to_owned(), raw }
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {

@@ -221,17 +221,15 @@ fn answer_parts<'a>(blocks: &'a [Block], wire: &str, requires_signatures: bool) 
     let mut unsigned = requires_signatures.then_some(FOREIGN_SIGNATURE);
     for block in blocks {
         let part = match block {
-            Block::Opaque(provenance) if provenance.wire == wire => {
-                match signature_of_next(&provenance.raw) {
-                    Some(next) => {
-                        parts.extend(signature_part(signature.replace(next)));
-                        continue;
-                    }
-                    None => Part::Verbatim(&provenance.raw),
+            Block::Opaque(original) if original.wire == wire => match signature_of_next(&original.raw) {
+                Some(next) => {
+                    parts.extend(signature_part(signature.replace(next)));
+                    continue;
                 }
-            }
-            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == wire => {
-                Part::Verbatim(&provenance.raw)
+                None => Part::Verbatim(&original.raw),
+            },
+            Block::Thinking { original: Some(original), .. } if original.wire == wire => {
+                Part::Verbatim(&original.raw)
             }
             Block::Thinking { .. } | Block::Opaque(_) => continue,
             Block::Text(text) => match (text_part(text), signature.take()) {

@@ -4,7 +4,7 @@
 //! it would have to guess the step to which they belong.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -302,18 +302,18 @@ fn parts(content: StepContent) -> Vec<Part> {
                 false => json!({ "type": "thought", SIGNATURE: signature, "summary": summary }),
             };
             // The service rejects a thought without its signature, so it is not sent in later requests.
-            vec![Part::Thinking { text, provenance: (!signature.is_empty()).then(|| provenance(raw)) }]
+            vec![Part::Thinking { text, original: (!signature.is_empty()).then(|| original_block(raw)) }]
         }
         StepContent::Call { draft, signature } if signature.is_empty() => vec![Part::Call(draft)],
         StepContent::Call { draft, signature } => {
-            vec![Part::Opaque(provenance(json!({ SIGNATURE: signature }))), Part::Call(draft)]
+            vec![Part::Opaque(original_block(json!({ SIGNATURE: signature }))), Part::Call(draft)]
         }
-        StepContent::Other(fields) => vec![Part::Opaque(provenance(Value::Object(fields)))],
+        StepContent::Other(fields) => vec![Part::Opaque(original_block(Value::Object(fields)))],
     }
 }
 
-fn provenance(raw: Value) -> Provenance {
-    Provenance { wire: NAME.to_owned(), raw }
+fn original_block(raw: Value) -> OriginalBlock {
+    OriginalBlock { wire: NAME.to_owned(), raw }
 }
 
 /// Adds the fields of a delta to a step that this program does not interpret. Strings are pieces; other values are complete.

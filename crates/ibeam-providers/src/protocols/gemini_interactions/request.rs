@@ -154,17 +154,15 @@ fn answer_steps(blocks: &[Block]) -> Vec<Step<'_>> {
     let mut signature: Option<&str> = None;
     for block in blocks {
         let step = match block {
-            Block::Opaque(provenance) if provenance.wire == NAME => {
-                match signature_of_next(&provenance.raw) {
-                    Some(next) => {
-                        signature = Some(next);
-                        continue;
-                    }
-                    None => Step::Verbatim(&provenance.raw),
+            Block::Opaque(original) if original.wire == NAME => match signature_of_next(&original.raw) {
+                Some(next) => {
+                    signature = Some(next);
+                    continue;
                 }
-            }
-            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
-                Step::Verbatim(&provenance.raw)
+                None => Step::Verbatim(&original.raw),
+            },
+            Block::Thinking { original: Some(original), .. } if original.wire == NAME => {
+                Step::Verbatim(&original.raw)
             }
             Block::Thinking { .. } | Block::Opaque(_) => continue,
             Block::Text(text) => match text_content(text) {

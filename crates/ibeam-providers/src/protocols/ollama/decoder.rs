@@ -4,7 +4,7 @@
 //! arrive complete, and the reason of an answer with calls is `stop`.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde_json::json;
 
 use super::chunk::{Call, Chunk, ChunkMessage};
@@ -158,8 +158,8 @@ impl Decoder {
         let mut parts = Vec::new();
         if !self.thinking.is_empty() {
             let text = std::mem::take(&mut self.thinking);
-            let provenance = Some(Provenance { wire: NAME.to_owned(), raw: json!({ THINKING: text }) });
-            parts.push(Part::Thinking { text, provenance });
+            let original = Some(OriginalBlock { wire: NAME.to_owned(), raw: json!({ THINKING: text }) });
+            parts.push(Part::Thinking { text, original });
         }
         parts.push(Part::Text(std::mem::take(&mut self.text)));
         parts.extend(std::mem::take(&mut self.calls).into_iter().chain(text_calls).map(Part::Call));

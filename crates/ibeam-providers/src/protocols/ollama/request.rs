@@ -148,8 +148,8 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
     for block in blocks {
         match block {
             Block::Text(text) => content.push_str(text),
-            Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
-                thinking.push_str(provenance.raw.get(THINKING).and_then(Value::as_str).unwrap_or_default());
+            Block::Thinking { original: Some(original), .. } if original.wire == NAME => {
+                thinking.push_str(original.raw.get(THINKING).and_then(Value::as_str).unwrap_or_default());
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}
             Block::ToolCall(call) => tool_calls.push(wire_call(call)),

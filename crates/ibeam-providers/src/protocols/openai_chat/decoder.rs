@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -254,8 +254,8 @@ impl Decoder {
         if !self.thinking.is_empty() {
             let text = std::mem::take(&mut self.thinking);
             let raw = json!({ "reasoning_content": text });
-            let provenance = Some(Provenance { wire: NAME.to_owned(), raw });
-            parts.push(Part::Thinking { text, provenance });
+            let original = Some(OriginalBlock { wire: NAME.to_owned(), raw });
+            parts.push(Part::Thinking { text, original });
         }
         parts.push(Part::Text(std::mem::take(&mut self.text)));
         parts.extend(self.calls.take().into_iter().chain(text_calls).map(Part::Call));

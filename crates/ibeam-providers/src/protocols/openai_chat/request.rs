@@ -166,9 +166,7 @@ fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessa
     for block in blocks {
         match block {
             Block::Text(text) => content.push_str(text),
-            Block::Thinking { text, provenance: Some(provenance) }
-                if echo_reasoning && provenance.wire == NAME =>
-            {
+            Block::Thinking { text, original: Some(original) } if echo_reasoning && original.wire == NAME => {
                 reasoning.push_str(text);
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}

@@ -8,7 +8,7 @@
 //! event has no index, its item is found by its id, or by the kind of the event.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{Provenance, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -35,13 +35,13 @@ struct ItemState {
     /// Whether the output limit cut the call.
     is_cut: bool,
     /// The attributes of a message or a call; any other item itself.
-    provenance: Option<Provenance>,
+    original: Option<OriginalBlock>,
 }
 
 impl ItemState {
     fn new(index: Option<u64>, id: String, kind: ItemKind) -> Self {
         let (text, call) = (String::new(), CallDraft::default());
-        Self { index, id, kind, is_done: false, text, call, is_cut: false, provenance: None }
+        Self { index, id, kind, is_done: false, text, call, is_cut: false, original: None }
     }
 }
 
@@ -269,12 +269,12 @@ impl Decoder {
                 let (text, is_refusal) = wire.message_text();
                 self.refused |= is_refusal;
                 add_rest(item, &text, &mut self.limits, out)?;
-                item.provenance = count_attributes(wire.attributes(), &mut self.limits)?;
+                item.original = count_attributes(wire.attributes(), &mut self.limits)?;
             }
             ItemKind::Reasoning => {
                 self.limits.count(raw.get())?;
                 add_rest(item, &wire.reasoning_text(), &mut self.limits, out)?;
-                item.provenance = wire.into_provenance();
+                item.original = wire.into_original_block();
             }
             ItemKind::FunctionCall => {
                 let arguments = wire.arguments();
@@ -290,11 +290,11 @@ impl Decoder {
                     repaired: repaired || wire.repaired || wire.is_custom_call(),
                 };
                 item.is_cut = wire.text("status") == "incomplete";
-                item.provenance = count_attributes(wire.attributes(), &mut self.limits)?;
+                item.original = count_attributes(wire.attributes(), &mut self.limits)?;
             }
             ItemKind::Other => {
                 self.limits.count(raw.get())?;
-                item.provenance = wire.into_provenance();
+                item.original = wire.into_original_block();
             }
         }
         Ok(())
@@ -388,10 +388,10 @@ fn add_rest(
 
 /// Counts attributes before they are stored. Most items have none.
 fn count_attributes(
-    attributes: Option<Provenance>,
+    attributes: Option<OriginalBlock>,
     limits: &mut AnswerLimits,
-) -> Result<Option<Provenance>, ResponseError> {
-    if let Some(Provenance { raw, .. }) = &attributes {
+) -> Result<Option<OriginalBlock>, ResponseError> {
+    if let Some(OriginalBlock { raw, .. }) = &attributes {
         limits.count(&raw.to_string())?;
     }
     Ok(attributes)
@@ -410,15 +410,15 @@ fn push_text(kind: ItemKind, text: String, out: &mut Vec<ModelEvent>) {
 /// # Errors
 /// `Protocol` for a call whose arguments are not known to be complete: to execute it would be a guess.
 fn push_parts(item: ItemState, parts: &mut Vec<Part>) -> Result<(), ResponseError> {
-    let ItemState { kind, is_done, text, call, is_cut, provenance, index: _, id: _ } = item;
+    let ItemState { kind, is_done, text, call, is_cut, original, index: _, id: _ } = item;
     match kind {
         ItemKind::Message if text.is_empty() => {}
         ItemKind::Message => {
-            parts.extend(provenance.map(Part::Opaque));
+            parts.extend(original.map(Part::Opaque));
             parts.push(Part::Text(text));
         }
-        ItemKind::Reasoning if text.is_empty() && provenance.is_none() => {}
-        ItemKind::Reasoning => parts.push(Part::Thinking { text, provenance }),
+        ItemKind::Reasoning if text.is_empty() && original.is_none() => {}
+        ItemKind::Reasoning => parts.push(Part::Thinking { text, original }),
         ItemKind::FunctionCall if is_cut => {}
         ItemKind::FunctionCall => {
             if !is_done && serde_json::from_str::<Value>(&call.arguments).is_err() {
@@ -426,10 +426,10 @@ fn push_parts(item: ItemState, parts: &mut Vec<Part>) -> Result<(), ResponseErro
                     "the answer is complete, but one of its calls is not".into(),
                 ));
             }
-            parts.extend(provenance.map(Part::Opaque));
+            parts.extend(original.map(Part::Opaque));
             parts.push(Part::Call(call));
         }
-        ItemKind::Other => parts.extend(provenance.map(Part::Opaque)),
+        ItemKind::Other => parts.extend(original.map(Part::Opaque)),
     }
     Ok(())
 }

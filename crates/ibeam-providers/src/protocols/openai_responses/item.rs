@@ -4,7 +4,7 @@
 //! sent back. Messages and calls become blocks of the conversation; what the blocks have no field for, such as the `phase`
 //! of a message, is kept in an opaque block before them, with the type of the item: its attributes.
 
-use ibeam_protocol::Provenance;
+use ibeam_protocol::OriginalBlock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -115,7 +115,7 @@ impl WireItem {
     }
 
     /// Returns the attributes that a message or a call has besides the fields of its block.
-    pub(super) fn attributes(&self) -> Option<Provenance> {
+    pub(super) fn attributes(&self) -> Option<OriginalBlock> {
         let others = self
             .fields
             .iter()
@@ -131,12 +131,12 @@ impl WireItem {
             ItemKind::Reasoning | ItemKind::Other => return None,
         };
         let r#type = ("type".to_owned(), Value::from(r#type));
-        Some(provenance(std::iter::once(r#type).chain(others).collect()))
+        Some(original_block(std::iter::once(r#type).chain(others).collect()))
     }
 
     /// Returns the item as received; `None` for reasoning that the service does not accept back. A service that stores
     /// nothing accepts only reasoning that contains the reasoning itself, encrypted or not.
-    pub(super) fn into_provenance(self) -> Option<Provenance> {
+    pub(super) fn into_original_block(self) -> Option<OriginalBlock> {
         let is_accepted = match self.kind {
             ItemKind::Reasoning => {
                 ["encrypted_content", "signature"].iter().any(|key| !self.text(key).is_empty())
@@ -144,7 +144,7 @@ impl WireItem {
             }
             ItemKind::Message | ItemKind::FunctionCall | ItemKind::Other => true,
         };
-        is_accepted.then(|| provenance(self.fields))
+        is_accepted.then(|| original_block(self.fields))
     }
 
     fn parts(&self, key: &str) -> &[Value] {
@@ -152,6 +152,6 @@ impl WireItem {
     }
 }
 
-fn provenance(fields: Map<String, Value>) -> Provenance {
-    Provenance { wire: NAME.to_owned(), raw: Value::Object(fields) }
+fn original_block(fields: Map<String, Value>) -> OriginalBlock {
+    OriginalBlock { wire: NAME.to_owned(), raw: Value::Object(fields) }
 }

@@ -206,12 +206,12 @@ fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::
                 let attributes = std::mem::take(&mut attributes).for_type("function_call");
                 push_element(&function_call(call, attributes), body)?;
             }
-            Block::Thinking { provenance: Some(provenance), .. } | Block::Opaque(provenance)
-                if provenance.wire == NAME =>
+            Block::Thinking { original: Some(original), .. } | Block::Opaque(original)
+                if original.wire == NAME =>
             {
-                match provenance.raw.as_object().filter(|raw| is_attributes(raw)) {
+                match original.raw.as_object().filter(|raw| is_attributes(raw)) {
                     Some(fields) => attributes = Attributes(Some(fields)),
-                    None => push_element(&provenance.raw, body)?,
+                    None => push_element(&original.raw, body)?,
                 }
             }
             // The reasoning of other APIs is not accepted by this one.

@@ -116,7 +116,7 @@ fn a_managed_file_that_others_can_write_is_refused() {
         ("chown 65534 \"$MANAGED\"", "its directory belongs to uid 65534"),
         ("chmod 777 \"$MANAGED\"", "write its directory"),
         ("rm \"$MANAGED\"/config.toml; mkfifo \"$MANAGED\"/config.toml", "not a regular file"),
-        ("ln -sf /nowhere \"$MANAGED\"/config.toml", "leads nowhere"),
+        ("ln -sf /nowhere \"$MANAGED\"/config.toml", "a link to a file that does not exist"),
         ("echo deny >> \"$MANAGED\"/config.toml", "config.toml:2:"),
     ];
     for (script, expect) in prepare {

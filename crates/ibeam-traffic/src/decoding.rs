@@ -15,9 +15,9 @@ use crate::record::Record;
 pub(crate) enum Outcome {
     Answer(DecodedAnswer),
     /// The service reports an error.
-    Failure(FailureClass),
+    ServiceError(FailureClass),
     /// The body is incomplete, too large or not of its protocol.
-    Broken(ResponseError),
+    Undecodable(ResponseError),
 }
 
 /// A decoded answer.
@@ -48,8 +48,8 @@ impl DecodedAnswer {
     }
 }
 
-/// Decodes `body` in the given chunks.
-pub(crate) fn play<'a>(
+/// Decodes the body of `record`, or the part of it that is in `chunks`.
+pub(crate) fn decode_record<'a>(
     protocol: &'static dyn WireProtocol,
     record: &Record,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -79,10 +79,10 @@ pub(crate) fn play<'a>(
             Outcome::Answer(DecodedAnswer { answer: *answer, streamed_text })
         }
         (_, Err(ResponseError::Reported(error))) => {
-            Outcome::Failure(protocol.classify_error(error.status, &error, model(record)))
+            Outcome::ServiceError(protocol.classify_error(error.status, &error, model(record)))
         }
-        (_, Err(error)) => Outcome::Broken(error),
-        (_, Ok(())) => Outcome::Broken(ResponseError::Protocol("no answer and no error".to_owned())),
+        (_, Err(error)) => Outcome::Undecodable(error),
+        (_, Ok(())) => Outcome::Undecodable(ResponseError::Protocol("no answer and no error".to_owned())),
     }
 }
 

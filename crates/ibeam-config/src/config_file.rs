@@ -1,4 +1,4 @@
-//! Reads a configuration file of any language.
+//! Reads a configuration file in any format.
 //!
 //! Refuses what is not a regular file, what is too large, and a file that another program keeps changing.
 
@@ -20,7 +20,8 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Returns the bytes of the file; `None` if there is no file.
 ///
 /// # Errors
-/// `Invalid`; `Unreadable` if this user may not read it; `Exhausted`.
+/// `Unreadable` if this user may not read the file; `Exhausted` if the system lacks descriptors or memory; `Invalid` for
+/// all other errors.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     none_if_missing(path, regular_file::read_stable(path, true, MAX_BYTES, &|_| Ok(())))
 }
@@ -41,9 +42,9 @@ pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
         };
         regular_file::read_stable(path, true, MAX_BYTES, &check).map_err(|error| {
             match path.symlink_metadata() {
-                // A broken link means that there should be rules: it does not count as a missing file.
+                // A broken link means that there should be rules, so it does not count as a missing file.
                 Ok(found) if found.is_symlink() && error.kind() == ErrorKind::NotFound => {
-                    io::Error::other("it is a link that leads nowhere")
+                    io::Error::other("it is a link to a file that does not exist")
                 }
                 Ok(_) | Err(_) => error,
             }
