@@ -5,9 +5,11 @@
 pub mod anthropic;
 pub mod bedrock;
 pub mod bedrock_anthropic;
+mod chat_form;
 pub mod cohere;
 pub mod gemini;
 pub mod gemini_interactions;
+mod media_parts;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_protocol::{Block, Message, UserPart};
+use ibeam_protocol::{Block, Message};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -222,14 +222,6 @@ pub(crate) fn push_element(element: &impl Serialize, body: &mut Vec<u8>) -> Resu
         body.push(b',');
     }
     serde_json::to_writer(body, element)
-}
-
-/// Returns the texts of a message of the user.
-pub(crate) fn texts(parts: &[UserPart]) -> impl Iterator<Item = &str> {
-    parts.iter().filter_map(|part| match part {
-        UserPart::Text(text) => Some(text.as_str()),
-        UserPart::Media(_) => None,
-    })
 }
 
 /// Returns the number of tool calls in the conversation. Generated call ids continue from there, so that an id is unique

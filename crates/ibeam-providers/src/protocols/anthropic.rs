@@ -62,10 +62,10 @@ impl WireProtocol for AnthropicMessages {
     fn write_messages(
         &self,
         messages: &[Arc<Message>],
-        _settings: &RequestSettings<'_>,
+        settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, ENVELOPE, body)
+        write_messages(messages, ENVELOPE, settings.model, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

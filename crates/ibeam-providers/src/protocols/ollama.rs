@@ -62,10 +62,10 @@ impl WireProtocol for Ollama {
     fn write_messages(
         &self,
         messages: &[Arc<Message>],
-        _settings: &RequestSettings<'_>,
+        settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, body)
+        request::write_messages(messages, settings.model, body)
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

@@ -55,10 +55,10 @@ impl WireProtocol for OpenAiResponses {
     fn write_messages(
         &self,
         messages: &[Arc<Message>],
-        _settings: &RequestSettings<'_>,
+        settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, body)
+        request::write_messages(messages, settings.model, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -15,6 +15,7 @@ mod conversation;
 mod event_stream;
 mod gemini;
 mod gemini_interactions;
+mod media;
 mod ollama;
 mod openai;
 mod other_requests;

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolSpec};
+use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 ///
@@ -97,7 +98,7 @@ enum ContentKind<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum KnownContent<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         citations: Option<&'a Value>,
     },
@@ -110,10 +111,31 @@ enum KnownContent<'a> {
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
-        content: &'a str,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+        title: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
+struct Source<'a> {
+    media_type: &'static str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<KnownContent<'a>>),
 }
 
 /// Returns the request as JSON, without messages.
@@ -150,9 +172,10 @@ pub(in crate::protocols) fn write_request(
 pub(in crate::protocols) fn write_messages(
     conversation: &[Arc<Message>],
     envelope: Envelope,
+    model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let mut messages = wire_messages(conversation);
+    let mut messages = wire_messages(conversation, MediaSupport::new(model));
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
     if envelope.accepts_breakpoints {
         let last =
@@ -186,18 +209,19 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 }
 
 /// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
-fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
+fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => {
-                (Role::User, texts(parts).filter_map(|text| text_block(text, None)).collect())
-            }
+            Message::User(parts) => (
+                Role::User,
+                shown_parts(parts, support).map(|part| known_content(user_block(part))).collect(),
+            ),
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {
                 let results = results.iter().map(|result| KnownContent::ToolResult {
                     tool_use_id: accepted_id(result.call_id.as_str()),
-                    content: &result.text,
+                    content: result_content(result, support),
                     is_error: result.is_error,
                 });
                 (Role::User, results.map(known_content).collect::<Vec<_>>())
@@ -218,7 +242,32 @@ fn known_content(kind: KnownContent<'_>) -> Content<'_> {
 
 /// Returns a text block; `None` for a blank text, which the service rejects.
 fn text_block<'a>(text: &'a str, citations: Option<&'a Value>) -> Option<Content<'a>> {
-    (!text.trim().is_empty()).then(|| known_content(KnownContent::Text { text, citations }))
+    (!text.trim().is_empty())
+        .then(|| known_content(KnownContent::Text { text: Cow::Borrowed(text), citations }))
+}
+
+fn user_block(part: ShownPart<'_>) -> KnownContent<'_> {
+    match part {
+        ShownPart::Text(text) => KnownContent::Text { text, citations: None },
+        ShownPart::Media(media) => {
+            let source = Source { media_type: media.media_type.name(), data: &media.data };
+            match media.media_type.is_image() {
+                true => KnownContent::Image { source },
+                false => KnownContent::Document { source, title: file_name(media) },
+            }
+        }
+    }
+}
+
+/// Returns the content of a result: a text, or blocks if there are images or documents.
+fn result_content<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> ResultContent<'a> {
+    let text = result_text(result, support);
+    let mut media = result_media(result, support).map(ShownPart::Media).peekable();
+    if media.peek().is_none() {
+        return ResultContent::Text(text);
+    }
+    let text = (!text.trim().is_empty()).then_some(ShownPart::Text(text));
+    ResultContent::Blocks(text.into_iter().chain(media).map(user_block).collect())
 }
 
 fn assistant_content(blocks: &[Block]) -> Vec<Content<'_>> {

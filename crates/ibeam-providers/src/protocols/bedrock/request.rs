@@ -7,19 +7,23 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolResult};
+use ibeam_protocol::{Block, Media, MediaType, Message, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use super::model_id::ModelFamily;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "bedrock";
 
 /// The maximum length of the id of a call.
 const MAX_ID_BYTES: usize = 64;
+
+/// The length to which the name of a document is cut.
+const MAX_DOCUMENT_NAME: usize = 60;
 
 /// The answer between results and a text of the user, for models that reject both in one message.
 const AFTER_RESULTS: &str = "I have the results.";
@@ -100,19 +104,33 @@ enum Content<'a> {
     #[serde(rename_all = "camelCase")]
     ToolResult {
         tool_use_id: Cow<'a, str>,
-        content: [ResultContent<'a>; 1],
+        content: Vec<Content<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<&'static str>,
     },
+    Image(ImageBlock<'a>),
+    Document(DocumentBlock<'a>),
     CachePoint(CachePoint),
     #[serde(untagged)]
     Verbatim(&'a Value),
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-enum ResultContent<'a> {
-    Text(Cow<'a, str>),
+struct ImageBlock<'a> {
+    format: &'static str,
+    source: Source<'a>,
+}
+
+#[derive(Serialize)]
+struct DocumentBlock<'a> {
+    format: &'static str,
+    name: String,
+    source: Source<'a>,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    bytes: &'a str,
 }
 
 /// Returns the request as JSON, without messages.
@@ -160,7 +178,7 @@ pub(super) fn write_messages(
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     let family = ModelFamily::from_id(settings.model);
-    let mut messages = wire_messages(conversation, family);
+    let mut messages = wire_messages(conversation, family, MediaSupport::new(settings.model));
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
     if family.caches_messages()
         && let Some(user) = last_user.and_then(|index| messages.get_mut(index))
@@ -178,15 +196,20 @@ pub(super) fn write_messages(
 }
 
 /// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
-fn wire_messages(conversation: &[Arc<Message>], family: ModelFamily) -> Vec<WireMessage<'_>> {
+fn wire_messages<'a>(
+    conversation: &'a [Arc<Message>],
+    family: ModelFamily,
+    support: MediaSupport<'_>,
+) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (Role::User, texts(parts).filter_map(text_block).collect()),
+            Message::User(parts) => (Role::User, shown_parts(parts, support).map(user_block).collect()),
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, family)),
-            Message::ToolResults(results) => {
-                (Role::User, results.iter().map(|result| tool_result(result, family)).collect::<Vec<_>>())
-            }
+            Message::ToolResults(results) => (
+                Role::User,
+                results.iter().map(|result| tool_result(result, family, support)).collect::<Vec<_>>(),
+            ),
         };
         if !family.mixes_text_and_tools()
             && let (Some(last), Some(Content::Text(_))) = (messages.last(), content.first())
@@ -217,6 +240,39 @@ fn text_block(text: &str) -> Option<Content<'_>> {
     (!text.trim().is_empty()).then_some(Content::Text(Cow::Borrowed(text)))
 }
 
+fn user_block(part: ShownPart<'_>) -> Content<'_> {
+    match part {
+        ShownPart::Text(text) => Content::Text(text),
+        ShownPart::Media(media) => media_block(media),
+    }
+}
+
+fn media_block(media: &Media) -> Content<'_> {
+    let source = Source { bytes: &media.data };
+    let format = match media.media_type {
+        MediaType::Png => "png",
+        MediaType::Jpeg => "jpeg",
+        MediaType::Gif => "gif",
+        MediaType::Webp => "webp",
+        MediaType::Pdf => {
+            return Content::Document(DocumentBlock { format: "pdf", name: document_name(media), source });
+        }
+    };
+    Content::Image(ImageBlock { format, source })
+}
+
+/// Returns a name in the characters that the service accepts. A checksum of the content is added, because the names in a
+/// conversation must differ.
+fn document_name(media: &Media) -> String {
+    let stem = file_name(media).trim_end_matches(".pdf");
+    let name: String = stem
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(MAX_DOCUMENT_NAME)
+        .collect();
+    format!("{name}-{:08x}", crc32fast::hash(media.data.as_bytes()))
+}
+
 fn block(block: &Block) -> Option<Content<'_>> {
     match block {
         Block::Text(text) => text_block(text),
@@ -235,19 +291,21 @@ fn block(block: &Block) -> Option<Content<'_>> {
     }
 }
 
-fn tool_result(result: &ToolResult, family: ModelFamily) -> Content<'_> {
+fn tool_result<'a>(result: &'a ToolResult, family: ModelFamily, support: MediaSupport<'_>) -> Content<'a> {
     let has_status = family.accepts_result_status();
+    let text = result_text(result, support);
     let text = if result.is_error && !has_status {
-        Cow::Owned(format!("Error: {}", result.text))
-    } else if result.text.trim().is_empty() {
+        Cow::Owned(format!("Error: {text}"))
+    } else if text.trim().is_empty() {
         // The service rejects a blank text.
         Cow::Borrowed("(no output)")
     } else {
-        Cow::Borrowed(&*result.text)
+        text
     };
+    let media = result_media(result, support).map(media_block);
     Content::ToolResult {
         tool_use_id: accepted_id(result.call_id.as_str()),
-        content: [ResultContent::Text(text)],
+        content: std::iter::once(Content::Text(text)).chain(media).collect(),
         status: (result.is_error && has_status).then_some("error"),
     }
 }

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Message};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use super::super::chat_form::{self, UserContent, WireCall, result_or_error_text};
+use super::super::media_parts::MediaSupport;
+use crate::wire_protocol::{RequestSettings, StablePrefix};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "cohere";
@@ -27,21 +28,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<chat_form::Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "function")]
-struct Tool<'a> {
-    function: FunctionSpec<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionSpec<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -51,7 +39,7 @@ enum WireMessage<'a> {
         content: &'a str,
     },
     User {
-        content: String,
+        content: UserContent<'a>,
     },
     Assistant {
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,19 +62,6 @@ enum Content<'a> {
     Verbatim(&'a Value),
 }
 
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    arguments: String,
-}
-
 /// Returns the request as JSON, with the system prompt as its only message.
 ///
 /// # Errors
@@ -100,7 +75,7 @@ pub(super) fn write_request(
         model: settings.model,
         stream: true,
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: chat_form::tools(request),
         messages: system.into_iter().collect(),
     })
 }
@@ -111,33 +86,27 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
+    model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    for message in messages {
-        match message.as_ref() {
-            Message::User(parts) => {
-                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
-                push_element(&WireMessage::User { content }, body)?;
-            }
-            Message::Assistant(blocks) => {
-                if let Some(message) = assistant_message(blocks) {
-                    push_element(&message, body)?;
-                }
-            }
-            Message::ToolResults(results) => {
-                for result in results {
-                    push_element(&result_message(result), body)?;
-                }
-            }
-        }
-    }
-    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+    chat_form::write_messages(messages, body, |message| {
+        wire_messages(message, MediaSupport::images_only(model))
+    })
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    let function =
-        FunctionSpec { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
-    Tool { function }
+fn wire_messages<'a>(message: &'a Message, support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
+    match message {
+        Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
+        Message::Assistant(blocks) => assistant_message(blocks).into_iter().collect(),
+        Message::ToolResults(results) => {
+            let wire_results = results.iter().map(|result| WireMessage::Tool {
+                tool_call_id: result.call_id.as_str(),
+                content: result_or_error_text(result, support),
+            });
+            let media = UserContent::after_results(results, support);
+            wire_results.chain(media.map(|content| WireMessage::User { content })).collect()
+        }
+    }
 }
 
 /// Returns an answer as a message; `None` if it has neither text nor calls.
@@ -162,7 +131,7 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
                 }
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}
-            Block::ToolCall(call) => tool_calls.push(wire_call(call)),
+            Block::ToolCall(call) => tool_calls.push(WireCall::new(call)),
         }
     }
     // A plan without calls belongs to an answer whose calls were cut.
@@ -170,16 +139,4 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
         tool_plan.clear();
     }
     (has_text || has_calls).then_some(WireMessage::Assistant { content, tool_plan, tool_calls })
-}
-
-fn wire_call(call: &ToolCall) -> WireCall<'_> {
-    let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
-    WireCall { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
-}
-
-/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
-fn result_message(result: &ToolResult) -> WireMessage<'_> {
-    let ToolResult { call_id, text, is_error, .. } = result;
-    let content = if *is_error { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_ref()) };
-    WireMessage::Tool { tool_call_id: call_id.as_str(), content }
 }

@@ -7,14 +7,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Media, Message, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::super::media_parts::{MediaSupport, ShownPart, result_media, result_text, shown_parts};
 use crate::answer_draft::is_generated_id;
 use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The field of a part with the encrypted reasoning that led to it. A block that has only this field belongs to the next
 /// block.
@@ -108,7 +109,7 @@ struct Content<'a> {
 enum Part<'a> {
     #[serde(rename_all = "camelCase")]
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         thought_signature: Option<&'a str>,
     },
@@ -121,6 +122,10 @@ enum Part<'a> {
     #[serde(rename_all = "camelCase")]
     Result {
         function_response: FunctionResponse<'a>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Media {
+        inline_data: InlineData<'a>,
     },
     Verbatim(&'a Value),
 }
@@ -139,14 +144,24 @@ struct FunctionResponse<'a> {
     id: Option<&'a str>,
     name: &'a str,
     response: CallOutcome<'a>,
+    /// The images and documents of the result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: &'static str,
+    data: &'a str,
 }
 
 /// The two keys that the API reference names for results.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CallOutcome<'a> {
-    Output(&'a str),
-    Error(&'a str),
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
 }
 
 /// Returns the request as JSON, without messages.
@@ -187,11 +202,12 @@ pub(super) fn write_messages(
     model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
+    let support = MediaSupport::new(model);
     for message in messages {
         let (role, parts) = match message.as_ref() {
-            Message::User(parts) => ("user", texts(parts).filter_map(text_part).collect()),
+            Message::User(parts) => ("user", shown_parts(parts, support).map(user_part).collect()),
             Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, requires_signatures(model))),
-            Message::ToolResults(results) => ("user", results.iter().map(result_part).collect::<Vec<_>>()),
+            Message::ToolResults(results) => ("user", result_parts(results, model)),
         };
         if !parts.is_empty() {
             push_element(&Content { role, parts }, body)?;
@@ -210,7 +226,7 @@ fn declaration(spec: &ToolSpec) -> FunctionDeclaration<'_> {
 
 /// Returns a part with text; `None` for a blank text, which Vertex AI rejects.
 fn text_part(text: &str) -> Option<Part<'_>> {
-    (!text.trim().is_empty()).then_some(Part::Text { text, thought_signature: None })
+    (!text.trim().is_empty()).then_some(Part::Text { text: Cow::Borrowed(text), thought_signature: None })
 }
 
 /// Returns the parts of an answer, each signature at the part with which it came.
@@ -234,7 +250,9 @@ fn answer_parts<'a>(blocks: &'a [Block], wire: &str, requires_signatures: bool) 
             Block::Thinking { .. } | Block::Opaque(_) => continue,
             Block::Text(text) => match (text_part(text), signature.take()) {
                 (Some(Part::Text { text, .. }), thought_signature) => Part::Text { text, thought_signature },
-                (_, Some(signature)) => Part::Text { text, thought_signature: Some(signature) },
+                (_, Some(signature)) => {
+                    Part::Text { text: Cow::Borrowed(text), thought_signature: Some(signature) }
+                }
                 _ => continue,
             },
             Block::ToolCall(call) => {
@@ -257,7 +275,7 @@ fn signature_of_next(raw: &Value) -> Option<&str> {
 
 /// Returns a signature whose part is not in the conversation, as the service sends one: with an empty text.
 fn signature_part(signature: Option<&str>) -> Option<Part<'_>> {
-    signature.map(|signature| Part::Text { text: "", thought_signature: Some(signature) })
+    signature.map(|signature| Part::Text { text: Cow::Borrowed(""), thought_signature: Some(signature) })
 }
 
 fn call_part<'a>(call: &'a ToolCall, thought_signature: Option<&'a str>) -> Part<'a> {
@@ -266,11 +284,35 @@ fn call_part<'a>(call: &'a ToolCall, thought_signature: Option<&'a str>) -> Part
     Part::Call { function_call, thought_signature }
 }
 
-fn result_part(result: &ToolResult) -> Part<'_> {
-    let ToolResult { call_id, name, text, is_error, .. } = result;
-    let response = if *is_error { CallOutcome::Error(text) } else { CallOutcome::Output(text) };
-    let function_response = FunctionResponse { id: id_of_service(call_id.as_str()), name, response };
-    Part::Result { function_response }
+/// Returns the results with their images and documents: inside the result for models that accept them there, else after the
+/// results. Source: the guide "Function calling", "Multimodal function responses".
+fn result_parts<'a>(results: &'a [ToolResult], model: &str) -> Vec<Part<'a>> {
+    let support = MediaSupport::new(model);
+    let (mut parts, mut after) = (Vec::with_capacity(results.len()), Vec::new());
+    for result in results {
+        let mut media: Vec<_> = result_media(result, support).map(media_part).collect();
+        if !accepts_media_in_results(model) {
+            after.append(&mut media);
+        }
+        let ToolResult { call_id, name, is_error, .. } = result;
+        let text = result_text(result, support);
+        let response = if *is_error { CallOutcome::Error(text) } else { CallOutcome::Output(text) };
+        let id = id_of_service(call_id.as_str());
+        parts.push(Part::Result { function_response: FunctionResponse { id, name, response, parts: media } });
+    }
+    parts.append(&mut after);
+    parts
+}
+
+fn user_part(part: ShownPart<'_>) -> Part<'_> {
+    match part {
+        ShownPart::Text(text) => Part::Text { text, thought_signature: None },
+        ShownPart::Media(media) => media_part(media),
+    }
+}
+
+fn media_part(media: &Media) -> Part<'_> {
+    Part::Media { inline_data: InlineData { mime_type: media.media_type.name(), data: &media.data } }
 }
 
 /// Returns the id of a call if a service gave it. Without ids the service pairs calls and results by name and order.
@@ -297,6 +339,11 @@ fn answer_schema<'a>(request: &'a ModelRequest, model: &str) -> Option<&'a Value
     let is_supported =
         (allows_tools || request.tools.is_empty()) && has_only_keywords(schema, &SCHEMA_KEYWORDS);
     is_supported.then_some(schema)
+}
+
+/// Whether the model accepts images and documents inside results.
+fn accepts_media_in_results(model: &str) -> bool {
+    requires_signatures(model)
 }
 
 /// Whether the model rejects a call without a signature.

@@ -12,8 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::gemini::summarises_thinking;
+use super::super::media_parts::{MediaSupport, ShownPart, result_media, result_text, shown_parts};
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "gemini-interactions";
@@ -59,6 +60,15 @@ struct Text<'a> {
     text: &'a str,
 }
 
+/// A part of a message of the user, or of a result.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    Text { text: Cow<'a, str> },
+    Image { mime_type: &'static str, data: &'a str },
+    Document { mime_type: &'static str, data: &'a str },
+}
+
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Step<'a> {
@@ -70,7 +80,7 @@ enum Step<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum KnownStep<'a> {
     UserInput {
-        content: Vec<Text<'a>>,
+        content: Vec<Content<'a>>,
     },
     ModelOutput {
         content: [Text<'a>; 1],
@@ -87,7 +97,7 @@ enum KnownStep<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
-        result: [Text<'a>; 1],
+        result: Vec<Content<'a>>,
     },
 }
 
@@ -119,19 +129,21 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
+    model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
+    let support = MediaSupport::new(model);
     for message in messages {
         let steps = match message.as_ref() {
             Message::User(parts) => {
-                let content: Vec<_> = texts(parts).filter_map(text_content).collect();
+                let content: Vec<_> = shown_parts(parts, support).map(user_content).collect();
                 match content.is_empty() {
                     true => Vec::new(),
                     false => vec![Step::Known(KnownStep::UserInput { content })],
                 }
             }
             Message::Assistant(blocks) => answer_steps(blocks),
-            Message::ToolResults(results) => results.iter().map(result_step).collect(),
+            Message::ToolResults(results) => result_steps(results, support),
         };
         for step in steps {
             push_element(&step, body)?;
@@ -187,11 +199,38 @@ fn signature_of_next(raw: &Value) -> Option<&str> {
     fields.get(SIGNATURE)?.as_str()
 }
 
-fn result_step(result: &ToolResult) -> Step<'_> {
-    Step::Known(KnownStep::FunctionResult {
-        call_id: result.call_id.as_str(),
-        name: &result.name,
-        is_error: result.is_error,
-        result: [Text { text: &result.text }],
-    })
+fn user_content(part: ShownPart<'_>) -> Content<'_> {
+    match part {
+        ShownPart::Text(text) => Content::Text { text },
+        ShownPart::Media(media) => {
+            let (mime_type, data) = (media.media_type.name(), &*media.data);
+            match media.media_type.is_image() {
+                true => Content::Image { mime_type, data },
+                false => Content::Document { mime_type, data },
+            }
+        }
+    }
+}
+
+/// Returns the results. The API reference names texts and images as their parts, so documents follow as input of the user.
+fn result_steps<'a>(results: &'a [ToolResult], support: MediaSupport<'_>) -> Vec<Step<'a>> {
+    let mut steps = Vec::with_capacity(results.len());
+    let mut documents = Vec::new();
+    for result in results {
+        let mut parts = vec![Content::Text { text: result_text(result, support) }];
+        for media in result_media(result, support) {
+            let list = if media.media_type.is_image() { &mut parts } else { &mut documents };
+            list.push(user_content(ShownPart::Media(media)));
+        }
+        steps.push(Step::Known(KnownStep::FunctionResult {
+            call_id: result.call_id.as_str(),
+            name: &result.name,
+            is_error: result.is_error,
+            result: parts,
+        }));
+    }
+    if !documents.is_empty() {
+        steps.push(Step::Known(KnownStep::UserInput { content: documents }));
+    }
+    steps
 }

@@ -7,13 +7,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Media, Message, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::super::chat_form::{self, result_or_error_text};
+use super::super::media_parts::{MediaSupport, result_media, text_and_media};
 use crate::answer_draft::is_generated_id;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "ollama";
@@ -28,26 +30,13 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<Options>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<chat_form::Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
 }
 
 #[derive(Serialize)]
 struct Options {
     num_predict: u32,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "function")]
-struct Tool<'a> {
-    function: FunctionSpec<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionSpec<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -58,6 +47,8 @@ enum WireMessage<'a> {
     },
     User {
         content: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<&'a str>,
     },
     Assistant {
         content: String,
@@ -102,7 +93,7 @@ pub(super) fn write_request(
         model: settings.model,
         stream: true,
         options: limit.map(|num_predict| Options { num_predict }),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: chat_form::tools(request),
         messages: system.into_iter().collect(),
     })
 }
@@ -113,33 +104,37 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
+    model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    for message in messages {
-        match message.as_ref() {
-            Message::User(parts) => {
-                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
-                push_element(&WireMessage::User { content }, body)?;
-            }
-            Message::Assistant(blocks) => {
-                if let Some(message) = assistant_message(blocks) {
-                    push_element(&message, body)?;
-                }
-            }
-            Message::ToolResults(results) => {
-                for result in results {
-                    push_element(&result_message(result), body)?;
-                }
-            }
-        }
-    }
-    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+    chat_form::write_messages(messages, body, |message| {
+        wire_messages(message, MediaSupport::images_only(model))
+    })
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    let function =
-        FunctionSpec { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
-    Tool { function }
+fn wire_messages<'a>(message: &'a Message, support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
+    match message {
+        Message::User(parts) => {
+            let (content, media) = text_and_media(parts, support);
+            vec![user_message(content, &media)]
+        }
+        Message::Assistant(blocks) => assistant_message(blocks).into_iter().collect(),
+        Message::ToolResults(results) => {
+            let mut messages: Vec<_> = results.iter().map(|result| result_message(result, support)).collect();
+            for result in results {
+                let media: Vec<_> = result_media(result, support).collect();
+                if !media.is_empty() {
+                    messages.push(user_message(format!("From the result of `{}`:", result.name), &media));
+                }
+            }
+            messages
+        }
+    }
+}
+
+/// Returns a message with images. The API has no place for them inside the text.
+fn user_message<'a>(content: String, media: &[&'a Media]) -> WireMessage<'a> {
+    WireMessage::User { content, images: media.iter().map(|media| &*media.data).collect() }
 }
 
 /// Returns an answer as a message; `None` if it has neither text nor calls.
@@ -164,11 +159,12 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
     WireCall { id: id_of_service(call.id.as_str()), function: Function { name: &call.name, arguments } }
 }
 
-/// Returns the result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
-fn result_message(result: &ToolResult) -> WireMessage<'_> {
-    let ToolResult { call_id, name, text, is_error, .. } = result;
-    let content = if *is_error { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_ref()) };
-    WireMessage::Tool { content, tool_name: name, tool_call_id: id_of_service(call_id.as_str()) }
+fn result_message<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> WireMessage<'a> {
+    WireMessage::Tool {
+        content: result_or_error_text(result, support),
+        tool_name: &result.name,
+        tool_call_id: id_of_service(result.call_id.as_str()),
+    }
 }
 
 /// Returns the id of a call if the server gave it. Without ids the server pairs calls and results by name and order.

@@ -3,16 +3,17 @@
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, as the automatic caches of the
 //! services require.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Message};
 use serde::Serialize;
-use serde_json::Value;
 
+use super::super::chat_form::{self, UserContent, WireCall};
+use super::super::media_parts::{MediaSupport, result_text};
 use crate::answer_format::AnswerFormat;
-use crate::lenient_json;
-use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "openai";
@@ -30,7 +31,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<chat_form::Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -46,26 +47,13 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename = "function")]
-struct Tool<'a> {
-    function: FunctionSpec<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionSpec<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
-#[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum WireMessage<'a> {
     System {
         content: &'a str,
     },
     User {
-        content: String,
+        content: UserContent<'a>,
     },
     Assistant {
         /// `null` if there are only calls: some services require the key.
@@ -77,21 +65,8 @@ enum WireMessage<'a> {
     },
     Tool {
         tool_call_id: &'a str,
-        content: &'a str,
+        content: Cow<'a, str>,
     },
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    arguments: String,
 }
 
 /// Returns the request as JSON, with the system prompt as its only message.
@@ -116,7 +91,7 @@ pub(super) fn write_request(
         max_completion_tokens,
         response_format: AnswerFormat::new(request, settings.quirks)
             .map(|json_schema| ResponseFormat { json_schema }),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: chat_form::tools(request),
         messages: system.into_iter().collect(),
     })
 }
@@ -130,32 +105,29 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    for message in messages {
-        match message.as_ref() {
-            // One string, because some local servers reject lists of parts.
-            Message::User(parts) => {
-                let content = texts(parts).collect::<Vec<_>>().join("\n\n");
-                push_element(&WireMessage::User { content }, body)?;
-            }
-            Message::Assistant(blocks) => {
-                if let Some(message) = assistant_message(blocks, settings.quirks.echo_reasoning) {
-                    push_element(&message, body)?;
-                }
-            }
-            Message::ToolResults(results) => {
-                for ToolResult { call_id, text, .. } in results {
-                    push_element(&WireMessage::Tool { tool_call_id: call_id.as_str(), content: text }, body)?;
-                }
-            }
-        }
-    }
-    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+    let support = MediaSupport::new(settings.model);
+    chat_form::write_messages(messages, body, |message| wire_messages(message, settings, support))
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    let function =
-        FunctionSpec { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
-    Tool { function }
+fn wire_messages<'a>(
+    message: &'a Message,
+    settings: &RequestSettings<'_>,
+    support: MediaSupport<'_>,
+) -> Vec<WireMessage<'a>> {
+    match message {
+        Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
+        Message::Assistant(blocks) => {
+            assistant_message(blocks, settings.quirks.echo_reasoning).into_iter().collect()
+        }
+        Message::ToolResults(results) => {
+            let wire_results = results.iter().map(|result| WireMessage::Tool {
+                tool_call_id: result.call_id.as_str(),
+                content: result_text(result, support),
+            });
+            let media = UserContent::after_results(results, support);
+            wire_results.chain(media.map(|content| WireMessage::User { content })).collect()
+        }
+    }
 }
 
 /// Returns an answer as a message; `None` if this API has no field for any of its blocks.
@@ -170,7 +142,7 @@ fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessa
                 reasoning.push_str(text);
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}
-            Block::ToolCall(call) => tool_calls.push(wire_call(call)),
+            Block::ToolCall(call) => tool_calls.push(WireCall::new(call)),
         }
     }
     if content.is_empty() && tool_calls.is_empty() {
@@ -181,9 +153,4 @@ fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessa
         reasoning_content: (!reasoning.is_empty()).then_some(reasoning),
         tool_calls,
     })
-}
-
-fn wire_call(call: &ToolCall) -> WireCall<'_> {
-    let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
-    WireCall { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
 }

@@ -3,16 +3,19 @@
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, as the automatic caches of the
 //! services require.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolSpec};
+use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::super::chat_form::result_or_error_text;
+use super::super::media_parts::{DataUrl, MediaSupport, ShownPart, file_name, result_media, shown_parts};
 use crate::answer_format::AnswerFormat;
 use crate::lenient_json;
-use crate::wire_protocol::{RequestSettings, StablePrefix, push_element, texts};
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded items.
 pub(super) const NAME: &str = "openai-responses";
@@ -103,7 +106,18 @@ enum Content<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum InputPart<'a> {
-    InputText { text: &'a str },
+    InputText {
+        text: Cow<'a, str>,
+    },
+    InputImage {
+        image_url: DataUrl<'a>,
+        /// Some services require the key.
+        detail: &'static str,
+    },
+    InputFile {
+        filename: &'a str,
+        file_data: DataUrl<'a>,
+    },
 }
 
 /// The fields that an opaque block adds to the item that follows it.
@@ -117,20 +131,12 @@ impl Serialize for Attributes<'_> {
     }
 }
 
-/// The result of a call. The API has no field for a failure, so the text of a failure begins with `Error:`.
-struct Output<'a> {
-    text: &'a str,
-    is_error: bool,
-}
-
-impl Serialize for Output<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.is_error {
-            serializer.collect_str(&format_args!("Error: {}", self.text))
-        } else {
-            serializer.serialize_str(self.text)
-        }
-    }
+/// The result of a call.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<InputPart<'a>>),
 }
 
 /// Returns the request as JSON, without input.
@@ -162,15 +168,14 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
+    model: &str,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
+    let support = MediaSupport::new(model);
     for message in messages {
         match message.as_ref() {
             Message::User(parts) => {
-                let parts: Vec<_> = texts(parts)
-                    .filter(|text| !text.is_empty())
-                    .map(|text| InputPart::InputText { text })
-                    .collect();
+                let parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
                 if !parts.is_empty() {
                     let (content, attributes) = (Content::Parts(parts), Attributes::default());
                     push_element(&Item::Message { role: Role::User, content, attributes }, body)?;
@@ -179,7 +184,7 @@ pub(super) fn write_messages(
             Message::Assistant(blocks) => write_answer(blocks, body)?,
             Message::ToolResults(results) => {
                 for result in results {
-                    let output = Output { text: &result.text, is_error: result.is_error };
+                    let output = output(result, support);
                     let call_id = result.call_id.as_str();
                     push_element(&Item::FunctionCallOutput { call_id, output }, body)?;
                 }
@@ -231,6 +236,28 @@ impl Attributes<'_> {
 /// Whether an opaque block has only attributes of the item that follows it.
 fn is_attributes(fields: &Map<String, Value>) -> bool {
     matches!(fields.get("type").and_then(Value::as_str), Some("message" | "function_call"))
+}
+
+fn input_part(part: ShownPart<'_>) -> InputPart<'_> {
+    match part {
+        ShownPart::Text(text) => InputPart::InputText { text },
+        ShownPart::Media(media) if media.media_type.is_image() => {
+            InputPart::InputImage { image_url: DataUrl(media), detail: "auto" }
+        }
+        ShownPart::Media(media) => {
+            InputPart::InputFile { filename: file_name(media), file_data: DataUrl(media) }
+        }
+    }
+}
+
+/// Returns the result of a call: a text, or parts if there are images or documents.
+fn output<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> Output<'a> {
+    let text = result_or_error_text(result, support);
+    let mut media = result_media(result, support).map(ShownPart::Media).peekable();
+    if media.peek().is_none() {
+        return Output::Text(text);
+    }
+    Output::Parts(std::iter::once(ShownPart::Text(text)).chain(media).map(input_part).collect())
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
