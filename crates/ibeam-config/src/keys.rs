@@ -65,6 +65,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
+    key("providers.*.prompt_cache", Kind::Switch, None, ProjectScope::Trusted),
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
     key("permissions.ask", Kind::Tokens, None, ProjectScope::Any),
     key("permissions.deny", Kind::Tokens, None, ProjectScope::Any),

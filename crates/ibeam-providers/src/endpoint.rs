@@ -31,6 +31,8 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
     /// The maximum number of tokens to generate, if a request does not limit them itself.
     pub max_output_tokens: Option<u32>,
+    /// A key that all requests of a session share, for the cache of the service.
+    pub cache_key: Option<String>,
     /// Finds similar models after the service has rejected the name of the model; `None` for no suggestions.
     pub near_models: Option<NearModels>,
 }

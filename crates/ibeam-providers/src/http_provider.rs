@@ -47,6 +47,7 @@ impl HttpProvider {
             model: &endpoint.model,
             max_output_tokens: endpoint.max_output_tokens,
             quirks: endpoint.quirks,
+            cache_key: endpoint.cache_key.as_deref(),
         };
         let body = self
             .body_builder

@@ -18,6 +18,7 @@ mod answer_limits;
 mod answer_reader;
 mod base_url;
 mod body_decoder;
+mod cache_marker;
 mod download;
 pub mod endpoint;
 pub mod framing;

@@ -153,7 +153,7 @@ pub(crate) fn is_openai_reasoning_model(id: &str) -> bool {
 }
 
 /// Returns the name of a model without its maker and date.
-fn bare_name(id: &str) -> &str {
+pub(crate) fn bare_name(id: &str) -> &str {
     let undated = without_date(id);
     undated.rsplit('/').next().unwrap_or(undated)
 }

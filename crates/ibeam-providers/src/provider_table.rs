@@ -10,7 +10,7 @@ use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
 use crate::protocols::{
     ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI,
 };
-use crate::wire_protocol::{MaxTokensField, Quirks, WireProtocol};
+use crate::wire_protocol::{CacheBreakpoints, MaxTokensField, Quirks, WireProtocol};
 
 /// An entry of the provider table.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +102,9 @@ pub const PROVIDERS: &[KnownProvider] = &[
         quirks: Quirks {
             max_tokens_field: MaxTokensField::MaxCompletionTokens,
             answer_schema: true,
+            // Source: the guide "Prompt caching".
+            prompt_cache_key: true,
+            cache_breakpoints: CacheBreakpoints::PromptCacheBreakpoint,
             ..Quirks::DEFAULT
         },
         ..TEMPLATE
@@ -131,6 +134,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://openrouter.ai/api/v1",
         key_variables: &["OPENROUTER_API_KEY"],
         base_url_variables: &["OPENROUTER_BASE_URL"],
+        // Source: the guide "Prompt caching" of OpenRouter. The other models cache without breakpoints.
+        quirks: Quirks { cache_breakpoints: CacheBreakpoints::CacheControl, ..Quirks::DEFAULT },
         ..TEMPLATE
     },
     KnownProvider {
@@ -178,7 +183,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["MISTRAL_API_KEY"],
         base_url_variables: &["MISTRAL_BASE_URL"],
         // Rejects unknown JSON keys; reports usage without `stream_options`.
-        quirks: Quirks { stream_usage: false, ..Quirks::DEFAULT },
+        quirks: Quirks { stream_usage: false, prompt_cache_key: true, ..Quirks::DEFAULT },
         ..TEMPLATE
     },
     KnownProvider {
@@ -187,6 +192,12 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.x.ai/v1",
         key_variables: &["XAI_API_KEY"],
         base_url_variables: &["XAI_BASE_URL"],
+        // Source: "Maximizing cache hits" of xAI. The key is in the body for Responses, in the header for Chat Completions.
+        quirks: Quirks {
+            prompt_cache_key: true,
+            cache_key_header: Some("x-grok-conv-id"),
+            ..Quirks::DEFAULT
+        },
         ..TEMPLATE
     },
     KnownProvider {
@@ -226,6 +237,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
             max_tokens_field: MaxTokensField::MaxCompletionTokens,
             answer_schema: true,
             key_header: Some("api-key"),
+            // Source: "Prompt caching" of Azure OpenAI.
+            prompt_cache_key: true,
             ..Quirks::DEFAULT
         },
         ..TEMPLATE

@@ -120,6 +120,7 @@ mod tests {
         model: "anthropic.claude-sonnet-4-5",
         max_output_tokens: Some(100),
         quirks: Quirks::DEFAULT,
+        cache_key: None,
     };
 
     fn request() -> ModelRequest {

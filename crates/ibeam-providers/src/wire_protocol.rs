@@ -157,6 +157,20 @@ pub struct RequestSettings<'a> {
     pub max_output_tokens: Option<u32>,
     /// The deviations of the service.
     pub quirks: Quirks,
+    /// A key that all requests of a session share. The service sends requests with the same key to the same cache.
+    pub cache_key: Option<&'a str>,
+}
+
+impl<'a> RequestSettings<'a> {
+    /// Returns the settings for a model of an unknown service.
+    pub const fn new(model: &'a str) -> Self {
+        Self { model, max_output_tokens: None, quirks: Quirks::DEFAULT, cache_key: None }
+    }
+
+    /// Returns the cache key if the service accepts one in the body.
+    pub(crate) fn prompt_cache_key(&self) -> Option<&'a str> {
+        self.cache_key.filter(|_| self.quirks.prompt_cache_key)
+    }
 }
 
 /// The part of a request body that every later request of the same conversation repeats.
@@ -193,6 +207,12 @@ pub struct Quirks {
     pub answer_schema: bool,
     /// The name of the header that carries the key alone, instead of the headers of the protocol.
     pub key_header: Option<&'static str>,
+    /// Whether the service accepts `prompt_cache_key` in the body. Some services reject unknown keys.
+    pub prompt_cache_key: bool,
+    /// The name of the header that carries the cache key.
+    pub cache_key_header: Option<&'static str>,
+    /// The explicit cache breakpoints that the service accepts in an API of OpenAI.
+    pub cache_breakpoints: CacheBreakpoints,
 }
 
 impl Quirks {
@@ -204,7 +224,28 @@ impl Quirks {
         text_tool_calls: false,
         answer_schema: false,
         key_header: None,
+        prompt_cache_key: false,
+        cache_key_header: None,
+        cache_breakpoints: CacheBreakpoints::None,
     };
+
+    /// Removes what only the service at its own address is known to accept for its cache.
+    pub fn forget_cache(&mut self) {
+        self.prompt_cache_key = false;
+        self.cache_key_header = None;
+        self.cache_breakpoints = CacheBreakpoints::None;
+    }
+}
+
+/// The explicit cache breakpoints of a service, and the models for which it accepts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheBreakpoints {
+    /// No breakpoints: the cache of the service needs none.
+    None,
+    /// `cache_control`, for Claude models.
+    CacheControl,
+    /// `prompt_cache_breakpoint`, for the models from GPT-5.6 on.
+    PromptCacheBreakpoint,
 }
 
 /// The name of the output limit in a Chat Completions request.

@@ -16,7 +16,7 @@ use crate::wire_protocol::{
 };
 
 pub(super) use decoder::Decoder;
-pub(super) use request::{Envelope, write_messages, write_request};
+pub(super) use request::{Envelope, MOVING_BREAKPOINTS, write_messages, write_request};
 
 const ENVELOPE: Envelope =
     Envelope { anthropic_version: None, accepts_stream: true, accepts_breakpoints: true };

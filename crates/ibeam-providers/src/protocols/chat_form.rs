@@ -14,6 +14,7 @@ use super::media_parts::{
     DataUrl, MediaSupport, ShownPart, file_name, parts_after_results, result_text, shown_parts,
     text_and_media,
 };
+use crate::cache_marker::CacheMarker;
 use crate::lenient_json;
 use crate::wire_protocol::{StablePrefix, push_element};
 
@@ -68,14 +69,18 @@ impl<'a> WireCall<'a> {
 pub(super) enum UserContent<'a> {
     /// One string, because some local servers reject lists of parts.
     Text(String),
-    /// Parts, at least one of which is an image or a document.
+    /// Parts, at least one of which is an image or a document, or may have a cache breakpoint.
     Parts(Vec<ContentPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ContentPart<'a> {
-    Text { text: Cow<'a, str> },
+    Text {
+        text: Cow<'a, str>,
+        #[serde(flatten)]
+        marker: Option<CacheMarker>,
+    },
     ImageUrl { image_url: ImageUrl<'a> },
     File { file: FileData<'a> },
 }
@@ -101,6 +106,23 @@ impl<'a> UserContent<'a> {
         Self::Parts(shown_parts(parts, support).map(content_part).collect())
     }
 
+    /// Returns the content as parts, with this cache breakpoint after its last text. A blank text has none: the service
+    /// rejects it.
+    pub(super) fn with_marker(self, new: Option<CacheMarker>) -> Self {
+        let mut parts = match self {
+            Self::Text(text) => vec![ContentPart::Text { text: text.into(), marker: None }],
+            Self::Parts(parts) => parts,
+        };
+        let last = parts.iter_mut().rev().find_map(|part| match part {
+            ContentPart::Text { text, marker } if !text.trim().is_empty() => Some(marker),
+            ContentPart::Text { .. } | ContentPart::ImageUrl { .. } | ContentPart::File { .. } => None,
+        });
+        if let Some(marker) = last {
+            *marker = new;
+        }
+        Self::Parts(parts)
+    }
+
     /// Returns the content of the message with the images and documents of results; `None` if there are none.
     pub(super) fn after_results(results: &'a [ToolResult], support: MediaSupport<'_>) -> Option<Self> {
         let parts = parts_after_results(results, support);
@@ -110,7 +132,7 @@ impl<'a> UserContent<'a> {
 
 fn content_part(part: ShownPart<'_>) -> ContentPart<'_> {
     match part {
-        ShownPart::Text(text) => ContentPart::Text { text },
+        ShownPart::Text(text) => ContentPart::Text { text, marker: None },
         ShownPart::Media(media) if media.media_type.is_image() => {
             ContentPart::ImageUrl { image_url: ImageUrl { url: DataUrl(media) } }
         }

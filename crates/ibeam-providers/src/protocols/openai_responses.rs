@@ -58,7 +58,7 @@ impl WireProtocol for OpenAiResponses {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings.model, body)
+        request::write_messages(messages, settings, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

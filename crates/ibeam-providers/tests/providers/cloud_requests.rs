@@ -4,14 +4,14 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, BEDROCK_ANTHROPIC, VERTEX_ANTHROPIC};
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{Quirks, WireProtocol, build_request_body};
+use ibeam_providers::{WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, thinking, user};
 use crate::requests::{check_prefix_of, conversation};
 
 fn bytes_for_model(protocol: &dyn WireProtocol, request: &ModelRequest, model: &str) -> String {
-    let settings = RequestSettings { model, max_output_tokens: Some(100), quirks: Quirks::DEFAULT };
+    let settings = RequestSettings { max_output_tokens: Some(100), ..RequestSettings::new(model) };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
 }
 
@@ -46,7 +46,7 @@ fn a_converse_request_is_exactly_this() {
         "system": [{ "text": "Be brief." }, cached],
         "toolConfig": { "tools": [tool("read"), tool("ls"), cached] },
         "messages": [
-            { "role": "user", "content": [{ "text": "Read a." }] },
+            { "role": "user", "content": [{ "text": "Read a." }, cached] },
             { "role": "assistant", "content": [
                 signed,
                 { "text": "Reading." },
@@ -59,7 +59,9 @@ fn a_converse_request_is_exactly_this() {
     assert_eq!(body(CLAUDE), expect);
     // Nova caches messages itself, and rejects breakpoints after tools.
     expect["toolConfig"]["tools"].as_array_mut().unwrap().pop();
-    expect["messages"][2]["content"].as_array_mut().unwrap().pop();
+    for index in [0, 2] {
+        expect["messages"][index]["content"].as_array_mut().unwrap().pop();
+    }
     assert_eq!(body(NOVA), expect);
     // Other models reject breakpoints and the status of a result.
     expect["system"].as_array_mut().unwrap().pop();

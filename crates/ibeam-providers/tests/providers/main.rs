@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod bedrock;
+mod caching;
 mod cloud_requests;
 mod cohere;
 mod conversation;

@@ -64,6 +64,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         timeouts,
         max_output_tokens: None,
         near_models: None,
+        cache_key: None,
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn conversation() -> Vec<Message> {
 
 pub(crate) fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &str) -> String {
     let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-    let settings = RequestSettings { model: "m", max_output_tokens: Some(100), quirks };
+    let settings = RequestSettings { max_output_tokens: Some(100), quirks, ..RequestSettings::new("m") };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn a_messages_request_is_exactly_this() {
             { "name": "ls", "description": "The tool ls.", "input_schema": schema, "cache_control": cached },
         ],
         "messages": [
-            { "role": "user", "content": [{ "type": "text", "text": "Read a." }] },
+            { "role": "user", "content": [{ "type": "text", "text": "Read a.", "cache_control": cached }] },
             { "role": "assistant", "content": [
                 { "type": "thinking", "thinking": "Hmm.", "signature": "c2ln" },
                 { "type": "text", "text": "Reading." },
@@ -221,8 +221,7 @@ fn an_interactions_request_is_exactly_this() {
 
 #[test]
 fn newer_gemini_models_get_a_signature_with_the_first_call_of_another_model() {
-    let settings =
-        RequestSettings { model: "gemini-3-pro", max_output_tokens: None, quirks: Quirks::DEFAULT };
+    let settings = RequestSettings::new("gemini-3-pro");
     let body = build_request_body(GEMINI, &request(conversation()), &settings).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "thinkingConfig": { "includeThoughts": true } }));
@@ -319,7 +318,7 @@ fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
                 request.tools = Arc::new([]);
             }
             let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-            let settings = RequestSettings { model, max_output_tokens: None, quirks };
+            let settings = RequestSettings { quirks, ..RequestSettings::new(model) };
             serde_json::from_slice(&build_request_body(protocol, &request, &settings).unwrap()).unwrap()
         };
     for (schema, strict) in [(&closed, true), (&open, false)] {
@@ -345,7 +344,7 @@ fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
         assert_eq!(found, (expect.as_ref(), is_sent.then_some(schema)), "{model}");
     }
     assert_eq!(body(ANTHROPIC, &closed, "anthropic", "m", true), {
-        let settings = RequestSettings { model: "m", max_output_tokens: None, quirks: Quirks::DEFAULT };
+        let settings = RequestSettings::new("m");
         let plain = build_request_body(ANTHROPIC, &request(conversation()), &settings).unwrap();
         serde_json::from_slice::<Value>(&plain).unwrap()
     });

@@ -33,6 +33,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         timeouts: Timeouts::default(),
         max_output_tokens: None,
         near_models: None,
+        cache_key: None,
     }
 }
 

@@ -96,7 +96,14 @@ impl ConfiguredProvider {
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
         // A server at another address may implement only the common part of the API. The provider table has no address
         // for Azure, so an address that the user sets is the address of Azure.
-        quirks.answer_schema &= !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
+        let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
+        quirks.answer_schema &= is_own_address;
+        match app.base.config.get(&["providers", name, "prompt_cache"]).map(|setting| &setting.value) {
+            Some(Value::Switch(true)) => quirks.prompt_cache_key = true,
+            Some(Value::Switch(false)) => quirks.forget_cache(),
+            Some(_) | None if !is_own_address => quirks.forget_cache(),
+            Some(_) | None => {}
+        }
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = match gets_own_key {
             _ if app.replays() => (None, KeySource::None),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
-use ibeam_protocol::{Failure, KeySource, ModelInfo};
+use ibeam_protocol::{Failure, KeySource, ModelInfo, SessionId};
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
     Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Secret, TrafficMode, known_model,
@@ -15,20 +15,24 @@ use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
 
 impl ModelChoice {
-    /// Creates the provider. It sends nothing before the first request.
+    /// Creates the provider for a session. It sends nothing before the first request.
     ///
     /// # Errors
     /// `ModelNotInstalled` or `NoLocalEngine` for the embedded model. Network errors occur at the first request.
     pub(crate) fn connect(
         self,
         app: &AppContext,
+        session: SessionId,
     ) -> Result<(Arc<dyn Provider>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let key_reader = key_reader(app, provider);
                 let near_models = Some(near_models_search(app, provider));
-                let endpoint = Endpoint { key_reader, near_models, ..endpoint(provider, &self.info.id) };
+                let cache_key = Some(session.to_string());
+                let mut endpoint =
+                    Endpoint { key_reader, near_models, cache_key, ..endpoint(provider, &self.info.id) };
+                add_cache_key_header(&mut endpoint);
                 Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
             None => {
@@ -63,11 +67,21 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         key: provider.key.clone(),
         key_reader: None,
         near_models: None,
+        cache_key: None,
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,
         timeouts: provider.timeouts,
         max_output_tokens: known_model(model).map(|known| known.max_output_tokens),
+    }
+}
+
+/// Adds the header with the cache key, if the service has one. A header that the user set takes precedence.
+fn add_cache_key_header(endpoint: &mut Endpoint) {
+    if let (Some(name), Some(key)) = (endpoint.quirks.cache_key_header, &endpoint.cache_key)
+        && !endpoint.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
+    {
+        endpoint.headers.push((name.to_owned(), key.clone()));
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn prepare(
     notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
     let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
-    let (provider, ..) = choice.connect(app)?;
+    let (provider, ..) = choice.connect(app, id)?;
     Ok(PreparedRun { head, provider, session, past, past_file_access, notices })
 }
 

@@ -172,7 +172,7 @@ impl Tool for OfflineTool {
 /// The errors of [`ModelChoice::connect`]; `Usage` if the cost is limited and the price of the model is unknown.
 pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
     let prices = model_info::check_price(app, choice.info())?;
-    let (provider, info, key_source) = choice.connect(app)?;
+    let (provider, info, key_source) = choice.connect(app, run.head.session_id)?;
     run.prices = prices;
     run.context_window = model_info::context_window(app, &info);
     set_dialect_limits(app, &info);

@@ -1,7 +1,9 @@
 //! Messages requests.
 //!
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, so that the cache of the service
-//! is used. Only the cache breakpoint moves, to the last user block.
+//! is used. Only two cache breakpoints move: they are at the ends of the last two user messages. A service looks only at
+//! about 20 blocks before a breakpoint for an earlier one, and a turn with many parallel calls has more blocks, so the
+//! breakpoint of the previous request stays for one more request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ pub(super) const NAME: &str = "anthropic";
 
 /// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
+
+/// The number of breakpoints that move. The API accepts four: those of the system prompt and the tools are fixed.
+pub(in crate::protocols) const MOVING_BREAKPOINTS: usize = 2;
 
 /// The parts of a request in which the services that offer Claude differ.
 #[derive(Clone, Copy, Debug)]
@@ -164,8 +169,8 @@ pub(in crate::protocols) fn write_request(
     })
 }
 
-/// Appends messages to the list that `body` ends in. The stable prefix ends before the last user message, because its
-/// breakpoint moves and later messages may be merged into it.
+/// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint
+/// that moves. Later messages may be merged into the last user message.
 ///
 /// # Errors
 /// Errors of the serialiser. A conversation cannot cause them.
@@ -176,15 +181,17 @@ pub(in crate::protocols) fn write_messages(
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     let mut messages = wire_messages(conversation, MediaSupport::new(model));
-    let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    if envelope.accepts_breakpoints {
-        let last =
-            last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
-        set_breakpoint(last.map(|content| &mut content.cache_control));
+    let mut first_marked = None;
+    let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
+    for (index, user) in users.take(if envelope.accepts_breakpoints { MOVING_BREAKPOINTS } else { 1 }) {
+        first_marked = Some(index);
+        if envelope.accepts_breakpoints {
+            set_breakpoint(user.content.last_mut().map(|content| &mut content.cache_control));
+        }
     }
     let mut stable = StablePrefix { messages: 0, bytes: body.len() };
     for (index, message) in messages.iter().enumerate() {
-        if Some(index) == last_user {
+        if Some(index) == first_marked {
             stable = StablePrefix { messages: message.first_index, bytes: body.len() };
         }
         push_element(message, body)?;

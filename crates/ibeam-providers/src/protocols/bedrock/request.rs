@@ -1,7 +1,7 @@
 //! Converse requests.
 //!
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, so that the cache of the service
-//! is used. Only the cache breakpoint moves, to the last user message.
+//! is used. Only two cache breakpoints move: they are at the ends of the last two user messages, as in the Messages API.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use ibeam_protocol::{Block, Media, MediaType, Message, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::super::anthropic::MOVING_BREAKPOINTS;
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use super::model_id::ModelFamily;
 use crate::lenient_json;
@@ -167,8 +168,8 @@ pub(super) fn write_request(
     })
 }
 
-/// Appends messages to the list that `body` ends in. The stable prefix ends before the last user message, because its
-/// breakpoint moves and later messages may be merged into it.
+/// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint
+/// that moves. Later messages may be merged into the last user message.
 ///
 /// # Errors
 /// Errors of the serialiser. A conversation cannot cause them.
@@ -179,15 +180,17 @@ pub(super) fn write_messages(
 ) -> Result<StablePrefix, serde_json::Error> {
     let family = ModelFamily::from_id(settings.model);
     let mut messages = wire_messages(conversation, family, MediaSupport::new(settings.model));
-    let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    if family.caches_messages()
-        && let Some(user) = last_user.and_then(|index| messages.get_mut(index))
-    {
-        user.content.push(Content::CachePoint(CachePoint {}));
+    let mut first_marked = None;
+    let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
+    for (index, user) in users.take(if family.caches_messages() { MOVING_BREAKPOINTS } else { 1 }) {
+        first_marked = Some(index);
+        if family.caches_messages() {
+            user.content.push(Content::CachePoint(CachePoint {}));
+        }
     }
     let mut stable = StablePrefix { messages: 0, bytes: body.len() };
     for (index, message) in messages.iter().enumerate() {
-        if Some(index) == last_user {
+        if Some(index) == first_marked {
             stable = StablePrefix { messages: message.first_index, bytes: body.len() };
         }
         push_element(message, body)?;

@@ -1,7 +1,7 @@
 //! Chat Completions requests.
 //!
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, as the automatic caches of the
-//! services require.
+//! services require. Only explicit cache breakpoints may move.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use serde::Serialize;
 use super::super::chat_form::{self, UserContent, WireCall};
 use super::super::media_parts::{MediaSupport, result_text};
 use crate::answer_format::AnswerFormat;
-use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix};
+use crate::cache_marker::CacheMarker;
+use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "openai";
@@ -28,6 +29,8 @@ struct Body<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +53,7 @@ struct StreamOptions {
 #[serde(tag = "role", rename_all = "snake_case")]
 enum WireMessage<'a> {
     System {
-        content: &'a str,
+        content: Text<'a>,
     },
     User {
         content: UserContent<'a>,
@@ -65,8 +68,25 @@ enum WireMessage<'a> {
     },
     Tool {
         tool_call_id: &'a str,
-        content: Cow<'a, str>,
+        content: Text<'a>,
     },
+}
+
+/// The text of a system prompt or of a result.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Text<'a> {
+    Plain(Cow<'a, str>),
+    /// The form that can have a cache breakpoint.
+    Parts([TextPart<'a>; 1]),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "text")]
+struct TextPart<'a> {
+    text: Cow<'a, str>,
+    #[serde(flatten)]
+    marker: Option<CacheMarker>,
 }
 
 /// Returns the request as JSON, with the system prompt as its only message.
@@ -82,10 +102,14 @@ pub(super) fn write_request(
         MaxTokensField::MaxTokens => (limit, None),
         MaxTokensField::MaxCompletionTokens => (None, limit),
     };
-    let system = (!request.system.is_empty()).then_some(WireMessage::System { content: &request.system });
+    let marker = CacheMarker::new(settings);
+    let system = (!request.system.is_empty())
+        .then(|| WireMessage::System { content: text((&*request.system).into(), marker, true) });
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
+        // A service with a header for the key gets it there.
+        prompt_cache_key: settings.prompt_cache_key().filter(|_| settings.quirks.cache_key_header.is_none()),
         stream_options: settings.quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_tokens,
         max_completion_tokens,
@@ -96,7 +120,8 @@ pub(super) fn write_request(
     })
 }
 
-/// Appends messages to the list that `body` ends in. All of them belong to the stable prefix.
+/// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint
+/// that moves.
 ///
 /// # Errors
 /// Errors of the serialiser. A conversation cannot cause them.
@@ -106,23 +131,61 @@ pub(super) fn write_messages(
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     let support = MediaSupport::new(settings.model);
-    chat_form::write_messages(messages, body, |message| wire_messages(message, settings, support))
+    let marker = CacheMarker::new(settings);
+    let first_moving = marker.and_then(|marker| marker.first_moving(messages));
+    let mut stable = StablePrefix { messages: messages.len(), bytes: 0 };
+    for (index, message) in messages.iter().enumerate() {
+        if first_moving == Some(index) {
+            stable = StablePrefix { messages: index, bytes: body.len() };
+        }
+        let is_marked = marker.is_some_and(|marker| marker.is_set(message, index, first_moving));
+        for wire_message in wire_messages(message, settings, support, (marker, is_marked)) {
+            push_element(&wire_message, body)?;
+        }
+    }
+    if first_moving.is_none() {
+        stable.bytes = body.len();
+    }
+    Ok(stable)
 }
 
+/// Returns the text of a message. Its form depends on the service only, so that it stays the same when a breakpoint
+/// moves. A blank text has no breakpoint: the service rejects it.
+fn text(text: Cow<'_, str>, marker: Option<CacheMarker>, is_marked: bool) -> Text<'_> {
+    match marker {
+        None => Text::Plain(text),
+        Some(marker) => {
+            let marker = (is_marked && !text.trim().is_empty()).then_some(marker);
+            Text::Parts([TextPart { text, marker }])
+        }
+    }
+}
+
+/// Returns the messages for a message of the conversation. The last prompt or result has the breakpoint, if there is one
+/// and it is set.
 fn wire_messages<'a>(
     message: &'a Message,
     settings: &RequestSettings<'_>,
     support: MediaSupport<'_>,
+    (marker, is_marked): (Option<CacheMarker>, bool),
 ) -> Vec<WireMessage<'a>> {
     match message {
-        Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
+        Message::User(parts) => {
+            let content = UserContent::new(parts, support);
+            let content = match marker {
+                Some(marker) => content.with_marker(is_marked.then_some(marker)),
+                None => content,
+            };
+            vec![WireMessage::User { content }]
+        }
         Message::Assistant(blocks) => {
             assistant_message(blocks, settings.quirks.echo_reasoning).into_iter().collect()
         }
         Message::ToolResults(results) => {
-            let wire_results = results.iter().map(|result| WireMessage::Tool {
+            let last = results.len().saturating_sub(1);
+            let wire_results = results.iter().enumerate().map(|(index, result)| WireMessage::Tool {
                 tool_call_id: result.call_id.as_str(),
-                content: result_text(result, support),
+                content: text(result_text(result, support), marker, is_marked && index == last),
             });
             let media = UserContent::after_results(results, support);
             wire_results.chain(media.map(|content| WireMessage::User { content })).collect()

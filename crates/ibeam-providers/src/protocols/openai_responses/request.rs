@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::super::chat_form::result_or_error_text;
 use super::super::media_parts::{DataUrl, MediaSupport, ShownPart, file_name, result_media, shown_parts};
 use crate::answer_format::AnswerFormat;
+use crate::cache_marker::CacheMarker;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -35,12 +36,15 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    input: [(); 0],
+    /// The system prompt, if it has a cache breakpoint: `instructions` cannot have one.
+    input: Vec<Item<'a>>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +95,7 @@ enum Item<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Role {
+    Developer,
     User,
     Assistant,
 }
@@ -108,6 +113,8 @@ enum Content<'a> {
 enum InputPart<'a> {
     InputText {
         text: Cow<'a, str>,
+        #[serde(flatten)]
+        marker: Option<CacheMarker>,
     },
     InputImage {
         image_url: DataUrl<'a>,
@@ -148,6 +155,11 @@ pub(super) fn write_request(
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let include: &[&str] = if may_reason(settings.model) { &["reasoning.encrypted_content"] } else { &[] };
+    let system: Vec<_> = CacheMarker::fixed(settings)
+        .filter(|_| !request.system.is_empty())
+        .map(|marker| system_message(&request.system, marker))
+        .into_iter()
+        .collect();
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
@@ -156,9 +168,10 @@ pub(super) fn write_request(
         max_output_tokens: request.max_output_tokens.or(settings.max_output_tokens),
         text: AnswerFormat::new(request, settings.quirks)
             .map(|format| TextOptions { format: TextFormat { format } }),
-        instructions: &request.system,
+        prompt_cache_key: settings.prompt_cache_key(),
+        instructions: if system.is_empty() { &request.system } else { "" },
         tools: request.tools.iter().map(tool).collect(),
-        input: [],
+        input: system,
     })
 }
 
@@ -168,14 +181,19 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(model);
+    let support = MediaSupport::new(settings.model);
+    // Breakpoints stay where they are: the service considers the latest 80 of them.
+    let user_marker = CacheMarker::fixed(settings);
     for message in messages {
         match message.as_ref() {
             Message::User(parts) => {
-                let parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
+                let mut parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
+                if let Some(InputPart::InputText { marker, .. }) = parts.last_mut() {
+                    *marker = user_marker;
+                }
                 if !parts.is_empty() {
                     let (content, attributes) = (Content::Parts(parts), Attributes::default());
                     push_element(&Item::Message { role: Role::User, content, attributes }, body)?;
@@ -192,6 +210,12 @@ pub(super) fn write_messages(
         }
     }
     Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+}
+
+/// Returns the system prompt as a message with a breakpoint at its end.
+fn system_message(text: &str, marker: CacheMarker) -> Item<'_> {
+    let content = Content::Parts(vec![InputPart::InputText { text: text.into(), marker: Some(marker) }]);
+    Item::Message { role: Role::Developer, content, attributes: Attributes::default() }
 }
 
 /// Appends the items of an answer.
@@ -240,7 +264,7 @@ fn is_attributes(fields: &Map<String, Value>) -> bool {
 
 fn input_part(part: ShownPart<'_>) -> InputPart<'_> {
     match part {
-        ShownPart::Text(text) => InputPart::InputText { text },
+        ShownPart::Text(text) => InputPart::InputText { text, marker: None },
         ShownPart::Media(media) if media.media_type.is_image() => {
             InputPart::InputImage { image_url: DataUrl(media), detail: "auto" }
         }

@@ -1,0 +1,121 @@
+//! Explicit cache breakpoints in OpenAI's APIs: up to a breakpoint, a service may serve the prompt from its cache.
+//!
+//! Sources: the guides "Prompt caching" of OpenAI (`prompt_cache_breakpoint`) and OpenRouter (`cache_control`). Other
+//! services, and other models, cache without breakpoints or reject them.
+
+use std::sync::Arc;
+
+use ibeam_protocol::Message;
+use serde::Serialize;
+
+use crate::model_table::bare_name;
+use crate::wire_protocol::{CacheBreakpoints, RequestSettings};
+
+/// The number of breakpoints that move with the conversation. Anthropic accepts four; one is after the system prompt.
+const MOVING: usize = 2;
+
+/// The first version of GPT whose breakpoints are documented.
+const FIRST_GPT: (u32, u32) = (5, 6);
+
+/// A breakpoint after a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CacheMarker {
+    /// The form of Anthropic. A request may have four, so they are at the end of the conversation.
+    CacheControl(Ephemeral),
+    /// The form of OpenAI. It stays where it was set: the service uses the latest ones of any number.
+    PromptCacheBreakpoint(Explicit),
+}
+
+/// The value of `cache_control`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "ephemeral")]
+pub(crate) struct Ephemeral {}
+
+/// The value of `prompt_cache_breakpoint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "mode", rename = "explicit")]
+pub(crate) struct Explicit {}
+
+impl CacheMarker {
+    /// Returns the breakpoint that the service accepts for the model.
+    pub(crate) fn new(settings: &RequestSettings<'_>) -> Option<Self> {
+        match settings.quirks.cache_breakpoints {
+            CacheBreakpoints::None => None,
+            CacheBreakpoints::CacheControl => {
+                bare_name(settings.model).starts_with("claude").then_some(Self::CacheControl(Ephemeral {}))
+            }
+            CacheBreakpoints::PromptCacheBreakpoint => {
+                let is_accepted = gpt_version(settings.model).is_some_and(|version| version >= FIRST_GPT);
+                is_accepted.then_some(Self::PromptCacheBreakpoint(Explicit {}))
+            }
+        }
+    }
+
+    /// Returns the breakpoint if it stays where it was set.
+    pub(crate) fn fixed(settings: &RequestSettings<'_>) -> Option<Self> {
+        Self::new(settings).filter(|marker| !marker.moves())
+    }
+
+    /// Returns the index of the first message with a breakpoint that moves.
+    pub(crate) fn first_moving(self, messages: &[Arc<Message>]) -> Option<usize> {
+        let inputs = messages.iter().enumerate().rev().filter(|(_, message)| is_input(message));
+        inputs.take(MOVING).last().map(|(index, _)| index).filter(|_| self.moves())
+    }
+
+    /// Whether the message at `index` ends in a breakpoint.
+    pub(crate) fn is_set(self, message: &Message, index: usize, first_moving: Option<usize>) -> bool {
+        match self {
+            Self::CacheControl(_) => is_input(message) && first_moving.is_some_and(|first| index >= first),
+            Self::PromptCacheBreakpoint(_) => matches!(message, Message::User(_)),
+        }
+    }
+
+    fn moves(self) -> bool {
+        match self {
+            Self::CacheControl(_) => true,
+            Self::PromptCacheBreakpoint(_) => false,
+        }
+    }
+}
+
+fn is_input(message: &Message) -> bool {
+    match message {
+        Message::User(_) | Message::ToolResults(_) => true,
+        Message::Assistant(_) => false,
+    }
+}
+
+/// Returns the version in `gpt-5.6-codex`.
+fn gpt_version(model: &str) -> Option<(u32, u32)> {
+    let number = bare_name(model).strip_prefix("gpt-")?.split('-').next()?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire_protocol::Quirks;
+
+    #[test]
+    fn only_documented_models_get_breakpoints() {
+        use CacheBreakpoints::{CacheControl, None, PromptCacheBreakpoint};
+        for (cache_breakpoints, model, expect) in [
+            (CacheControl, "anthropic/claude-sonnet-4.5", true),
+            (CacheControl, "openai/gpt-5.6", false),
+            (PromptCacheBreakpoint, "gpt-5.6", true),
+            (PromptCacheBreakpoint, "gpt-5.10-codex", true),
+            (PromptCacheBreakpoint, "gpt-6", true),
+            (PromptCacheBreakpoint, "gpt-5.5", false),
+            (PromptCacheBreakpoint, "gpt-5", false),
+            (PromptCacheBreakpoint, "gpt-4o", false),
+            (PromptCacheBreakpoint, "o3", false),
+            (None, "gpt-5.6", false),
+        ] {
+            let quirks = Quirks { cache_breakpoints, ..Quirks::DEFAULT };
+            let marker = CacheMarker::new(&RequestSettings { quirks, ..RequestSettings::new(model) });
+            assert_eq!(marker.is_some(), expect, "{model}");
+        }
+    }
+}
