@@ -215,6 +215,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         resumed: false,
         journal_gaps: 0,
         ephemeral: false,
+        environment: None,
     };
     let run = Run {
         head,

@@ -126,6 +126,7 @@ fn started() -> Event {
         resumed: false,
         journal_gaps: 0,
         ephemeral: false,
+        environment: None,
     }));
     Event { seq: 0, at_ms: 0, kind }
 }

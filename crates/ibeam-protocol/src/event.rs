@@ -147,6 +147,19 @@ pub struct SessionStarted {
     /// Whether the run keeps no session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
+    /// The environment at the start of the session; `None` in sessions of earlier versions. Later runs repeat it, so that
+    /// their system prompt is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+}
+
+/// The parts of the system prompt that change by themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The date, `YYYY-MM-DD`.
+    pub date: String,
+    /// The branch or the commit of the git repository, as the system prompt states it; empty without one.
+    pub git_head: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -20,7 +20,8 @@ pub mod tool_output;
 
 pub use elision::{Elision, elide_end};
 pub use event::{
-    Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
+    Compacted, Environment, Event, EventKind, PermissionDecided, RunFinished, SessionStarted,
+    ShortenedResults,
 };
 pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};

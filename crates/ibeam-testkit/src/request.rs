@@ -59,19 +59,17 @@ impl Request {
 pub(crate) fn transcript_of(message: &Value) -> Vec<String> {
     let role = message["role"].as_str().unwrap_or_default();
     let mut lines = Vec::new();
-    let mut push_text = |text: &str| match role {
-        "system" => {}
-        "tool" => lines.push(format!("result {text}")),
-        _ => lines.push(format!("{role}: {text}")),
+    let text_line = |text: &str| match role {
+        "system" => None,
+        "tool" => Some(format!("result {text}")),
+        _ => Some(format!("{role}: {text}")),
     };
     match &message["content"] {
-        Value::String(text) => push_text(text),
+        Value::String(text) => lines.extend(text_line(text)),
         Value::Array(blocks) => {
             for block in blocks {
                 match block["type"].as_str() {
-                    Some("text") => {
-                        lines.push(format!("{role}: {}", block["text"].as_str().unwrap_or_default()))
-                    }
+                    Some("text") => lines.extend(text_line(block["text"].as_str().unwrap_or_default())),
                     Some("tool_use") => {
                         lines.push(format!(
                             "call {} {}",

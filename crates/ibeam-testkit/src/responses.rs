@@ -211,6 +211,8 @@ fn violation(request: &Request) -> Option<String> {
 fn transcript(item: &Value) -> Vec<String> {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     match text("type") {
+        // The system prompt, if it has a cache breakpoint.
+        "message" if text("role") == "developer" => Vec::new(),
         "message" => match &item["content"] {
             Value::Array(parts) => {
                 let texts = parts.iter().filter_map(|part| part["text"].as_str());

@@ -1,13 +1,14 @@
 //! The system prompt: the role of the model, instructions of the project, and the environment.
 //!
 //! Text that never changes comes first, and text that changes daily comes last, so that providers can reuse the prompt
-//! from their caches. Starts no process.
+//! from their caches. A resumed session keeps the date and the state of git of its start, for the same reason. Starts no
+//! process.
 
 use std::path::Path;
 
 use ibeam_output::escape_to_one_line;
 use ibeam_policy::PathPolicy;
-use ibeam_protocol::{PermissionMode, Sandbox, SandboxMode};
+use ibeam_protocol::{Environment, PermissionMode, Sandbox, SandboxMode};
 
 use crate::git;
 use crate::instructions::Instructions;
@@ -48,6 +49,8 @@ pub(crate) struct ContextInputs<'a> {
     pub(crate) reads_instructions: bool,
     /// Instructions of the caller, after all others.
     pub(crate) extra_instructions: &'a [String],
+    /// The environment at the start of the session; `None` for a new session.
+    pub(crate) environment: Option<Environment>,
     /// Milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
 }
@@ -58,6 +61,8 @@ pub(crate) struct Context {
     pub(crate) system: String,
     /// The instructions of a repository that is not trusted, as content instead of instructions.
     pub(crate) repository: Option<String>,
+    /// The environment that the system prompt states.
+    pub(crate) environment: Environment,
 }
 
 impl Context {
@@ -78,11 +83,15 @@ impl Context {
         if inputs.trusted {
             system.push_str(&instructions.to_system_prompt());
         }
-        system.push_str("\n# Environment\n\n");
+        let environment = inputs.environment.clone().unwrap_or_else(|| Environment {
+            date: date_of(inputs.now_ms).unwrap_or_default(),
+            git_head: top.map(git::describe_head).unwrap_or_default(),
+        });
+        system.push_str("\n# Environment at the start of the session\n\n");
         system.push_str(&format!("Working directory: {}\n", path_text(inputs.workspace)));
         match top {
             Some(top) => {
-                system.push_str(&format!("Git repository: {}{}\n", path_text(top), git::describe_head(top)));
+                system.push_str(&format!("Git repository: {}{}\n", path_text(top), environment.git_head));
             }
             None => system.push_str("Git repository: none\n"),
         }
@@ -92,14 +101,14 @@ impl Context {
             (SandboxMode::Namespaces | SandboxMode::Landlock, false) => system.push_str(CONFINED_COMMANDS),
             (SandboxMode::Namespaces | SandboxMode::Landlock, true) => system.push_str(PROXIED_COMMANDS),
         }
-        if let Some(date) = date_of(inputs.now_ms) {
-            system.push_str(&format!("Date: {date}\n"));
+        if !environment.date.is_empty() {
+            system.push_str(&format!("Date: {}\n", environment.date));
         }
         for text in inputs.extra_instructions.iter().filter(|text| !text.trim().is_empty()) {
             system.push_str(&format!("\n# Further instructions of the user\n\n{}\n", text.trim()));
         }
         let repository = if inputs.trusted { None } else { instructions.to_untrusted_content() };
-        Self { system, repository }
+        Self { system, repository, environment }
     }
 }
 
@@ -137,6 +146,7 @@ mod tests {
             reads_instructions,
             has_person,
             extra_instructions,
+            environment: None,
             now_ms,
         })
     }
@@ -187,9 +197,10 @@ mod tests {
                 has_person: false,
                 reads_instructions: true,
                 extra_instructions: &[],
+                environment: None,
                 now_ms: 0,
             };
-            let Context { system, repository } = Context::new(&inputs);
+            let Context { system, repository, .. } = Context::new(&inputs);
             let text = format!("{system}{}", repository.unwrap_or_default());
             assert!(!text.contains("SECRET-CANARY"), "{text}");
             assert!(text.contains("Use tabs."), "a link to an instruction file is read: {text}");
@@ -203,7 +214,7 @@ mod tests {
         fs::create_dir_all(workspace.join(".git")).unwrap();
         fs::write(workspace.join("AGENTS.md"), "Use tabs.").unwrap();
         fs::write(root.path().join("AGENTS.md"), "somebody else's").unwrap();
-        let Context { system, repository } = context(&workspace, true);
+        let Context { system, repository, .. } = context(&workspace, true);
         assert!(system.contains("Use tabs.") && repository.is_none());
         let untrusted = context(&workspace, false);
         assert!(!untrusted.system.contains("Use tabs."));

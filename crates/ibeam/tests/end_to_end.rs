@@ -84,6 +84,8 @@ mod sessions;
 mod shim;
 #[path = "end_to_end/signals.rs"]
 mod signals;
+#[path = "end_to_end/stable_prefix.rs"]
+mod stable_prefix;
 #[path = "end_to_end/structured_answers.rs"]
 mod structured_answers;
 #[path = "end_to_end/terminal.rs"]

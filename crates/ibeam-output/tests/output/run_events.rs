@@ -51,6 +51,7 @@ pub(crate) fn session_started() -> SessionStarted {
         resumed: false,
         journal_gaps: 0,
         ephemeral: false,
+        environment: None,
     }
 }
 

@@ -35,6 +35,7 @@ impl RunEvents {
             resumed: false,
             journal_gaps: 0,
             ephemeral: false,
+            environment: None,
         })))
     }
 

@@ -7,8 +7,8 @@ use ibeam_providers::provider_table::{
     self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
 };
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, WireProtocol, default_model,
-    find_protocol, has_credentials, is_secret_header, with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, WireProtocol,
+    default_model, find_protocol, has_credentials, is_secret_header, with_default_scheme,
 };
 
 use crate::app::AppContext;
@@ -98,10 +98,12 @@ impl ConfiguredProvider {
         // for Azure, so an address that the user sets is the address of Azure.
         let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         quirks.answer_schema &= is_own_address;
+        let is_live = matches!(app.traffic, TrafficMode::Live);
         match app.base.config.get(&["providers", name, "prompt_cache"]).map(|setting| &setting.value) {
             Some(Value::Switch(true)) => quirks.prompt_cache_key = true,
             Some(Value::Switch(false)) => quirks.forget_cache(),
-            Some(_) | None if !is_own_address => quirks.forget_cache(),
+            // A recording is replayed without the address of its server, so its requests must not depend on the address.
+            Some(_) | None if !is_own_address || !is_live => quirks.forget_cache(),
             Some(_) | None => {}
         }
         let gets_own_key = !is_endpoint_of_another_server(app, name);

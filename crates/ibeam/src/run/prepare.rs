@@ -33,7 +33,7 @@ pub(super) fn prepare(
     opened: OpenedSession,
     choice: ModelChoice,
 ) -> Result<PreparedRun, Failure> {
-    let OpenedSession { id, session, past, past_file_access } = opened;
+    let OpenedSession { id, session, past, past_file_access, environment } = opened;
     let mut notices = app.base.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
@@ -41,7 +41,8 @@ pub(super) fn prepare(
     let lease_file = session.as_ref().and_then(Session::lease_file);
     notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
-    let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
+    let resumed = !past.is_empty();
+    let head = SessionStarted { resumed, journal_gaps, environment, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app, id)?;
     Ok(PreparedRun { head, provider, session, past, past_file_access, notices })
 }
@@ -81,6 +82,7 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
         resumed: false,
         journal_gaps: 0,
         ephemeral: is_ephemeral(app),
+        environment: None,
     }
 }
 

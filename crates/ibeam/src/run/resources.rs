@@ -107,8 +107,10 @@ pub(super) fn build(
         has_person,
         reads_instructions: !app.base.flags.without_instructions,
         extra_instructions: &extra_instructions,
+        environment: head.environment.take(),
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
+    head.environment = Some(context.environment);
     let head_model = head.model.clone();
     let prices = model_info::check_price(app, &head_model)?;
     set_dialect_limits(app, &head_model);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::Dirs;
 use ibeam_core::{ResumedState, Stop};
-use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
+use ibeam_protocol::{Environment, Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, SessionOptions};
 use ibeam_tools::PastFileAccess;
 use tokio::sync::oneshot;
@@ -57,6 +57,8 @@ pub(super) struct OpenedSession {
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
     pub(super) past_file_access: PastFileAccess,
+    /// The environment at the start of the session, if it was in this workspace.
+    pub(super) environment: Option<Environment>,
 }
 
 /// The content of a stored session before this run.
@@ -66,6 +68,8 @@ struct StoredContent {
     past_file_access: PastFileAccess,
     /// The workspace of its last run.
     cwd: Option<PathBuf>,
+    /// The environment at the start of the session.
+    environment: Option<Environment>,
 }
 
 impl StoredContent {
@@ -74,6 +78,7 @@ impl StoredContent {
         self.past_file_access.fold(&event);
         if let EventKind::SessionStarted(head) = event.kind {
             self.cwd = Some(head.cwd);
+            self.environment = head.environment.or_else(|| self.environment.take());
         }
     }
 }
@@ -175,14 +180,15 @@ impl SessionOpener {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
-        let StoredContent { past, past_file_access, cwd } = stored;
+        let StoredContent { past, past_file_access, cwd, environment } = stored;
+        let environment = environment.filter(|_| cwd.as_ref() == Some(&self.workspace));
         if !self.forks
             && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
         {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
         }
-        Ok(OpenedSession { id: run_id, session, past, past_file_access })
+        Ok(OpenedSession { id: run_id, session, past, past_file_access, environment })
     }
 
     /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session.

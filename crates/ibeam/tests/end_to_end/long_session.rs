@@ -33,6 +33,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         resumed: false,
         journal_gaps: 0,
         ephemeral: false,
+        environment: None,
     })));
     append(EventKind::UserMessage { content: vec!["read all files".to_owned()], attachments: Vec::new() });
     for turn in 0..turns {

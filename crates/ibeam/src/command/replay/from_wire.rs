@@ -75,6 +75,7 @@ fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
         mcp_servers: Vec::new(),
         sandbox: Sandbox::default(),
         ephemeral: ibeam.as_ref().is_some_and(|ibeam| ibeam.ephemeral),
+        environment: None,
         version: ibeam.map(|ibeam| ibeam.version).unwrap_or_default(),
         limits: Limits::NONE,
         resumed: false,
