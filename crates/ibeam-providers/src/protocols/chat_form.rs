@@ -81,8 +81,12 @@ pub(super) enum ContentPart<'a> {
         #[serde(flatten)]
         marker: Option<CacheMarker>,
     },
-    ImageUrl { image_url: ImageUrl<'a> },
-    File { file: FileData<'a> },
+    ImageUrl {
+        image_url: ImageUrl<'a>,
+    },
+    File {
+        file: FileData<'a>,
+    },
 }
 
 #[derive(Serialize)]

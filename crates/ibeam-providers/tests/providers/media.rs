@@ -6,7 +6,7 @@ use ibeam_providers::protocols::{
     OPENAI_RESPONSES, PROTOCOLS, VERTEX_ANTHROPIC, VERTEX_GEMINI,
 };
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{Quirks, WireProtocol, build_request_body};
+use ibeam_providers::{WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, user};
@@ -32,7 +32,7 @@ fn conversation() -> Vec<Message> {
 
 /// Returns the messages that `model` gets.
 fn messages(protocol: &dyn WireProtocol, model: &str, conversation: Vec<Message>) -> Vec<Value> {
-    let settings = RequestSettings { model, max_output_tokens: None, quirks: Quirks::DEFAULT };
+    let settings = RequestSettings::new(model);
     let body = build_request_body(protocol, &request(conversation), &settings).unwrap();
     let mut body: Value = serde_json::from_slice(&body).unwrap();
     let key = ["messages", "input", "contents"].into_iter().find(|key| body.get(key).is_some()).unwrap();
@@ -53,14 +53,16 @@ fn check(protocol: &dyn WireProtocol, model: &str, key: &str, prompt: Value, aft
 fn claude_gets_blocks_with_a_source() {
     let source = |kind: &str, data: &str| json!({ "type": "base64", "media_type": kind, "data": data });
     let image = json!({ "type": "image", "source": source("image/png", "iVBO") });
-    let document =
-        json!({ "type": "document", "source": source("application/pdf", "JVBE"), "title": "b.pdf" });
     let text = |text: &str| json!({ "type": "text", "text": text });
     for protocol in [ANTHROPIC, VERTEX_ANTHROPIC, BEDROCK_ANTHROPIC] {
         let mut result = json!({ "type": "tool_result", "tool_use_id": "t1" });
         result["content"] = json!([text("content"), image]);
+        let mut document =
+            json!({ "type": "document", "source": source("application/pdf", "JVBE"), "title": "b.pdf" });
         if protocol.name() != "bedrock-anthropic" {
-            result["cache_control"] = json!({ "type": "ephemeral" });
+            for last in [&mut document, &mut result] {
+                last["cache_control"] = json!({ "type": "ephemeral" });
+            }
         }
         let after = json!([{ "role": "user", "content": [result] }]);
         check(protocol, "m", "content", json!([text("Look."), image, document]), after);
@@ -157,7 +159,7 @@ fn the_bytes_of_a_request_with_images_only_grow_with_the_conversation() {
     conversation.push(user("Go on."));
     for protocol in PROTOCOLS {
         check_prefix_of(&conversation, |request| {
-            let settings = RequestSettings { model: "m", max_output_tokens: None, quirks: Quirks::DEFAULT };
+            let settings = RequestSettings::new("m");
             String::from_utf8(build_request_body(*protocol, request, &settings).unwrap()).unwrap()
         });
     }
