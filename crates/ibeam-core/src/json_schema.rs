@@ -3,7 +3,8 @@
 //! Pure and small, because a complete implementation with remote references, formats and other drafts would make the
 //! program larger by a tenth. `format` and the `content…` keywords are annotations, as the standard defines them. A
 //! keyword that is not supported is an error, so that no keyword is silently without effect: remote references, dynamic
-//! references, `$id` below the top level, patterns with look-around or back-references, other drafts.
+//! references, `$id` below the top level, patterns with look-around or back-references, and other drafts. A schema of
+//! draft 7 is accepted where it means the same in 2020-12.
 
 mod json_values;
 mod schema_check;
@@ -15,8 +16,11 @@ use std::fmt::{self, Display};
 use regex::Regex;
 use serde_json::Value;
 
-/// The only draft that `$schema` may name.
+/// The draft of the validation, and the default of `$schema`.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// An older draft, which many schema generators write. Keywords with another meaning there are rejected.
+const DRAFT_7: &str = "http://json-schema.org/draft-07/schema";
 
 /// The number of violations that are reported; more would not help a model or a person.
 const MAX_VIOLATIONS: usize = 20;

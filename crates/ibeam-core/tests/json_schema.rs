@@ -151,7 +151,16 @@ fn a_fault_of_a_schema_has_its_place() {
             "/properties/a/$dynamicRef",
             "not supported",
         ),
-        (json!({ "$schema": "http://json-schema.org/draft-07/schema#" }), "/$schema", "2020-12"),
+        (json!({ "$schema": "http://json-schema.org/draft-04/schema#" }), "/$schema", "2020-12"),
+        (draft_7(json!({ "items": {}, "additionalItems": false })), "/additionalItems", "prefixItems"),
+        (draft_7(json!({ "dependencies": { "a": ["b"] } })), "/dependencies", "dependentRequired"),
+        (
+            draft_7(
+                json!({ "items": { "$ref": "#/definitions/a", "minimum": 1 }, "definitions": { "a": {} } }),
+            ),
+            "/items/minimum",
+            "next to `$ref`",
+        ),
         (json!({ "$ref": "#" }), "", "refers to itself"),
         (
             json!({ "properties": { "a": { "allOf": [{ "$ref": "#/properties/a" }] } } }),
@@ -265,4 +274,21 @@ proptest! {
             prop_assert_eq!(found.is_empty(), other.is_valid(&document), "{} {}: {:?}", schema, document, found);
         }
     }
+}
+
+fn draft_7(mut schema: Value) -> Value {
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema
+}
+
+#[test]
+fn a_schema_of_draft_7_with_the_same_meaning_is_accepted() {
+    let schema = JsonSchema::new(draft_7(json!({
+        "type": "object",
+        "properties": { "a": { "$ref": "#/definitions/count", "description": "How many" } },
+        "definitions": { "count": { "type": "integer", "minimum": 1 } },
+    })))
+    .unwrap();
+    assert!(schema.violations(&json!({ "a": 1 })).is_empty());
+    assert_eq!(schema.violations(&json!({ "a": 0 })).len(), 1);
 }

@@ -50,7 +50,7 @@ impl<W: Write> EventWriter for Json<W> {
                         session_id: run.session_id.to_string().into(),
                         request_id: run.totals.request_id.as_deref().map(borrowed),
                         usage: run.totals.usage.map(token_usage),
-                        ibeam: Some(completed_summary(run, self.final_message.take(&result))),
+                        ibeam: Some(completed_summary(run, Some(self.final_message.take(&result)))),
                     };
                     self.lines.append(|bytes| write_line(bytes, &object))
                 }

@@ -163,12 +163,12 @@ pub(crate) fn run_summary<'a>(
     }
 }
 
-/// Returns the totals of a successful run, with its final message.
+/// Returns the totals of a successful run, with its final message if it is given.
 pub(crate) fn completed_summary<'a>(
     run: &'a RunFinished,
-    final_message: &'a str,
+    final_message: Option<&'a str>,
 ) -> RunSummary<Cow<'a, str>> {
-    RunSummary { structured: run.structured.clone(), ..run_summary(&run.totals, Some(final_message)) }
+    RunSummary { structured: run.structured.clone(), ..run_summary(&run.totals, final_message) }
 }
 
 /// Returns the object of a failure. `message` is the English sentence, and `text` is the answer up to the failure. Without a
@@ -232,7 +232,7 @@ pub fn result_event(run: &RunFinished) -> ResultEvent<Cow<'_, str>> {
         session_id: run.session_id.to_string().into(),
         request_id: run.totals.request_id.as_deref().map(borrowed),
         usage: run.totals.usage.map(token_usage),
-        ibeam: Some(run_summary(&run.totals, None)),
+        ibeam: Some(completed_summary(run, None)),
     }
 }
 

@@ -89,7 +89,7 @@ impl<W: Write> StreamJson<W> {
         match &run.outcome {
             RunOutcome::Completed => self.append_line(&ResultEvent {
                 result: borrowed(result),
-                ibeam: Some(completed_summary(run, final_message)),
+                ibeam: Some(completed_summary(run, Some(final_message))),
                 ..result_event(run)
             }),
             RunOutcome::Failed(failure) => {

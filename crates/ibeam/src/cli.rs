@@ -256,7 +256,7 @@ pub(crate) struct Flags {
     pub(crate) fail_on: Vec<FailOnArg>,
 
     /// Require an answer that is one JSON document matching this JSON Schema (2020-12)
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE|JSON", global = true)]
     pub(crate) json_schema: Option<PathBuf>,
 
     /// Policy for background commands when the answer is complete [default: stop]

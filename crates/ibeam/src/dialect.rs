@@ -207,11 +207,6 @@ fn is_in_repository(directory: Option<&str>) -> bool {
     crate::git::repository_root(&directory).is_some()
 }
 
-/// Returns the instruction for an answer that follows a JSON schema.
-fn schema_instruction(schema: &str) -> String {
-    format!("Your last message is one JSON value and nothing else. It keeps this schema:\n{schema}")
-}
-
 /// Returns the arguments of a run that prints contract 1, with further `flags` and a prompt.
 fn print_args(flags: impl IntoIterator<Item = String>, prompt: Vec<String>) -> Vec<OsString> {
     let printing = ["--print", "--contract=1", "--output-format=stream-json"].map(str::to_owned);

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::json_values::shortened_json;
-use super::{DRAFT, InvalidSchema, child_pointer};
+use super::{DRAFT, DRAFT_7, InvalidSchema, child_pointer};
 
 /// The largest number of schemas that may apply to one value because each refers to the next.
 const MAX_CHAIN: usize = 64;
@@ -144,6 +144,9 @@ impl Checker<'_> {
         let (mut in_place, mut parts) = (Vec::new(), Vec::new());
         check_values(schema, pointer)?;
         check_identity(schema, pointer)?;
+        if draft_of(self.document) == Some(DRAFT_7) {
+            check_draft_7(schema, pointer)?;
+        }
         for (key, value) in schema {
             let place = child_pointer(pointer, key);
             let key = key.as_str();
@@ -253,9 +256,55 @@ fn check_identity(schema: &Map<String, Value>, pointer: &str) -> Result<(), Inva
         return Err(fault(&child_pointer(pointer, "$id"), "is supported at the top level only".into()));
     }
     match schema.get("$schema") {
-        Some(draft) if draft.as_str().map(|draft| draft.trim_end_matches('#')) != Some(DRAFT) => {
+        Some(draft) if !matches!(draft.as_str().map(without_empty_fragment), Some(DRAFT | DRAFT_7)) => {
             let detail = format!("{} is not supported; write the schema for {DRAFT}", shortened_json(draft));
             Err(fault(&child_pointer(pointer, "$schema"), detail))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns the draft that `$schema` at the top level names.
+fn draft_of(document: &Value) -> Option<&str> {
+    document.get("$schema").and_then(Value::as_str).map(without_empty_fragment)
+}
+
+fn without_empty_fragment(uri: &str) -> &str {
+    uri.trim_end_matches('#')
+}
+
+/// Rejects keywords that mean something else in draft 7 than in 2020-12.
+///
+/// Source: the release notes of drafts 2019-09 and 2020-12.
+fn check_draft_7(schema: &Map<String, Value>, pointer: &str) -> Result<(), InvalidSchema> {
+    let replaced = [
+        ("additionalItems", "`items` with `prefixItems`"),
+        ("dependencies", "`dependentRequired` or `dependentSchemas`"),
+    ];
+    for (key, replacement) in replaced {
+        if schema.contains_key(key) {
+            let detail = format!("is a keyword of draft 7; use {replacement} of {DRAFT}");
+            return Err(fault(&child_pointer(pointer, key), detail));
+        }
+    }
+    let is_annotation = |key: &String| {
+        matches!(
+            key.as_str(),
+            "$ref"
+                | "$schema"
+                | "$id"
+                | "$comment"
+                | "title"
+                | "description"
+                | "default"
+                | "examples"
+                | "definitions"
+        )
+    };
+    match schema.keys().find(|key| !is_annotation(key)) {
+        Some(ignored) if schema.contains_key("$ref") => {
+            let detail = format!("has no effect next to `$ref` in draft 7; write the schema for {DRAFT}");
+            Err(fault(&child_pointer(pointer, ignored), detail))
         }
         Some(_) | None => Ok(()),
     }

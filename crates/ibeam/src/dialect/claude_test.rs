@@ -251,17 +251,11 @@ fn a_run_without_persistence_is_ephemeral() {
 }
 
 #[test]
-fn a_schema_becomes_an_instruction() {
-    let Ok(translated) = translated(&["-p", "--json-schema", r#"{"type":"object"}"#, "x"]) else { panic!() };
-    let has_instruction = translated.args.iter().any(|arg| {
-        arg.to_str().is_some_and(|arg| {
-            arg.starts_with("--append-system-prompt=") && arg.ends_with(r#"{"type":"object"}"#)
-        })
-    });
-    assert!(
-        has_instruction && translated.options.is_some_and(|options| options.ignored_arguments.is_empty())
-    );
-    refused(&["-p", "--json-schema", "no", "x"], "should be JSON");
+fn a_schema_is_required() {
+    let expect = [r#"--json-schema={"type":"object"}"#, "--approval=strict", "--", "x"];
+    check(&["-p", "--json-schema", r#"{"type":"object"}"#, "x"], &expect);
+    refused(&["-p", "--json-schema", "no", "x"], "should be a JSON object");
+    refused(&["-p", "--json-schema", "[]", "x"], "should be a JSON object");
 }
 
 #[test]

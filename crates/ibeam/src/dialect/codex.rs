@@ -13,7 +13,7 @@ use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
-use super::{DialectOptions, DialectOutput, Env, Translated, print_args, schema_instruction};
+use super::{DialectOptions, DialectOutput, Env, Translated, print_args};
 use crate::cli::ParseExit;
 use Arity::{Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
@@ -46,7 +46,6 @@ struct CodexDraft {
     directory: Option<String>,
     skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should match.
-    schema_file: Option<String>,
     /// A file with instructions for the model.
     instructions_file: Option<String>,
     /// The file that receives the last message.
@@ -94,7 +93,7 @@ const FLAGS: &[Flag<CodexDraft>] = &[
     apply(&["--add-dir"], Value, |draft, value| draft.forward("--add-dir", value)),
     apply(&["--config", "-c"], Value, |draft, value| draft.apply_setting(value)),
     apply(&["--last"], Nothing, |draft, _| set(&mut draft.resumes_newest, true)),
-    apply(&["--output-schema"], Value, |draft, value| set(&mut draft.schema_file, Some(value.to_owned()))),
+    apply(&["--output-schema"], Value, |draft, value| draft.forward("--json-schema", value)),
     apply(&["--output-last-message", "-o"], Value, |draft, value| {
         set(&mut draft.last_message, Some(PathBuf::from(value)))
     }),
@@ -199,10 +198,6 @@ impl CodexDraft {
         self.check_repository(env)?;
         self.translate_permissions()?;
         self.translate_provider(env)?;
-        if let Some(path) = self.schema_file.take() {
-            let schema = env.file(&path)?;
-            self.forward("--append-system-prompt", &schema_instruction(&schema))?;
-        }
         if let Some(path) = self.instructions_file.take() {
             let instructions = env.file(&path)?;
             self.forward("--append-system-prompt", &instructions)?;

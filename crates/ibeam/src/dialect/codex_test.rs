@@ -224,13 +224,9 @@ fn a_disabled_tool_is_not_offered() {
 }
 
 #[test]
-fn a_schema_becomes_an_instruction() {
-    let Ok(translated) = translated(&["exec", "--output-schema", "schema.json", "x"], None) else { panic!() };
-    let has_instruction = translated.args.iter().any(|arg| {
-        arg.to_str()
-            .is_some_and(|arg| arg.starts_with("--append-system-prompt=") && arg.ends_with("schema:\n{}"))
-    });
-    assert!(has_instruction, "{translated:?}");
+fn a_schema_is_required() {
+    let expect = ["--json-schema=schema.json", "--approval=strict", "--sandbox=enabled", "--", "x"];
+    check(&["exec", "--output-schema", "schema.json", "x"], &expect);
 }
 
 #[test]

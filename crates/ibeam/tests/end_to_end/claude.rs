@@ -313,3 +313,26 @@ fn the_login_status_depends_on_the_keys() {
     // The embedded model needs no key.
     assert_eq!((output.code, method), (Some(i32::from(!is_usable)), json!("none")), "{output}");
 }
+
+#[test]
+fn an_answer_follows_the_schema_or_the_run_fails() {
+    let schema = json!({ "type": "object", "required": ["city"], "$schema": "http://json-schema.org/draft-07/schema#" }).to_string();
+    let args = [&LINES[..], &["--json-schema", &schema, "Which city?"]].concat();
+    let scene = Scene::new([answer_text("Paris"), answer_text(r#"{"city":"Paris"}"#)]);
+    let lines = events(&claude(&scene, &args).run().succeeded());
+    let [result] = results(&lines)[..] else { panic!("{lines:?}") };
+    assert_eq!(
+        (&result["structured_output"], &result["result"], &result["subtype"]),
+        (&json!({ "city": "Paris" }), &json!(r#"{"city":"Paris"}"#), &json!("success"))
+    );
+
+    let scene = Scene::new([answer_text("Paris"), answer_text("Paris"), answer_text("Paris")]);
+    let output = claude(&scene, &args).run();
+    assert_eq!(output.code, Some(1), "{output}");
+    let lines = events(&output);
+    let [result] = results(&lines)[..] else { panic!("{lines:?}") };
+    assert_eq!(
+        (&result["subtype"], &result["is_error"], result.get("structured_output")),
+        (&json!("error_max_structured_output_retries"), &json!(true), None)
+    );
+}

@@ -140,3 +140,21 @@ fn codex_stores_no_ephemeral_session() {
     assert_eq!(output.code, Some(66), "{output}");
     assert_eq!(scene.server.requests().len(), 1);
 }
+
+#[test]
+fn codex_writes_an_answer_that_follows_the_schema_or_fails() {
+    let model = ["--model", "claude-sonnet-4-20250514"];
+    let flags = ["--output-schema", "schema.json", model[0], model[1], "Which city?"];
+    let schema = r#"{ "type": "object", "required": ["city"] }"#;
+    let scene = Scene::new([answer_text("Paris"), answer_text(r#"{"city":"Paris"}"#)]);
+    std::fs::write(scene.workspace.path().join("schema.json"), schema).unwrap();
+    let output = codex(&scene, false, &flags).run().succeeded();
+    assert_eq!(output.stdout, "{\"city\":\"Paris\"}\n", "{output}");
+
+    let scene = Scene::new([answer_text("Paris"), answer_text("Paris"), answer_text("Paris")]);
+    std::fs::write(scene.workspace.path().join("schema.json"), schema).unwrap();
+    let output = codex(&scene, true, &flags).run();
+    assert_eq!(output.code, Some(1), "{output}");
+    let lines = events(&output);
+    assert_eq!(lines.last().unwrap()["type"], "turn.failed", "{output}");
+}

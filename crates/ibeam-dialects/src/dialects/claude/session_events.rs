@@ -115,6 +115,7 @@ pub(super) fn end_to_contract(payload: Payload) -> Payload {
         ("api_ms", count_at(&result, "/duration_api_ms").into()),
         ("cost_usd", cost.cloned().into()),
         ("permission_denials", denials.into()),
+        ("structured", result.get("structured_output").cloned().unwrap_or_default()),
     ]);
     let subtype = text_at(&result, "/subtype");
     let failed = result.get("is_error").and_then(Value::as_bool).unwrap_or_default();
@@ -169,6 +170,7 @@ pub(super) fn end_from_contract(payload: Payload) -> Payload {
         ("usage", usage_from_contract(&end)),
         ("modelUsage", Value::Object(Object::new())),
         ("permission_denials", denials_from_contract(&end)),
+        ("structured_output", end.pointer("/ibeam/structured").cloned().unwrap_or_default()),
     ]) })
 }
 

@@ -4,7 +4,6 @@ use ibeam_protocol::Reason;
 
 use super::{ClaudeDraft, append, permission_rules, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
-use crate::dialect::schema_instruction;
 use Arity::{Maybe, Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 
@@ -70,9 +69,11 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     apply(&["--system-prompt-file", "--append-system-prompt-file"], Value, |draft, value| {
         append(&mut draft.instruction_files, [value.to_owned()])
     }),
-    apply(&["--json-schema"], Value, |draft, value| match serde_json::from_str::<serde_json::Value>(value) {
-        Ok(_) => draft.forward("--append-system-prompt", &schema_instruction(value)),
-        Err(error) => Err(usage_error(format!("`--json-schema` should be JSON: {error}"))),
+    apply(&["--json-schema"], Value, |draft, value| {
+        match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value) {
+            Ok(_) => draft.forward("--json-schema", value),
+            Err(error) => Err(usage_error(format!("`--json-schema` should be a JSON object: {error}"))),
+        }
     }),
     apply(&["--mcp-config"], Values, |draft, value| append(&mut draft.mcp_configs, [value.to_owned()])),
     apply(&["--strict-mcp-config"], Nothing, |draft, _| {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ibeam_protocol::{Event, EventKind, RunFinished, Usage};
+use ibeam_protocol::{Event, EventKind, Reason, RunFinished, RunOutcome, Usage};
 use serde_json::{Value, json};
 
 use crate::dialect::control_protocol::value_at;
@@ -42,6 +42,8 @@ pub(crate) struct RunFacts {
 struct RunEnd {
     usage: Usage,
     duration_ms: u64,
+    /// The subtype of the result, where it is more exact than the class of the failure.
+    subtype: Option<&'static str>,
 }
 
 /// The use of one model by all runs of this process.
@@ -94,7 +96,7 @@ impl RunFacts {
 
     fn add_run(&mut self, run: &RunFinished) {
         let usage = run.totals.usage.unwrap_or_default();
-        self.run_end = Some(RunEnd { usage, duration_ms: run.duration_ms });
+        self.run_end = Some(RunEnd { usage, duration_ms: run.duration_ms, subtype: exact_subtype(run) });
         self.api_ms = self.api_ms.saturating_add(run.totals.api_ms);
         if run.totals.turns == 0 && run.totals.usage.is_none() {
             return;
@@ -129,9 +131,12 @@ impl RunFacts {
     }
 
     fn complete_result(&self, line: &mut Value) {
-        if let Some(RunEnd { usage, duration_ms }) = self.run_end {
+        if let Some(RunEnd { usage, duration_ms, subtype }) = self.run_end {
             set(line, "/usage", usage_json(usage));
             set(line, "/duration_ms", duration_ms.into());
+            if let Some(subtype) = subtype {
+                set(line, "/subtype", subtype.into());
+            }
         }
         let cost = self.model_uses.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
         set(line, "/total_cost_usd", dollars(cost));
@@ -144,6 +149,18 @@ impl RunFacts {
         if !self.model.is_empty() {
             set(line, pointer, self.model.as_str().into());
         }
+    }
+}
+
+/// Returns the subtype of a failure whose class in contract 1 has several.
+fn exact_subtype(run: &RunFinished) -> Option<&'static str> {
+    let RunOutcome::Failed(failure) = &run.outcome else { return None };
+    if matches!(failure.reason, Reason::AnswerMismatch { .. }) {
+        Some("error_max_structured_output_retries")
+    } else if matches!(failure.reason, Reason::CostLimit { .. }) {
+        Some("error_max_budget_usd")
+    } else {
+        None
     }
 }
 
