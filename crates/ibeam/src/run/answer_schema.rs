@@ -3,51 +3,39 @@
 //! The value is a path, or the schema itself. A schema that requires anything is an object, so a value that begins with
 //! `{` is a schema.
 
-use std::io::Read;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::{InvalidSchema, JsonSchema};
+use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
 
 use crate::app::AppContext;
 
-/// The maximum size of a schema. The schema is a part of every request.
+/// The maximum size of a schema file. The schema is a part of every request.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// Returns the schema of the flag; `None` without the flag.
 ///
 /// # Errors
-/// `NoInput` for a file that cannot be read; `InvalidJsonSchema`.
+/// `NoInput` for a file that cannot be read, or is no regular file; `InvalidJsonSchema`.
 pub(super) fn load(app: &AppContext) -> Result<Option<Arc<JsonSchema>>, Reason> {
     let Some(value) = &app.base.flags.json_schema else { return Ok(None) };
     let (source, text) = match value.to_str().filter(|text| text.trim_start().starts_with('{')) {
         Some(schema) => ("--json-schema".to_owned(), schema.to_owned()),
         None => (value.display().to_string(), read_file(value)?),
     };
-    parse(&text)
+    JsonSchema::parse(&text)
         .map(|schema| Some(Arc::new(schema)))
         .map_err(|InvalidSchema { place, detail }| Reason::InvalidJsonSchema { path: source, place, detail })
 }
 
-fn parse(text: &str) -> Result<JsonSchema, InvalidSchema> {
-    if text.len() as u64 > MAX_BYTES {
-        let detail = format!("the schema is larger than {} KiB", MAX_BYTES / 1024);
-        return Err(InvalidSchema { place: "top level".to_owned(), detail });
-    }
-    JsonSchema::parse(text)
-}
-
 fn read_file(path: &Path) -> Result<String, Reason> {
-    read_limited(path)
-        .map_err(|error| Reason::NoInput { path: path.display().to_string(), detail: error.to_string() })
-}
-
-/// Reads a file, up to one byte more than the maximum size.
-fn read_limited(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    Ok(text)
+    let text = regular_file::read(path, MAX_BYTES).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    });
+    text.map_err(|error| Reason::NoInput { path: path.display().to_string(), detail: error.to_string() })
 }
 
 /// Returns the instruction for the model.
