@@ -82,7 +82,8 @@ fn parse_line(line: &'static str) -> Option<KnownModel> {
 
 /// Returns the id in a line of the data file, its first value.
 fn line_id(line: &str) -> Option<&str> {
-    line.strip_prefix("{\"id\": \"")?.split('"').next()
+    let rest = line.strip_prefix("{\"id\": \"")?;
+    rest.get(..memchr::memchr(b'"', rest.as_bytes())?)
 }
 
 /// The default model of each provider: its best one for coding at a moderate price.
@@ -114,12 +115,22 @@ pub fn newest_model(provider: &str, family: &str) -> Option<&'static str> {
 
 /// Returns the entry for a model id, which may have a date, `-latest`, a maker before a slash, or the form of a cloud.
 pub fn known_model(id: &str) -> Option<KnownModel> {
-    let find = |id: &str| DATA.lines().find(|line| line_id(line) == Some(id)).and_then(parse_line);
     let bare = bare_name(id);
-    find(id)
-        .or_else(|| find(without_date(id)))
-        .or_else(|| find(bare))
-        .or_else(|| find(without_date(without_cloud(bare))))
+    let candidates = [id, without_date(id), bare, without_date(without_cloud(bare))];
+    candidates.iter().enumerate().find_map(|(position, candidate)| {
+        let is_new = !candidates.iter().take(position).any(|earlier| earlier == candidate);
+        is_new.then(|| find_line(candidate)).flatten().and_then(parse_line)
+    })
+}
+
+/// Returns the line of the data file with this id.
+fn find_line(id: &str) -> Option<&'static str> {
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', DATA.as_bytes()).find_map(|end| {
+        let line = DATA.get(start..end)?;
+        start = end + 1;
+        (line_id(line) == Some(id)).then_some(line)
+    })
 }
 
 /// Returns `x` for `x@20250929`, the form of Vertex AI, and for `eu.anthropic.x-v1:0`, the form of Amazon Bedrock.
@@ -249,6 +260,7 @@ mod tests {
             let model: KnownModel =
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             assert_eq!(line_id(line), Some(model.id));
+            assert_eq!(find_line(model.id), Some(line));
             assert!(model.context_window > 0 && model.max_output_tokens > 0, "{line}");
             assert!(model.prices().is_none_or(|prices| prices.input > 0 && prices.output > 0), "{line}");
             let date: Vec<usize> = model.date.split('-').map(str::len).collect();
