@@ -1,6 +1,6 @@
 //! All settings with their origins, and typed access to the values in force.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,8 +83,8 @@ impl fmt::Display for Origin {
 /// All settings by key. A stronger layer overrides a weaker one: managed file, flags, environment, project, user, defaults.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// The settings of each key, weakest layer first.
-    pub(crate) settings: BTreeMap<Vec<String>, Vec<Setting>>,
+    /// The settings of each key, weakest layer first. Sorted by key.
+    settings: Vec<(Vec<String>, Vec<Setting>)>,
     /// Warnings about the files.
     pub notices: Vec<Notice>,
 }
@@ -108,9 +108,31 @@ impl Config {
     }
 
     /// Returns the setting in force.
-    pub fn get(&self, path: &[&str]) -> Option<&Setting> {
-        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-        self.settings.get(&path).and_then(|settings| settings.last())
+    pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Setting> {
+        self.layers(path).last()
+    }
+
+    /// Returns the settings of a key, weakest layer first.
+    fn layers<S: AsRef<str>>(&self, path: &[S]) -> &[Setting] {
+        let found = self.find(path).ok().and_then(|position| self.settings.get(position));
+        found.map_or(&[], |(_, settings)| settings)
+    }
+
+    /// Returns the position of a key, or the position at which it belongs.
+    fn find<S: AsRef<str>>(&self, path: &[S]) -> Result<usize, usize> {
+        self.settings.binary_search_by(|(key, _)| compare(key, path))
+    }
+
+    /// Adds a setting of a stronger layer.
+    pub(crate) fn add(&mut self, path: Vec<String>, setting: Setting) {
+        match self.find(&path) {
+            Ok(position) => {
+                if let Some((_, settings)) = self.settings.get_mut(position) {
+                    settings.push(setting);
+                }
+            }
+            Err(position) => self.settings.insert(position, (path, vec![setting])),
+        }
     }
 
     /// Returns the setting in force if the managed file sets it.
@@ -168,9 +190,7 @@ impl Config {
 
     /// Returns the entries of the lists of all layers, each with its origin.
     pub fn list(&self, path: &[&str]) -> Vec<(&str, &Origin)> {
-        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-        let settings = self.settings.get(&path).map(Vec::as_slice).unwrap_or_default();
-        settings
+        self.layers(path)
             .iter()
             .flat_map(|setting| match &setting.value {
                 Value::List(entries) => {
@@ -185,13 +205,18 @@ impl Config {
 
     /// Returns the names one level below `path`, e.g. the configured providers.
     pub fn children(&self, path: &[&str]) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .settings
-            .keys()
-            .filter(|found| found.iter().map(String::as_str).take(path.len()).eq(path.iter().copied()))
-            .filter_map(|found| found.get(path.len()).map(String::as_str))
-            .collect();
+        let start = self.settings.partition_point(|(key, _)| compare(key, path) == Ordering::Less);
+        let below = self.settings.iter().skip(start).map_while(|(key, _)| {
+            let (parent, rest) = key.split_at_checked(path.len())?;
+            (parent == path).then_some(rest)
+        });
+        let mut names: Vec<&str> = below.filter_map(|rest| rest.first().map(String::as_str)).collect();
         names.dedup();
         names
     }
+}
+
+/// Compares a key with a path, name by name.
+fn compare<S: AsRef<str>>(key: &[String], path: &[S]) -> Ordering {
+    key.iter().map(String::as_str).cmp(path.iter().map(AsRef::as_ref))
 }

@@ -194,7 +194,7 @@ impl Config {
     /// Returns the notice about a value that the project's file may not set.
     fn refusal(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
         let equals = |text: &str| *value == Value::Text(text.to_owned());
-        let in_force = self.settings.get(path).and_then(|settings| settings.last());
+        let in_force = self.get(path);
         let (may_now, may_trusted) = match key.project_scope {
             ProjectScope::Any | ProjectScope::Delegated => (true, true),
             ProjectScope::Trusted => (false, true),
@@ -217,9 +217,7 @@ impl Config {
     /// Refuses a flag with another value than the managed file sets: ignoring the flag would mislead.
     fn reject_contradictions(&self, managed: &Layer) -> Result<(), ConfigError> {
         for entry in managed.entries.iter().filter(|entry| !entry.key.kind.merges_layers()) {
-            let Some(setting) = self.settings.get(&entry.path).and_then(|settings| settings.last()) else {
-                continue;
-            };
+            let Some(setting) = self.get(&entry.path) else { continue };
             if let Origin::Flag(flag) = &setting.origin
                 && setting.value != entry.value
             {
@@ -254,7 +252,7 @@ impl Config {
 
     fn set(&mut self, path: Vec<String>, value: Option<Value>, origin: Origin) {
         if let Some(value) = value {
-            self.settings.entry(path).or_default().push(Setting { value, origin });
+            self.add(path, Setting { value, origin });
         }
     }
 }
