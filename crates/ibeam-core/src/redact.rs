@@ -7,6 +7,7 @@ mod model_text;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -27,10 +28,10 @@ const UNRESERVED: &[u8] = b"-._~";
 /// The punctuation that `encodeURIComponent` of browsers does not escape.
 const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 
-/// Finds the forms of some secrets in any text. The search is fast if a text contains none.
+/// Finds the forms of some secrets in any text. The search is fast if a text contains none. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    finders: Vec<Finder<'static>>,
+    finders: Arc<[Finder<'static>]>,
     model_text: ModelTextRedactor,
 }
 
@@ -41,12 +42,16 @@ impl Redactor {
         let tokens: Vec<String> =
             secrets.iter().filter_map(|secret| header_token(secret)).map(str::to_owned).collect();
         secrets.extend(tokens);
-        let unmistakable = secrets.iter().filter(|secret| is_unmistakable(secret));
-        let model_text =
-            ModelTextRedactor::new(searchable_forms(unmistakable.flat_map(|secret| forms(secret))));
-        let forms = searchable_forms(secrets.iter().flat_map(|secret| forms(secret)));
-        let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { finders, model_text }
+        secrets.sort_unstable();
+        secrets.dedup();
+        let (unmistakable, others): (Vec<String>, Vec<String>) =
+            secrets.into_iter().partition(|secret| is_unmistakable(secret));
+        let searchable =
+            |secrets: &[String]| searchable_forms(secrets.iter().flat_map(|secret| forms(secret)));
+        let (unmistakable, others) = (searchable(&unmistakable), searchable(&others));
+        let all = unmistakable.iter().chain(&others);
+        let finders = all.map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
+        Self { finders, model_text: ModelTextRedactor::new(unmistakable) }
     }
 
     /// Returns the redactor of the model's own text and calls.
@@ -64,7 +69,8 @@ impl Redactor {
         // A value that cannot be serialized cannot be recorded either, and fails there.
         let Ok(json) = serde_json::to_string(value) else { return };
         if let Cow::Owned(clean) = self.redact(&json)
-            && let Ok(clean) = serde_json::from_str(&clean)
+            // From bytes like the journal, so that every type has the code of one reader only.
+            && let Ok(clean) = serde_json::from_slice(clean.as_bytes())
         {
             *value = clean;
         }
@@ -73,7 +79,7 @@ impl Redactor {
     /// Returns the text with `***` in place of each secret, or the text itself if it has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut found: Vec<(usize, usize)> = Vec::new();
-        for finder in &self.finders {
+        for finder in self.finders.iter() {
             let length = finder.needle().len();
             found.extend(finder.find_iter(text.as_bytes()).map(|start| (start, start + length)));
         }
@@ -140,10 +146,16 @@ fn forms(secret: &str) -> Vec<String> {
     for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
         forms.extend((0..3).map(|before| base64_core(&engine, secret, before)));
     }
-    forms.push(secret.bytes().map(|byte| format!("{byte:02x}")).collect());
-    forms.push(secret.bytes().map(|byte| format!("{byte:02X}")).collect());
+    forms.push(hexadecimal(secret, b"0123456789abcdef"));
+    forms.push(hexadecimal(secret, b"0123456789ABCDEF"));
     forms.push(secret.chars().rev().collect());
     forms
+}
+
+/// Returns the bytes of `secret` in hexadecimal.
+fn hexadecimal(secret: &str, digits: &[u8; 16]) -> String {
+    let halves = secret.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| digits.get(usize::from(half))).map(|digit| char::from(*digit)).collect()
 }
 
 /// Returns the characters of a base64 text that depend on `secret` alone, after `before` bytes (modulo 3) of other text.

@@ -71,7 +71,8 @@ struct State {
     current: Option<Secret>,
     /// All secrets that this endpoint has sent.
     sent: Vec<String>,
-    redactor: Redactor,
+    /// The redactor of `sent`; `None` until the first message.
+    redactor: Option<Redactor>,
 }
 
 impl Keys {
@@ -82,9 +83,7 @@ impl Keys {
             // In `Bearer KEY` only the last word is secret.
             sent.extend(value.split_whitespace().last().map(str::to_owned));
         }
-        let redactor = Redactor::new(sent.clone());
-        let state = Mutex::new(State { current: key, sent, redactor });
-        Self { reader, state }
+        Self { reader, state: Mutex::new(State { current: key, sent, redactor: None }) }
     }
 
     /// Returns the key for requests.
@@ -97,13 +96,15 @@ impl Keys {
         let Some(stored) = self.reader.as_ref().and_then(KeyReader::read) else { return };
         let mut state = self.state();
         state.sent.push(stored.expose().to_owned());
-        state.redactor = Redactor::new(state.sent.clone());
+        state.redactor = None;
         state.current = Some(stored);
     }
 
     /// Removes the keys from `text`.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.state().redactor.redact(text).into_owned()
+        let mut state = self.state();
+        let State { sent, redactor, .. } = &mut *state;
+        redactor.get_or_insert_with(|| Redactor::new(sent.clone())).redact(text).into_owned()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

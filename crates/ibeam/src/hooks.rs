@@ -63,12 +63,14 @@ pub(crate) fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, St
     Ok(found)
 }
 
-/// Returns the runner of the hooks in `config` for the run that `head` describes.
+/// Returns the runner of the hooks in `config` for the run that `head` describes. Hooks do not get the secrets of
+/// `redactor`.
 pub(crate) fn runner(
     config: HookConfig,
     app: &AppContext,
     head: &SessionStarted,
     is_single_run: bool,
+    redactor: Redactor,
 ) -> Arc<HookRunner> {
     let mut environment = crate::mcp::inherited_environment(app);
     for name in ["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "IBEAM_PROJECT_DIR"] {
@@ -80,7 +82,7 @@ pub(crate) fn runner(
         bash: app.programs.find("bash"),
         environment,
         process_limit: settings.process_limit(),
-        redactor: Redactor::new(crate::model::all_secrets(app)),
+        redactor,
         workspace: app.workspace.clone(),
         timeout: settings.timeout("hook"),
         grace: settings.timeout("shutdown") / 6,

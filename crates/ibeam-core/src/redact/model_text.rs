@@ -91,11 +91,16 @@ impl ModelTextRedactor {
             return Self(None);
         }
         let first = |form: &String| form.bytes().next().unwrap_or_default();
-        let range = |byte| {
-            sorted.partition_point(|form| first(form) < byte)
-                ..sorted.partition_point(|form| first(form) <= byte)
-        };
-        let beginning_with = (0..=u8::MAX).map(range).collect();
+        let mut beginning_with = vec![0..0; usize::from(u8::MAX) + 1];
+        let mut start = 0;
+        for group in sorted.chunk_by(|form, next| first(form) == first(next)) {
+            let end = start + group.len();
+            let byte = group.first().map(first).unwrap_or_default();
+            if let Some(range) = beginning_with.get_mut(usize::from(byte)) {
+                *range = start..end;
+            }
+            start = end;
+        }
         Self(Some(Arc::new(Forms { sorted, beginning_with })))
     }
 

@@ -263,7 +263,9 @@ impl<'a> RunSession<'a> {
         notices.extend(configured_hooks.notices.iter().cloned());
         notices.extend(app.ignored_arguments_notice());
         notices.extend(front_end.notices());
-        let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
+        let redactor = Redactor::new(model::all_secrets(app));
+        let is_single = process.kind == RunKind::Single;
+        let hooks = hooks::runner(configured_hooks, app, &head, is_single, redactor.clone());
         let inputs = RunInputs {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
@@ -292,8 +294,7 @@ impl<'a> RunSession<'a> {
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
         let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
-        let journal = Journal::new(past, Arc::clone(&run.clock), events)
-            .with_redactor(Redactor::new(model::all_secrets(app)));
+        let journal = Journal::new(past, Arc::clone(&run.clock), events).with_redactor(redactor);
         let notices = app.trust.merge_notices(notices);
         let shutdown = new_shutdown(app);
         Ok(Self { process, run, background, servers, hooks, journal, printer, pump, notices, shutdown })
