@@ -79,19 +79,15 @@ fn schema<A: JsonSchema>() -> Value {
 fn minimise(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
-            // A property may be called `title`: there the value is a schema, not a string.
-            if keys.get("title").is_some_and(Value::is_string) {
-                keys.shift_remove("title");
-            }
-            for noise in ["$schema", "format", "minimum", "maximum", "default"] {
-                if keys.get(noise).is_some_and(|value| !value.is_object()) {
-                    keys.shift_remove(noise);
-                }
-            }
-            // The doc comment of a Rust struct, not a text for the model.
-            if keys.get("type").is_some_and(|kind| kind == "object") {
-                keys.shift_remove("description");
-            }
+            let is_object_type = keys.get("type").is_some_and(|kind| kind == "object");
+            keys.retain(|key, value| match key.as_str() {
+                // A property may have one of these names: there the value is a schema, not a string or a number.
+                "title" => !value.is_string(),
+                "$schema" | "format" | "minimum" | "maximum" | "default" => value.is_object(),
+                // The doc comment of a Rust struct, not a text for the model.
+                "description" => !is_object_type,
+                _ => true,
+            });
             // An optional field may be absent; that it may also be null need not be stated.
             if let Some(Value::Array(types)) = keys.get_mut("type") {
                 types.retain(|name| name != "null");
