@@ -344,6 +344,10 @@ fn matches_any(patterns: &[&str], name: &str) -> bool {
 }
 
 fn matches_pattern(pattern: &str, name: &str) -> bool {
+    // Almost every pattern differs from the name in its first byte. A pattern that begins with `*` matches no name.
+    if pattern.bytes().next() != name.bytes().next() {
+        return false;
+    }
     match pattern.split_once('*') {
         // `*` alone would match every name.
         Some(("", _)) => false,
