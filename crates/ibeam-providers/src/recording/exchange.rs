@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_core::{ModelEvent, ProviderError, Retry};
-use ibeam_protocol::{Answer, Failure};
+use ibeam_protocol::{Answer, Failure, Reason};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,6 +26,7 @@ pub enum RecordingError {
 
 /// One recorded exchange with a model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "ExchangeFields")]
 pub struct Exchange {
     /// The version of the format.
     ibeam_recording: u64,
@@ -60,17 +62,63 @@ impl Exchange {
     /// See [`RecordingError`].
     pub fn parse(content: &str) -> Result<Self, RecordingError> {
         let malformed = |error: serde_json::Error| RecordingError::Malformed(error.to_string());
-        let value: Value = serde_json::from_str(content).map_err(malformed)?;
-        match value.get("ibeam_recording").and_then(Value::as_u64) {
+        let Version { ibeam_recording } = serde_json::from_slice(content.as_bytes()).map_err(malformed)?;
+        match ibeam_recording {
             Some(version) if version > VERSION => Err(RecordingError::LaterFormat(version)),
-            Some(_) => serde_json::from_value(value).map_err(malformed),
+            Some(_) => serde_json::from_slice(content.as_bytes()).map_err(malformed),
             None => Err(RecordingError::Malformed("`ibeam_recording` is missing".to_owned())),
         }
+    }
+
+    /// Returns the content of a file.
+    ///
+    /// # Errors
+    /// No error is possible in practice: every exchange is valid JSON.
+    pub(crate) fn to_pretty_json(&self) -> Result<String, serde_json::Error> {
+        // Through `Value`: code that writes every type of the program indented would only serve recordings.
+        let value: Value = serde_json::from_slice(&serde_json::to_vec(self)?)?;
+        serde_json::to_string_pretty(&value)
+    }
+}
+
+/// The part of a file that is common to all versions.
+#[derive(Deserialize)]
+struct Version {
+    ibeam_recording: Option<u64>,
+}
+
+/// The fields of an [`Exchange`], of whose outcomes one is present. Serde would read a flattened enum through a buffer,
+/// with separate code for every type in it.
+#[derive(Deserialize)]
+struct ExchangeFields {
+    ibeam_recording: u64,
+    recorded_at_ms: u64,
+    provider: String,
+    model: String,
+    api: String,
+    request: Value,
+    response: Option<RecordedResponse>,
+    events: Option<Vec<TimedEvent>>,
+    failure: Option<RecordedFailure>,
+}
+
+impl TryFrom<ExchangeFields> for Exchange {
+    type Error = &'static str;
+
+    fn try_from(fields: ExchangeFields) -> Result<Self, Self::Error> {
+        let ExchangeFields { ibeam_recording, recorded_at_ms, provider, model, api, request, .. } = fields;
+        let outcome = match (fields.response, fields.events, fields.failure) {
+            (Some(response), None, None) => ExchangeOutcome::Response(response),
+            (None, Some(events), None) => ExchangeOutcome::Events(events),
+            (None, None, Some(failure)) => ExchangeOutcome::Failure(failure),
+            _ => return Err("one of `response`, `events` and `failure` must be present"),
+        };
+        Ok(Self { ibeam_recording, recorded_at_ms, provider, model, api, request, outcome })
     }
 }
 
 /// The outcome of an exchange.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExchangeOutcome {
     /// A response over HTTP.
@@ -107,6 +155,7 @@ impl RecordedResponse {
 
 /// A chunk of a response body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ChunkFields")]
 pub(crate) struct TimedChunk {
     /// The time since the request in milliseconds.
     pub(crate) at_ms: u64,
@@ -114,8 +163,28 @@ pub(crate) struct TimedChunk {
     pub(crate) content: ChunkContent,
 }
 
+/// The fields of a [`TimedChunk`], of whose contents one is present.
+#[derive(Deserialize)]
+struct ChunkFields {
+    at_ms: u64,
+    text: Option<String>,
+    base64: Option<String>,
+}
+
+impl TryFrom<ChunkFields> for TimedChunk {
+    type Error = &'static str;
+
+    fn try_from(ChunkFields { at_ms, text, base64 }: ChunkFields) -> Result<Self, Self::Error> {
+        match (text, base64) {
+            (Some(text), None) => Ok(Self { at_ms, content: ChunkContent::Text(text) }),
+            (None, Some(base64)) => Ok(Self { at_ms, content: ChunkContent::Base64(base64) }),
+            (Some(_), Some(_)) | (None, None) => Err("one of `text` and `base64` must be present"),
+        }
+    }
+}
+
 /// The bytes of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChunkContent {
     Text(String),
@@ -162,6 +231,7 @@ pub(crate) enum BodyEnd {
 
 /// An event of a model without a transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EventFields")]
 pub(crate) struct TimedEvent {
     /// The time since the request in milliseconds.
     pub(crate) at_ms: u64,
@@ -169,8 +239,34 @@ pub(crate) struct TimedEvent {
     pub(crate) event: RecordedEvent,
 }
 
+/// The fields of a [`TimedEvent`], of whose events one is present.
+#[derive(Deserialize)]
+struct EventFields {
+    at_ms: u64,
+    text_delta: Option<String>,
+    thinking_delta: Option<String>,
+    tool_call_started: Option<IgnoredAny>,
+    finished: Option<Box<Answer>>,
+    failed: Option<RecordedFailure>,
+}
+
+impl TryFrom<EventFields> for TimedEvent {
+    type Error = &'static str;
+
+    fn try_from(fields: EventFields) -> Result<Self, Self::Error> {
+        let EventFields { at_ms, text_delta, thinking_delta, tool_call_started, finished, failed } = fields;
+        let event = text_delta
+            .map(RecordedEvent::TextDelta)
+            .or(thinking_delta.map(RecordedEvent::ThinkingDelta))
+            .or(tool_call_started.map(|_| RecordedEvent::ToolCallStarted {}))
+            .or(finished.map(RecordedEvent::Finished))
+            .or(failed.map(RecordedEvent::Failed));
+        Ok(Self { at_ms, event: event.ok_or("the event is missing")? })
+    }
+}
+
 /// The recorded form of a [`ModelEvent`] or of the error that ends a stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RecordedEvent {
     TextDelta(String),
@@ -207,8 +303,10 @@ impl From<RecordedEvent> for Result<ModelEvent, ProviderError> {
 /// The recorded form of a [`ProviderError`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedFailure {
-    #[serde(flatten)]
-    failure: Failure,
+    reason: Reason,
+    http_status: Option<u16>,
+    request_id: Option<String>,
+    retry_after_ms: Option<u64>,
     retry: RecordedRetry,
 }
 
@@ -229,7 +327,8 @@ impl From<&ProviderError> for RecordedFailure {
             Retry::Fast => RecordedRetry::Fast,
             Retry::Backoff => RecordedRetry::Backoff,
         };
-        Self { failure: error.failure.clone(), retry }
+        let Failure { reason, http_status, request_id, retry_after_ms } = error.failure.clone();
+        Self { reason, http_status, request_id, retry_after_ms, retry }
     }
 }
 
@@ -241,6 +340,7 @@ impl From<RecordedFailure> for ProviderError {
             RecordedRetry::Fast => Retry::Fast,
             RecordedRetry::Backoff => Retry::Backoff,
         };
-        Self { failure: recorded.failure, retry }
+        let RecordedFailure { reason, http_status, request_id, retry_after_ms, .. } = recorded;
+        Self { failure: Failure { reason, http_status, request_id, retry_after_ms }, retry }
     }
 }

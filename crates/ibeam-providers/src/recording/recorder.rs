@@ -103,7 +103,8 @@ impl ExchangeContext {
             request.clone(),
             outcome,
         );
-        let stored = serde_json::to_string_pretty(&exchange)
+        let stored = exchange
+            .to_pretty_json()
             .map_err(|error| error.to_string())
             .and_then(|content| recorder.store.store(&(self.redact(&content) + "\n")));
         stored.map_err(|detail| ProviderError {
