@@ -111,7 +111,7 @@ pub struct PipeReader {
 impl PipeReader {
     /// Returns a reader of `pipe`.
     pub fn new(pipe: Receiver) -> Self {
-        Self { pipe: Some(pipe), chunk: vec![0; CHUNK_BYTES] }
+        Self { pipe: Some(pipe), chunk: Vec::with_capacity(CHUNK_BYTES) }
     }
 
     /// Whether more bytes may arrive.
@@ -121,8 +121,10 @@ impl PipeReader {
 
     /// Waits for the next bytes; `None` at the end of the pipe and after an error. Cancel safe.
     pub async fn next(&mut self) -> Option<&[u8]> {
-        match self.pipe.as_mut()?.read(&mut self.chunk).await {
-            Ok(count @ 1..) => self.chunk.get(..count),
+        self.chunk.clear();
+        // Reads into the reserved memory, which nothing has to fill before.
+        match self.pipe.as_mut()?.read_buf(&mut self.chunk).await {
+            Ok(1..) => Some(&self.chunk),
             Ok(0) | Err(_) => {
                 self.pipe = None;
                 None
