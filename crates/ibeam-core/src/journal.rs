@@ -197,7 +197,9 @@ impl Journal {
             }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
             EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
-            EventKind::Notice(Notice::AnswerInterrupted { reason }) => self.redactor.redact_value(reason),
+            EventKind::Notice(Notice::AnswerInterrupted { reason }) => {
+                self.redactor.redact_value(reason.as_mut())
+            }
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::TextDelta { text } => {
                 *text = self.text.push(model_text, std::mem::take(text));

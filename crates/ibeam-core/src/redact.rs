@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use ibeam_protocol::{FromJson, parse_json};
 use memchr::memmem::Finder;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 pub(crate) use model_text::{DeltaRedactor, ModelTextRedactor};
 
@@ -62,15 +62,14 @@ impl Redactor {
     /// Removes the secrets from every text in `value`, which stays unchanged if it has none.
     ///
     /// Searches the JSON of `value`; the forms cover secrets with escaped characters.
-    pub fn redact_value<T: Serialize + DeserializeOwned>(&self, value: &mut T) {
+    pub fn redact_value<T: Serialize + FromJson>(&self, value: &mut T) {
         if self.finders.is_empty() {
             return;
         }
         // A value that cannot be serialized cannot be recorded either, and fails there.
         let Ok(json) = serde_json::to_string(value) else { return };
         if let Cow::Owned(clean) = self.redact(&json)
-            // From bytes like the journal, so that every type has the code of one reader only.
-            && let Ok(clean) = serde_json::from_slice(clean.as_bytes())
+            && let Ok(clean) = parse_json(clean.as_bytes())
         {
             *value = clean;
         }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ibeam_protocol::{Event, SessionId};
+use ibeam_protocol::{Event, FromJson, JsonParser, SessionId, parse_json};
 use serde::{Deserialize, Serialize};
 
 /// The maximum nesting of JSON that is read, because the parser uses the stack. Arguments of a model have at most 128
@@ -180,33 +180,41 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
     }
     match kind {
         RecordKind::Header => {
-            let Version { format } = decode(payload)?;
+            let Version { format } = decode_flat(payload)?;
             if format == FORMAT_VERSION {
-                decode(payload).map(Record::Header)
+                decode_flat(payload).map(Record::Header)
             } else {
                 Ok(Record::Newer(format))
             }
         }
         RecordKind::Event => decode(payload).map(|event| Record::Event(Box::new(event))),
-        RecordKind::Blob => decode(payload).map(Record::Blob),
+        RecordKind::Blob => decode_flat(payload).map(Record::Blob),
     }
 }
 
-/// Parses JSON of a limited depth.
+/// Parses an event, or its kind, of a limited depth.
 ///
 /// # Errors
 /// A description of what is wrong with the JSON.
-pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
-    let decoded_by_parser = serde_json::from_slice(json);
-    let decoded = match decoded_by_parser {
+pub(crate) fn decode<T: FromJson>(json: &[u8]) -> Result<T, String> {
+    let decoded = match parse_json(json) {
         Err(_) if (PARSER_DEPTH..=MAX_DEPTH).contains(&depth(json)) => {
-            let mut deserializer = serde_json::Deserializer::from_slice(json);
-            deserializer.disable_recursion_limit();
-            T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value))
+            let mut parser = JsonParser::from_slice(json);
+            parser.disable_recursion_limit();
+            T::from_json(&mut parser).and_then(|value| parser.end().map(|()| value))
         }
-        Ok(_) | Err(_) => decoded_by_parser,
+        decoded => decoded,
     };
-    decoded.map_err(|error| format!("it cannot be parsed: {error}"))
+    decoded.map_err(|error| parse_failure(&error))
+}
+
+/// Parses the JSON of a record that contains no event, and so no deep nesting.
+fn decode_flat<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(json).map_err(|error| parse_failure(&error))
+}
+
+fn parse_failure(error: &serde_json::Error) -> String {
+    format!("it cannot be parsed: {error}")
 }
 
 /// Returns the largest nesting of brackets in a JSON text.
