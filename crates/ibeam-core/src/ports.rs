@@ -42,6 +42,8 @@ pub enum ModelEvent {
     ThinkingDelta(String),
     /// The model began to write a tool call; its arguments may still be arriving.
     ToolCallStarted,
+    /// A notice for people about the connection.
+    Notice(Notice),
     /// The answer is complete; the last item of a stream.
     Finished(Box<Answer>),
 }
@@ -180,7 +182,7 @@ impl ToolContext {
 }
 
 /// Notices of calls, which are recorded when a call has ended. Clones share one list.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Notices(Arc<Mutex<Vec<Notice>>>);
 
 impl Notices {

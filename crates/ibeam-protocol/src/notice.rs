@@ -63,6 +63,13 @@ pub enum Notice {
         /// The failure that ended the answer.
         reason: Box<Reason>,
     },
+    /// The service could not be used over WebSocket; requests go over HTTP.
+    WebsocketUnavailable {
+        /// The provider.
+        provider: String,
+        /// The reason.
+        detail: String,
+    },
     /// The service paused the answer; it was sent back for completion.
     AnswerPaused,
     /// The answer was empty; the model was asked again.
@@ -260,6 +267,7 @@ impl Notice {
             | Self::SessionLeaseFile { .. }
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
+            | Self::WebsocketUnavailable { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
             | Self::ForbiddenConfigKey { .. }

@@ -64,7 +64,12 @@ impl AnswerReader {
         let mut result = self.read_events(out).await;
         let answer = match out.last() {
             Some(ModelEvent::Finished(answer)) => Some(answer),
-            Some(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted)
+            Some(
+                ModelEvent::TextDelta(_)
+                | ModelEvent::ThinkingDelta(_)
+                | ModelEvent::ToolCallStarted
+                | ModelEvent::Notice(_),
+            )
             | None => None,
         };
         if self.body.is_recorded() && (answer.is_some() || result.is_err()) {
@@ -97,6 +102,9 @@ impl AnswerReader {
                     self.transport.drop_connection();
                     self.decoder.finish(out).map_err(|error| self.invalid_response(error))
                 }
+                Ok(Err(BodyError::Framing(error))) => {
+                    Err(self.invalid_response(ResponseError::Protocol(error.to_string())))
+                }
                 Ok(Err(BodyError::IdleTimeout(waited))) => {
                     self.end_by_timeout(AnswerTimeout::Idle(waited), out)
                 }
@@ -111,6 +119,7 @@ impl AnswerReader {
             }
         }
         if let Some(ModelEvent::Finished(answer)) = out.last_mut() {
+            self.body.complete(answer);
             // The support of a service needs the id in the head of the response, not the id in its body.
             if let Some(id) = self.head.request_id.take() {
                 answer.request_id = Some(id);

@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub model: String,
     /// The deviations of the service from its protocol.
     pub quirks: Quirks,
+    /// How requests to the model are sent.
+    pub transport: TransportKind,
     /// The limits of every wait.
     pub timeouts: Timeouts,
     /// The maximum number of tokens to generate, if a request does not limit them itself.
@@ -35,6 +37,16 @@ pub struct Endpoint {
     pub cache_key: Option<String>,
     /// Finds similar models after the service has rejected the name of the model; `None` for no suggestions.
     pub near_models: Option<NearModels>,
+}
+
+/// How requests to a model are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransportKind {
+    /// One HTTP request for each request.
+    #[default]
+    Http,
+    /// One WebSocket connection for many requests, for the APIs that have one, and HTTP if it cannot be used.
+    WebSocket,
 }
 
 /// Finds the models whose names are similar to the name of a model, the most similar first.

@@ -23,6 +23,8 @@ pub enum FramingError {
     TooLong,
     /// A field is not UTF-8.
     NotUtf8,
+    /// A message is binary, and the API has only text.
+    Binary,
     /// The checksum of a binary message does not match its bytes.
     WrongChecksum,
     /// The parts of a binary message contradict its lengths or types.
@@ -34,6 +36,7 @@ impl fmt::Display for FramingError {
         match self {
             Self::TooLong => write!(f, "an event is longer than {FRAME_LIMIT_BYTES} bytes"),
             Self::NotUtf8 => f.write_str("the stream is not UTF-8"),
+            Self::Binary => f.write_str("the service sent a binary message"),
             Self::WrongChecksum => f.write_str("a message of the stream has a wrong checksum"),
             Self::Malformed => f.write_str("a message of the stream is malformed"),
         }

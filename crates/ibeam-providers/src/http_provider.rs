@@ -11,6 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::recording::TrafficMode;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
+use crate::websocket::Conversation;
 use crate::wire_protocol::{ListedModel, RequestSettings};
 
 /// One model of one provider. Cheap to create: nothing is read or opened before the first request.
@@ -57,7 +58,8 @@ impl HttpProvider {
             .map_err(|error| self.transport.error_builder().invalid_configuration(&error.to_string()))?;
         let decoder = endpoint.protocol.decoder(&request, endpoint.quirks);
         let decoder = BodyDecoder::new(endpoint.protocol, decoder);
-        let (head, response) = self.transport.post(body).await?;
+        let conversation = Conversation { request: &request, settings: &settings, body: &body };
+        let (head, response) = self.transport.post(&conversation).await?;
         Ok(AnswerReader::new(Arc::clone(&self.transport), head, response, decoder))
     }
 }
@@ -69,10 +71,22 @@ impl Provider for HttpProvider {
             let mut reader = match state {
                 StreamState::Ended => return None,
                 // Boxed, because the large future would be moved with every chunk of the answer.
-                StreamState::Unsent(provider, request) => match Box::pin(provider.open(request)).await {
-                    Ok(reader) => Box::new(reader),
-                    Err(error) => return Some((stream::iter(vec![Err(error)]), StreamState::Ended)),
-                },
+                StreamState::Unsent(provider, request) => {
+                    let transport = Arc::clone(&provider.transport);
+                    let opened = Box::pin(provider.open(request)).await;
+                    let notices = transport.take_notices().into_iter();
+                    let mut items: Vec<_> = notices.map(|notice| Ok(ModelEvent::Notice(notice))).collect();
+                    match opened {
+                        Ok(reader) if items.is_empty() => Box::new(reader),
+                        Ok(reader) => {
+                            return Some((stream::iter(items), StreamState::Open(Box::new(reader))));
+                        }
+                        Err(error) => {
+                            items.push(Err(error));
+                            return Some((stream::iter(items), StreamState::Ended));
+                        }
+                    }
+                }
                 StreamState::Open(reader) => reader,
             };
             let mut events = Vec::new();

@@ -7,7 +7,7 @@
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
 //! 4. Data: [`provider_table`], [`model_table`], prices.
-//! 5. The HTTP client: endpoint, keys, transport, [`recording`] and replay of its traffic, [`HttpProvider`].
+//! 5. The HTTP client: endpoint, keys, transport, WebSocket connections, [`recording`] and replay of its traffic, [`HttpProvider`].
 //!
 //! Requests are built and answers are decoded by pure functions. Failures are only classified; the agent loop decides
 //! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
@@ -39,13 +39,14 @@ pub mod sse;
 mod text_tool_calls;
 mod tls;
 mod transport;
+mod websocket;
 pub mod wire_protocol;
 
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use body_decoder::BodyDecoder;
 pub use download::Download;
-pub use endpoint::{Endpoint, NearModels, Timeouts};
+pub use endpoint::{Endpoint, NearModels, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;
 pub use keys::{KeyReader, Secret, is_secret_header};
 pub use model_table::{
@@ -57,4 +58,6 @@ pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
 pub use tls::tls_config;
-pub use wire_protocol::{AnswerDecoder, ListedModel, MaxTokensField, Quirks, WireProtocol};
+pub use wire_protocol::{
+    AnswerDecoder, ListedModel, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol,
+};

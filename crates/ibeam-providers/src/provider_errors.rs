@@ -151,6 +151,15 @@ impl ErrorBuilder {
         self.error(reason, retry, ResponseHead::default())
     }
 
+    /// Returns the reason why a request got no response, for a person.
+    pub(crate) fn describe_unreachable(&self, error: &reqwest::Error) -> String {
+        let reason = self.not_connected(error).failure.reason;
+        if let Reason::Unreachable { detail, .. } | Reason::Tls { detail, .. } = reason {
+            return detail;
+        }
+        "the request could not be sent".to_owned()
+    }
+
     /// Returns the error of a configuration from which no request can be built.
     pub(crate) fn invalid_configuration(&self, message: &str) -> ProviderError {
         let detail = self.sanitize(message);

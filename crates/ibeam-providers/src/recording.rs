@@ -24,7 +24,7 @@ pub(crate) use http_recording::HttpRecording;
 pub use player::{Player, ReplaySpeed};
 pub use recorded_provider::{AnswerSource, RecordedProvider};
 pub use recorder::{Recorder, RecordingStore};
-pub(crate) use response_body::{BodyError, ReplayedBody, ResponseBody};
+pub(crate) use response_body::{BodyError, LiveBody, LiveResponse, ReplayedBody, ResponseBody};
 
 /// The mode of the traffic with models: live, recorded or replayed.
 #[derive(Clone, Debug, Default)]

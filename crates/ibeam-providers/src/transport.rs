@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use ibeam_core::{ProviderError, Retry};
+use ibeam_core::{Notices, ProviderError, Retry};
+use ibeam_protocol::Notice;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -19,13 +20,16 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::base_url::is_loopback;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, TransportKind};
 use crate::keys::{Keys, Secret};
 use crate::provider_errors::{ErrorBuilder, ResponseHead};
-use crate::recording::{ExchangeOutcome, HttpRecording, ReplayedBody, ResponseBody, TrafficMode};
+use crate::recording::{
+    ExchangeOutcome, HttpRecording, LiveBody, LiveResponse, ReplayedBody, ResponseBody, TrafficMode,
+};
 use crate::response_error::ResponseError;
 use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
 use crate::tls;
+use crate::websocket::{Conversation, SocketOutcome, SocketSession};
 use crate::wire_protocol::OutgoingRequest;
 
 /// The maximum size of an error body or a model list. Longer ones are cut.
@@ -43,6 +47,9 @@ pub(crate) struct Transport {
     tls: OnceLock<ClientConfig>,
     connection: Mutex<Option<Connection>>,
     traffic: TrafficMode,
+    /// The WebSocket connections; `None` if requests go over HTTP.
+    sockets: Option<Arc<SocketSession>>,
+    notices: Notices,
 }
 
 /// The client, which keeps its connection open between requests.
@@ -57,6 +64,10 @@ impl Transport {
     pub(crate) fn new(endpoint: Endpoint, traffic: TrafficMode) -> Self {
         let Endpoint { key, key_reader, headers, .. } = &endpoint;
         let keys = Arc::new(Keys::new(key.clone(), key_reader.clone(), headers));
+        let websocket_mode = match endpoint.transport {
+            TransportKind::Http => None,
+            TransportKind::WebSocket => endpoint.protocol.websocket_mode(),
+        };
         Self {
             error_builder: ErrorBuilder::new(&endpoint, Arc::clone(&keys)),
             endpoint,
@@ -64,6 +75,8 @@ impl Transport {
             tls: OnceLock::new(),
             connection: Mutex::default(),
             traffic,
+            sockets: websocket_mode.map(|mode| Arc::new(SocketSession::new(mode))),
+            notices: Notices::default(),
         }
     }
 
@@ -76,9 +89,31 @@ impl Transport {
     }
 
     /// Posts a request to the model.
-    pub(crate) async fn post(&self, body: Bytes) -> Result<(ResponseHead, ResponseBody), ProviderError> {
+    pub(crate) async fn post(
+        &self,
+        conversation: &Conversation<'_>,
+    ) -> Result<(ResponseHead, ResponseBody), ProviderError> {
+        self.send(Method::POST, &self.model_url(), Some(conversation)).await
+    }
+
+    /// Returns the URL for requests to the model.
+    pub(crate) fn model_url(&self) -> String {
         let Endpoint { protocol, base_url, model, .. } = &self.endpoint;
-        self.send(Method::POST, &protocol.request_url(base_url, model), Some(body)).await
+        protocol.request_url(base_url, model)
+    }
+
+    /// Removes the notices of the requests so far and returns them.
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        self.notices.take()
+    }
+
+    /// Sends all further requests over HTTP, with a notice.
+    pub(crate) fn fall_back(&self, reason: &str) {
+        if let Some(sockets) = &self.sockets {
+            sockets.disable();
+        }
+        let (provider, detail) = (self.endpoint.provider.clone(), self.errors.sanitize(reason));
+        self.notices.add(Notice::WebsocketUnavailable { provider, detail });
     }
 
     /// Fetches the list of models.
@@ -95,27 +130,28 @@ impl Transport {
         &self,
         method: Method,
         url: &str,
-        body: Option<Bytes>,
+        conversation: Option<&Conversation<'_>>,
     ) -> Result<(ResponseHead, ResponseBody), ProviderError> {
-        let request = || self.recorded_request(&method, url, body.as_deref());
+        let body = conversation.map(|conversation| &conversation.body[..]);
+        let request = || self.recorded_request(&method, url, body);
         let (head, mut response) = match &self.traffic {
             TrafficMode::Live => {
-                let response = self.send_live(&method, url, body.as_ref()).await?;
-                (read_head(&response), ResponseBody::Live { response, recording: None })
+                let LiveResponse { head, body, .. } = self.send_live(&method, url, conversation).await?;
+                (head, ResponseBody::Live { body, recording: None })
             }
             TrafficMode::Record(recorder) => {
                 let Endpoint { provider, model, protocol, .. } = &self.endpoint;
                 let exchange = recorder.start(provider, model, protocol.name(), &request());
-                let response = match self.send_live(&method, url, body.as_ref()).await {
+                let response = match self.send_live(&method, url, conversation).await {
                     Ok(response) => response,
                     Err(error) => {
                         HttpRecording::store_failure(&exchange, &error)?;
                         return Err(error);
                     }
                 };
-                let head = read_head(&response);
-                let recording = Some(Box::new(HttpRecording::new(exchange, &head, content_type(&response))));
-                (head, ResponseBody::Live { response, recording })
+                let LiveResponse { head, content_type, body } = response;
+                let recording = Some(Box::new(HttpRecording::new(exchange, &head, content_type)));
+                (head, ResponseBody::Live { body, recording })
             }
             TrafficMode::Replay(player) => match player.find(self.endpoint.protocol.name(), &request())? {
                 ExchangeOutcome::Response(response) => {
@@ -157,6 +193,32 @@ impl Transport {
 
     /// Sends a request over the network and returns the response, whatever its status.
     async fn send_live(
+        &self,
+        method: &Method,
+        url: &str,
+        conversation: Option<&Conversation<'_>>,
+    ) -> Result<LiveResponse, ProviderError> {
+        let mut unavailable = None;
+        if let (Some(sockets), Some(conversation)) = (&self.sockets, conversation) {
+            match sockets.send(self, conversation).await? {
+                SocketOutcome::Response(response) => return Ok(response),
+                SocketOutcome::Unavailable(reason) => unavailable = reason,
+            }
+        }
+        let response =
+            self.send_http(method, url, conversation.map(|conversation| conversation.body)).await?;
+        // A service that HTTP cannot reach either may offer WebSocket connections later.
+        if let Some(reason) = unavailable.filter(|_| response.status().is_success()) {
+            self.fall_back(&reason);
+        }
+        let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let head = read_head(response.status().as_u16(), text);
+        let content_type = text(CONTENT_TYPE.as_str()).map(str::to_owned);
+        Ok(LiveResponse { head, content_type, body: LiveBody::Http(response) })
+    }
+
+    /// Sends a request over HTTP and returns the response, whatever its status.
+    async fn send_http(
         &self,
         method: &Method,
         url: &str,
@@ -225,18 +287,29 @@ impl Transport {
         if let Some(connection) = state.as_ref() {
             return Ok(connection.clone());
         }
-        Ok(state.insert(Connection { client: self.build_client()?, was_used: false }).clone())
+        Ok(state.insert(Connection { client: self.build_client(false)?, was_used: false }).clone())
     }
 
-    fn build_client(&self) -> Result<Client, String> {
-        let tls = match self.tls.get() {
+    /// Returns a client for one request that is upgraded.
+    pub(crate) fn build_upgrade_client(&self) -> Result<Client, String> {
+        self.build_client(true)
+    }
+
+    fn build_client(&self, for_upgrade: bool) -> Result<Client, String> {
+        let mut tls = match self.tls.get() {
             Some(tls) => tls.clone(),
             None => {
                 let tls = tls::tls_config().map_err(|error| error.to_string())?;
                 self.tls.get_or_init(|| tls).clone()
             }
         };
-        let mut builder = Client::builder()
+        let mut builder = Client::builder();
+        if for_upgrade {
+            // Only HTTP/1.1 can be upgraded.
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            builder = builder.http1_only();
+        }
+        let mut builder = builder
             .tls_backend_preconfigured(tls)
             .dns_resolver(SystemResolver)
             .connect_timeout(self.endpoint.timeouts.connect)
@@ -253,6 +326,14 @@ impl Transport {
             return false;
         };
         url.host_str().is_some_and(is_loopback)
+    }
+
+    /// Returns the headers of the request for a WebSocket connection, without those of the upgrade.
+    pub(crate) fn upgrade_headers(&self, url: &str) -> Result<HeaderMap, String> {
+        let mut headers = self.headers(&OutgoingRequest { method: "GET", url, body: &[] })?;
+        headers.remove(CONTENT_TYPE);
+        headers.remove(ACCEPT);
+        Ok(headers)
     }
 
     fn headers(&self, request: &OutgoingRequest<'_>) -> Result<HeaderMap, String> {
@@ -284,7 +365,7 @@ impl Transport {
 }
 
 /// Returns the time that sending `body` may take.
-fn upload_time(body: &Bytes) -> Duration {
+pub(crate) fn upload_time(body: &Bytes) -> Duration {
     let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
     Duration::from_millis(bytes.saturating_mul(1000) / MIN_UPLOAD_BYTES_PER_SECOND)
 }
@@ -301,20 +382,16 @@ fn secret_value(value: &str) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-fn content_type(response: &Response) -> Option<String> {
-    Some(response.headers().get(CONTENT_TYPE)?.to_str().ok()?.to_owned())
-}
-
-fn read_head(response: &Response) -> ResponseHead {
-    let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+/// Returns the parts of a head that matter for a failure. `text` returns a header.
+pub(crate) fn read_head<'a>(status: u16, text: impl Fn(&str) -> Option<&'a str>) -> ResponseHead {
     let retry_after_ms = text("retry-after-ms")
         .and_then(parse_retry_after_ms)
         .or_else(|| parse_retry_after(text("retry-after")?, text("date"), SystemTime::now()));
     ResponseHead {
-        status: Some(response.status().as_u16()),
+        status: Some(status),
         request_id: ["request-id", "x-request-id", "x-amzn-requestid"]
             .into_iter()
-            .find_map(text)
+            .find_map(&text)
             .map(str::to_owned),
         retry_after_ms,
         location: text(LOCATION.as_str()).map(origin),

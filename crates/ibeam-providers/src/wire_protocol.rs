@@ -74,6 +74,11 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         Box::new(SseParser::default())
     }
 
+    /// Returns the WebSocket mode of the API; `None` if the API has none.
+    fn websocket_mode(&self) -> Option<&'static dyn WebSocketMode> {
+        None
+    }
+
     /// Returns a decoder for the answer to `request`.
     fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder>;
 
@@ -110,6 +115,29 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         let status = status.or_else(|| status_from_kind(&error.kind)).unwrap_or(500);
         FailureClass::from_error(status, error, model)
     }
+}
+
+/// The WebSocket mode of an API: one connection serves many requests, and a request that continues the last response has
+/// only the new messages. The events of a response are the data of the events over HTTP.
+pub trait WebSocketMode: fmt::Debug + Send + Sync {
+    /// Returns the message for a request with this JSON body. With an id, the body has only the messages after that
+    /// response.
+    fn write_message(&self, body: &[u8], previous_response_id: Option<&str>) -> Vec<u8>;
+
+    /// Reads an error of the service; `None` for any other message.
+    fn parse_error(&self, text: &str) -> Option<WebSocketError>;
+
+    /// Whether the message reports that the connection has reached its maximum age.
+    fn is_connection_limit(&self, text: &str) -> bool;
+}
+
+/// The parts of an error over WebSocket that HTTP has in the head of the response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebSocketError {
+    /// The HTTP status, from 400 to 599; `None` if the service gives none.
+    pub status: Option<u16>,
+    /// The headers, name and value.
+    pub headers: Vec<(String, String)>,
 }
 
 /// The state of an answer while it arrives.

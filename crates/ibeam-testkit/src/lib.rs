@@ -30,6 +30,7 @@ mod server;
 mod stream;
 mod surviving_processes;
 mod trace;
+mod websocket;
 mod wire;
 mod workspace;
 

@@ -13,8 +13,11 @@ pub struct Request {
     pub path: String,
     /// The headers in their order: name in lower case, and value.
     pub headers: Vec<(String, String)>,
-    /// The JSON body, or `null` if the body was not JSON.
+    /// The JSON body, or `null` if the body was not JSON. Over WebSocket it is the body that the same request would have
+    /// over HTTP.
     pub body: Value,
+    /// The message over WebSocket, as it was sent; `None` over HTTP.
+    pub message: Option<Value>,
 }
 
 impl Request {

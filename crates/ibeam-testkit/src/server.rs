@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::routing::{get, post};
@@ -23,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::request::Request;
 use crate::script::{Answer, Content, Frame};
+use crate::websocket;
 use crate::wire::{AnswerScript, Wire};
 
 /// The models that `GET /v1/models` and `GET /v1beta/models` list, with their display names.
@@ -38,23 +41,35 @@ pub struct ModelServer {
 }
 
 /// The state that the requests of a server share.
-struct ServerState {
-    answers: Vec<Answer>,
+pub(crate) struct ServerState {
+    pub(crate) answers: Vec<Answer>,
     requests: Mutex<Vec<Request>>,
     /// The signal that a request was recorded.
     arrived: Condvar,
     /// The number of connections so far.
     connections: AtomicUsize,
+    /// Whether models can be used over WebSocket.
+    accepts_websocket: bool,
 }
 
 impl ModelServer {
-    /// Starts a server with these answers.
+    /// Starts a server with these answers. It refuses WebSocket connections.
     pub fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::start_server(answers, false)
+    }
+
+    /// Starts a server with these answers, which it also gives over WebSocket, in the mode of OpenAI Responses.
+    pub fn with_websocket(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::start_server(answers, true)
+    }
+
+    fn start_server(answers: impl IntoIterator<Item = Answer>, accepts_websocket: bool) -> Self {
         let state = Arc::new(ServerState {
             answers: answers.into_iter().collect(),
             requests: Mutex::default(),
             arrived: Condvar::new(),
             connections: AtomicUsize::new(0),
+            accepts_websocket,
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
         listener.set_nonblocking(true).expect("a listener that does not block");
@@ -63,7 +78,7 @@ impl ModelServer {
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1beta/models", get(gemini_models))
-            .fallback(post(model_request))
+            .fallback(post(model_request).get(upgrade))
             // A conversation has no size limit here; a script decides whether a request is too large.
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
@@ -158,7 +173,7 @@ impl ServerState {
     }
 
     /// Records the request and returns its number, from 0.
-    fn record(&self, request: Request) -> usize {
+    pub(crate) fn record(&self, request: Request) -> usize {
         let mut requests = self.lock();
         requests.push(request);
         self.arrived.notify_all();
@@ -177,6 +192,27 @@ async fn model_request(
         Some(wire) => answer(&script, wire, uri.path(), &headers, &body).await,
         None => response(404, "text/plain", Body::from("no API has this path")),
     }
+}
+
+/// Opens a WebSocket connection.
+async fn upgrade(
+    State(script): State<Arc<ServerState>>,
+    uri: Uri,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response<Body> {
+    match upgrade {
+        Ok(upgrade) if script.accepts_websocket && Wire::from_path(uri.path()) == Some(Wire::Responses) => {
+            let (path, headers) = (uri.path().to_owned(), header_texts(&headers));
+            upgrade.on_upgrade(|socket| websocket::serve(socket, script, path, headers))
+        }
+        Ok(_) | Err(_) => response(405, "text/plain", Body::from("method not allowed")),
+    }
+}
+
+fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
 async fn models() -> Response<Body> {
@@ -200,11 +236,9 @@ async fn answer(
     body: &[u8],
 ) -> Response<Body> {
     let api = wire.api();
-    let headers = headers.iter().map(|(name, value)| {
-        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-    });
     let body = serde_json::from_slice(body).unwrap_or_default();
-    let request = Request { wire, path: path.to_owned(), headers: headers.collect(), body };
+    let request =
+        Request { wire, path: path.to_owned(), headers: header_texts(headers), body, message: None };
     let (violation, model) = ((api.violation)(&request), request.model());
     let number = script.record(request);
     let error = |status: u16, kind: &str, message: &str| {

@@ -71,7 +71,10 @@ pub(crate) fn decode_record<'a>(
         .iter()
         .filter_map(|event| match event {
             ModelEvent::TextDelta(text) => Some(text.as_str()),
-            ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted | ModelEvent::Finished(_) => None,
+            ModelEvent::ThinkingDelta(_)
+            | ModelEvent::ToolCallStarted
+            | ModelEvent::Notice(_)
+            | ModelEvent::Finished(_) => None,
         })
         .collect();
     match (finished.map(|at| events.swap_remove(at)), result) {

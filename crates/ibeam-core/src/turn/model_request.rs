@@ -227,6 +227,9 @@ impl Run {
                     journal.record(EventKind::ThinkingDelta { text }).await?;
                 }
                 Some(Ok(ModelEvent::ToolCallStarted)) => has_call = true,
+                Some(Ok(ModelEvent::Notice(notice))) => {
+                    journal.record(EventKind::Notice(notice)).await?;
+                }
                 Some(Ok(ModelEvent::Finished(answer))) => return Ok(Attempt::Complete(answer)),
                 Some(Err(error)) => break error,
                 None => {

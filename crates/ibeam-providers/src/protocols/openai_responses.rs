@@ -7,6 +7,7 @@ mod decoder;
 mod event;
 mod item;
 mod request;
+mod websocket_mode;
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use ibeam_protocol::Message;
 use crate::base_url::append_path;
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
+    count_calls,
 };
 
 /// OpenAI Responses.
@@ -59,6 +61,10 @@ impl WireProtocol for OpenAiResponses {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
         request::write_messages(messages, settings, body)
+    }
+
+    fn websocket_mode(&self) -> Option<&'static dyn WebSocketMode> {
+        Some(&websocket_mode::ResponsesOverWebSocket)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

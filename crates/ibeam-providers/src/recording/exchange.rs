@@ -276,14 +276,16 @@ pub(crate) enum RecordedEvent {
     Failed(RecordedFailure),
 }
 
-impl From<&Result<ModelEvent, ProviderError>> for RecordedEvent {
-    fn from(event: &Result<ModelEvent, ProviderError>) -> Self {
+impl RecordedEvent {
+    /// Returns the recorded form of an event; `None` for an event that is not part of the answer.
+    pub(crate) fn new(event: &Result<ModelEvent, ProviderError>) -> Option<Self> {
         match event {
-            Ok(ModelEvent::TextDelta(text)) => Self::TextDelta(text.clone()),
-            Ok(ModelEvent::ThinkingDelta(text)) => Self::ThinkingDelta(text.clone()),
-            Ok(ModelEvent::ToolCallStarted) => Self::ToolCallStarted {},
-            Ok(ModelEvent::Finished(answer)) => Self::Finished(answer.clone()),
-            Err(error) => Self::Failed(RecordedFailure::from(error)),
+            Ok(ModelEvent::TextDelta(text)) => Some(Self::TextDelta(text.clone())),
+            Ok(ModelEvent::ThinkingDelta(text)) => Some(Self::ThinkingDelta(text.clone())),
+            Ok(ModelEvent::ToolCallStarted) => Some(Self::ToolCallStarted {}),
+            Ok(ModelEvent::Notice(_)) => None,
+            Ok(ModelEvent::Finished(answer)) => Some(Self::Finished(answer.clone())),
+            Err(error) => Some(Self::Failed(RecordedFailure::from(error))),
         }
     }
 }

@@ -78,7 +78,8 @@ struct EventRecording {
 
 impl EventRecording {
     fn add(&mut self, event: &Result<ModelEvent, ProviderError>) {
-        self.events.push(TimedEvent { at_ms: self.context.elapsed_ms(), event: RecordedEvent::from(event) });
+        let timed = |event| TimedEvent { at_ms: self.context.elapsed_ms(), event };
+        self.events.extend(RecordedEvent::new(event).map(timed));
     }
 
     fn store(&mut self) -> Result<(), ProviderError> {

@@ -4,18 +4,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ibeam_core::ProviderError;
+use ibeam_protocol::Answer;
 use reqwest::Response;
 use tokio::time::Instant;
 
 use super::exchange::{BodyEnd, RecordedResponse, TimedChunk};
 use super::http_recording::HttpRecording;
 use super::player::ReplaySpeed;
+use crate::framing::FramingError;
+use crate::provider_errors::ResponseHead;
+use crate::websocket::SocketBody;
 
 /// The reason why no further chunk arrives before the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyError {
     /// The connection broke.
     Lost,
+    /// The bytes of a WebSocket connection are not messages.
+    Framing(FramingError),
     /// The recorded run reached its timeout between two chunks.
     IdleTimeout(Duration),
     /// The recorded run reached its timeout for the complete answer.
@@ -25,9 +31,40 @@ pub(crate) enum BodyError {
 /// The body of a response.
 pub(crate) enum ResponseBody {
     /// The body comes from the network.
-    Live { response: Response, recording: Option<Box<HttpRecording>> },
+    Live { body: LiveBody, recording: Option<Box<HttpRecording>> },
     /// The body comes from a recording.
     Replayed(ReplayedBody),
+}
+
+/// A response from the network.
+pub(crate) struct LiveResponse {
+    pub(crate) head: ResponseHead,
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: LiveBody,
+}
+
+impl LiveResponse {
+    pub(crate) fn new(head: ResponseHead, content_type: &str, body: LiveBody) -> Self {
+        Self { head, content_type: Some(content_type.to_owned()), body }
+    }
+}
+
+/// A body from the network.
+pub(crate) enum LiveBody {
+    Http(Response),
+    Socket(SocketBody),
+    /// The complete body; `None` after it was read.
+    Buffered(Option<Bytes>),
+}
+
+impl LiveBody {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        match self {
+            Self::Http(response) => response.chunk().await.map_err(|_| BodyError::Lost),
+            Self::Socket(body) => body.chunk().await,
+            Self::Buffered(body) => Ok(body.take()),
+        }
+    }
 }
 
 /// A recorded body. Its chunks arrive at their recorded times, or at once.
@@ -73,11 +110,11 @@ impl ResponseBody {
     /// # Errors
     /// See [`BodyError`]. Chunks that were returned before remain valid.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
-        let (response, recording) = match self {
-            Self::Live { response, recording } => (response, recording),
+        let (body, recording) = match self {
+            Self::Live { body, recording } => (body, recording),
             Self::Replayed(body) => return body.chunk().await,
         };
-        let chunk = response.chunk().await;
+        let chunk = body.chunk().await;
         if let Some(recording) = recording {
             match &chunk {
                 Ok(Some(bytes)) => recording.add_chunk(bytes),
@@ -85,7 +122,14 @@ impl ResponseBody {
                 Err(_) => recording.set_end(BodyEnd::Lost),
             }
         }
-        chunk.map_err(|_| BodyError::Lost)
+        chunk
+    }
+
+    /// Ends the body after its complete answer.
+    pub(crate) fn complete(&mut self, answer: &Answer) {
+        if let Self::Live { body: LiveBody::Socket(body), .. } = self {
+            body.complete(answer);
+        }
     }
 
     /// Records how the body ended for the reader.
@@ -99,7 +143,7 @@ impl ResponseBody {
     pub(crate) fn record_timeout(&mut self, error: BodyError) {
         let millis = |waited: Duration| u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         self.record_end(match error {
-            BodyError::Lost => BodyEnd::Lost,
+            BodyError::Lost | BodyError::Framing(_) => BodyEnd::Lost,
             BodyError::IdleTimeout(waited) => BodyEnd::IdleTimeout { waited_ms: millis(waited) },
             BodyError::TotalTimeout(waited) => BodyEnd::TotalTimeout { waited_ms: millis(waited) },
         });

@@ -10,7 +10,7 @@ use ibeam_providers::protocols::OPENAI_CHAT;
 use ibeam_providers::recording::{
     AnswerSource, Exchange, Normalizer, Player, RecordedProvider, Recorder, RecordingStore, ReplaySpeed,
 };
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TrafficMode};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TrafficMode, TransportKind};
 
 use crate::conversation::{request, user};
 use crate::server::{Act, Server, chunked, open_stream, response};
@@ -61,6 +61,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         headers: Vec::new(),
         model: "gpt-x".into(),
         quirks: Quirks::DEFAULT,
+        transport: TransportKind::Http,
         timeouts,
         max_output_tokens: None,
         near_models: None,

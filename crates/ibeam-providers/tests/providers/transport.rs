@@ -8,7 +8,7 @@ use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
 use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TransportKind};
 
 use crate::conversation::{request, user};
 use crate::replay;
@@ -30,6 +30,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         headers: vec![("x-extra".into(), "yes".into())],
         model: "gpt-x".into(),
         quirks: Quirks::DEFAULT,
+        transport: TransportKind::Http,
         timeouts: Timeouts::default(),
         max_output_tokens: None,
         near_models: None,

@@ -7,7 +7,7 @@ use ibeam_providers::provider_table::{
     self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
 };
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, WireProtocol,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, TransportKind, WireProtocol,
     default_model, find_protocol, has_credentials, is_secret_header, with_default_scheme,
 };
 
@@ -31,6 +31,7 @@ pub(crate) struct ConfiguredProvider {
     pub(crate) key_variable: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) quirks: Quirks,
+    pub(crate) transport: TransportKind,
     pub(crate) timeouts: Timeouts,
     /// Whether a flag, variable or file sets the base URL.
     pub(crate) has_own_address: bool,
@@ -127,6 +128,10 @@ impl ConfiguredProvider {
             key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
             headers: headers(app, name, gets_own_key)?,
             quirks,
+            transport: match text("transport") {
+                Some("websocket") => TransportKind::WebSocket,
+                Some(_) | None => TransportKind::Http,
+            },
             timeouts: timeouts(app, known),
             has_own_address,
         }))

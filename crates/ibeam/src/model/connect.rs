@@ -71,6 +71,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,
+        transport: provider.transport,
         timeouts: provider.timeouts,
         max_output_tokens: known_model(model).map(|known| known.max_output_tokens),
     }
