@@ -269,6 +269,7 @@ notice-calls-denied = { $count ->
 notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
 notice-answer-cut = the output limit cut the answer; the model was asked to continue
 notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
+notice-websocket-unavailable = `{ $provider }` cannot be used over WebSocket ({ $detail }); requests go over HTTP
 notice-answer-paused = the service paused the answer; it was sent back to be completed
 notice-empty-answer = the answer was empty; the model was asked again
 notice-answer-mismatch = the answer does not match the JSON Schema; the model was asked to correct it (correction { $attempt }): { $detail }

@@ -267,6 +267,7 @@ notice-calls-denied = { $count ->
 notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
 notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
 notice-answer-interrupted = { $message }; se pidió al modelo que continúe su respuesta desde ese punto
+notice-websocket-unavailable = no se puede usar `{ $provider }` por WebSocket ({ $detail }); las peticiones van por HTTP
 notice-answer-paused = el servicio puso la respuesta en pausa; se le devolvió para que la complete
 notice-empty-answer = la respuesta estaba vacía; se preguntó de nuevo al modelo
 notice-answer-mismatch = la respuesta no cumple el JSON Schema; se pidió al modelo que la corrigiera (corrección { $attempt }): { $detail }

@@ -267,6 +267,7 @@ notice-calls-denied = { $count ->
 notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
 notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
 notice-answer-interrupted = { $message } ; le modèle a été invité à poursuivre sa réponse à partir de là
+notice-websocket-unavailable = `{ $provider }` n'est pas utilisable par WebSocket ({ $detail }) ; les requêtes passent par HTTP
 notice-answer-paused = le service a mis la réponse en pause ; elle lui a été renvoyée pour être complétée
 notice-empty-answer = la réponse était vide ; le modèle a été interrogé de nouveau
 notice-answer-mismatch = la réponse ne correspond pas au JSON Schema ; le modèle a été invité à la corriger (correction { $attempt }) : { $detail }

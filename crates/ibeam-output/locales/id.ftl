@@ -243,6 +243,7 @@ notice-calls-denied = { $count } panggilan alat ditolak
 notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
 notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
 notice-answer-interrupted = { $message }; model diminta melanjutkan jawabannya dari sana
+notice-websocket-unavailable = `{ $provider }` tidak dapat dipakai lewat WebSocket ({ $detail }); permintaan dikirim lewat HTTP
 notice-answer-paused = layanan menjeda jawaban; jawaban dikirim kembali untuk diselesaikan
 notice-empty-answer = jawaban kosong; model ditanya lagi
 notice-answer-mismatch = jawaban tidak sesuai dengan JSON Schema; model diminta memperbaikinya (koreksi { $attempt }): { $detail }

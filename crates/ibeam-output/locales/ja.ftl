@@ -243,6 +243,7 @@ notice-calls-denied = { $count } 件のツール呼び出しが拒否されま�
 notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
 notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
 notice-answer-interrupted = { $message }。モデルに応答の続きを求めました
+notice-websocket-unavailable = `{ $provider }` を WebSocket で利用できないため ({ $detail })、リクエストは HTTP で送ります
 notice-answer-paused = サービスが応答を一時停止したため、送り返して続きを求めました
 notice-empty-answer = 応答が空だったため、モデルに聞き直しました
 notice-answer-mismatch = 応答が JSON Schema に一致しないため、モデルに修正を求めました（{ $attempt } 回目）: { $detail }

@@ -267,6 +267,7 @@ notice-calls-denied = { $count ->
 notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
 notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
 notice-answer-interrupted = { $message }; pediu-se ao modelo que continuasse a resposta a partir daí
+notice-websocket-unavailable = não é possível usar `{ $provider }` por WebSocket ({ $detail }); os pedidos seguem por HTTP
 notice-answer-paused = o serviço pausou a resposta; ela foi devolvida para ser concluída
 notice-empty-answer = a resposta estava vazia; perguntou-se de novo ao modelo
 notice-answer-mismatch = a resposta não corresponde ao JSON Schema; pediu-se ao modelo que a corrigisse (correção { $attempt }): { $detail }

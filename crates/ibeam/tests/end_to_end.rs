@@ -96,5 +96,7 @@ mod tools;
 mod trust;
 #[path = "end_to_end/web.rs"]
 mod web;
+#[path = "end_to_end/websocket_transport.rs"]
+mod websocket_transport;
 #[path = "end_to_end/wires.rs"]
 mod wires;

@@ -306,6 +306,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
+        Notice::WebsocketUnavailable { provider: s(), detail: s() },
         Notice::AnswerPaused,
         Notice::EmptyAnswer,
         Notice::AnswerMismatch { attempt: 1, detail: s() },
