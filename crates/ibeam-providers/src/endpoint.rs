@@ -27,7 +27,7 @@ pub struct Endpoint {
     pub model: String,
     /// The deviations of the service from its protocol.
     pub quirks: Quirks,
-    /// How requests to the model are sent.
+    /// The transport of requests to the model.
     pub transport: TransportKind,
     /// The limits of every wait.
     pub timeouts: Timeouts,
@@ -39,10 +39,10 @@ pub struct Endpoint {
     pub near_models: Option<NearModels>,
 }
 
-/// How requests to a model are sent.
+/// A transport of requests to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportKind {
-    /// One HTTP request for each request.
+    /// HTTP.
     #[default]
     Http,
     /// One WebSocket connection for many requests, for the APIs that have one, and HTTP if it cannot be used.

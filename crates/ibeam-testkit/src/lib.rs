@@ -25,12 +25,12 @@ mod program;
 mod program_output;
 mod request;
 mod responses;
+mod responses_socket;
 mod script;
 mod server;
 mod stream;
 mod surviving_processes;
 mod trace;
-mod websocket;
 mod wire;
 mod workspace;
 

@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::request::Request;
+use crate::responses_socket;
 use crate::script::{Answer, Content, Frame};
-use crate::websocket;
 use crate::wire::{AnswerScript, Wire};
 
 /// The models that `GET /v1/models` and `GET /v1beta/models` list, with their display names.
@@ -204,7 +204,7 @@ async fn upgrade(
     match upgrade {
         Ok(upgrade) if script.accepts_websocket && Wire::from_path(uri.path()) == Some(Wire::Responses) => {
             let (path, headers) = (uri.path().to_owned(), header_texts(&headers));
-            upgrade.on_upgrade(|socket| websocket::serve(socket, script, path, headers))
+            upgrade.on_upgrade(|socket| responses_socket::serve(socket, script, path, headers))
         }
         Ok(_) | Err(_) => response(405, "text/plain", Body::from("method not allowed")),
     }

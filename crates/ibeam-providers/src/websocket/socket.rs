@@ -27,7 +27,7 @@ pub(super) struct Socket {
 /// The reason why a connection gives no further message.
 #[derive(Debug)]
 pub(super) enum SocketError {
-    /// It was closed, or it broke.
+    /// The connection was closed, or it broke.
     Closed,
     /// The bytes are not messages.
     Framing(FramingError),
@@ -94,6 +94,8 @@ impl Socket {
         }
     }
 
+    /// Sends the pong for a ping.
+    ///
     /// # Errors
     /// `Closed`.
     pub(super) async fn answer_ping(&mut self, payload: &[u8]) -> Result<(), SocketError> {

@@ -206,6 +206,7 @@ fn errors_have_the_class_that_they_have_over_http() {
         };
         assert_eq!(error(&output), error(&expected), "{status} {kind}");
         assert_eq!(scene.server.requests().len(), over_http.server.requests().len(), "{status} {kind}");
+        assert_eq!(messages(&scene).len(), scene.server.requests().len());
         assert!(!output.stderr.contains(KEY), "{output}");
     }
 }
