@@ -112,7 +112,7 @@ impl Transport {
         if let Some(sockets) = &self.sockets {
             sockets.disable();
         }
-        let (provider, detail) = (self.endpoint.provider.clone(), self.errors.sanitize(reason));
+        let (provider, detail) = (self.endpoint.provider.clone(), self.error_builder.sanitize(reason));
         self.notices.add(Notice::WebsocketUnavailable { provider, detail });
     }
 

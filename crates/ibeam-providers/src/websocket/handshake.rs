@@ -40,7 +40,7 @@ pub(super) async fn open(transport: &Transport, url: &str) -> Result<Socket, Str
     let limit = transport.endpoint().timeouts.connect * 2;
     let response = match timeout(limit, request).await {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(transport.errors().describe_unreachable(&error)),
+        Ok(Err(error)) => return Err(transport.error_builder().describe_unreachable(&error)),
         Err(_) => return Err("the service did not answer the request for an upgrade in time".to_owned()),
     };
     match response.status() {

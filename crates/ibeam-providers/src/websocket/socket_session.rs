@@ -112,7 +112,7 @@ impl SocketSession {
         };
         let (message, is_continuation) = self
             .message(transport, conversation, chain.as_ref())
-            .map_err(|error| transport.errors().invalid_configuration(&error.to_string()))?;
+            .map_err(|error| transport.error_builder().invalid_configuration(&error.to_string()))?;
         let exchange = async {
             socket.send(&message).await?;
             loop {
@@ -124,7 +124,7 @@ impl SocketSession {
         let limit = transport.endpoint().timeouts.first_byte + upload_time(conversation.body);
         let Ok(first) = timeout(limit, exchange).await else {
             transport.fall_back("no event came over the connection");
-            return Err(transport.errors().stalled(limit, Retry::Fast, ResponseHead::default()));
+            return Err(transport.error_builder().stalled(limit, Retry::Fast, ResponseHead::default()));
         };
         let error = match &first {
             Err(SocketError::Closed) if is_new => {
