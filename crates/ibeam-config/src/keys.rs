@@ -64,7 +64,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
-    key("providers.*.transport", Kind::Choice(&["http", "websocket"]), Some("http"), ProjectScope::Trusted),
+    key("providers.*.transport", Kind::Choice(&["http", "websocket"]), None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
     key("providers.*.prompt_cache", Kind::Switch, None, ProjectScope::Trusted),
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),

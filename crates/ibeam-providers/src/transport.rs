@@ -201,7 +201,7 @@ impl Transport {
         let mut unavailable = None;
         if let (Some(sockets), Some(conversation)) = (&self.sockets, conversation) {
             match sockets.send(self, conversation).await? {
-                SocketOutcome::Response(response) => return Ok(response),
+                SocketOutcome::Response(response) => return Ok(*response),
                 SocketOutcome::Unavailable(reason) => unavailable = reason,
             }
         }

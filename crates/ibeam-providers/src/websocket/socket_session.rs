@@ -37,14 +37,14 @@ struct SessionState {
 
 /// The outcome of a request over WebSocket.
 pub(crate) enum SocketOutcome {
-    Response(LiveResponse),
+    Response(Box<LiveResponse>),
     /// The request should be sent over HTTP. The text is the reason; `None` if the reason was given before.
     Unavailable(Option<String>),
 }
 
 /// The outcome of one attempt.
 enum Attempt {
-    Response(LiveResponse),
+    Response(Box<LiveResponse>),
     /// The next attempt may succeed.
     Repeat,
     Unavailable(String),
@@ -140,7 +140,8 @@ impl SocketSession {
             let head = ResponseHead { status: Some(StatusCode::OK.as_u16()), ..ResponseHead::default() };
             let request = Arc::clone(conversation.request);
             let body = LiveBody::Socket(SocketBody::new(Arc::clone(self), request, socket, first));
-            return Ok(Attempt::Response(LiveResponse::new(head, "text/event-stream", body)));
+            let response = LiveResponse::new(head, "text/event-stream", body);
+            return Ok(Attempt::Response(Box::new(response)));
         };
         self.keep(socket, None);
         // The service may have lost the response that the request continues, or may disagree about its content.
@@ -148,7 +149,8 @@ impl SocketSession {
             return Ok(Attempt::Repeat);
         }
         let body = LiveBody::Buffered(Some(Bytes::copy_from_slice(text.as_bytes())));
-        Ok(Attempt::Response(LiveResponse::new(error_head(status, &error), "application/json", body)))
+        let response = LiveResponse::new(error_head(status, &error), "application/json", body);
+        Ok(Attempt::Response(Box::new(response)))
     }
 
     /// Returns the idle connection, if it is still open and not too old, else a new one.
