@@ -120,9 +120,12 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
 /// The WebSocket mode of an API: one connection serves many requests, and a request that continues the last response has
 /// only the new messages. The events of a response are the data of the events over HTTP.
 pub trait WebSocketMode: fmt::Debug + Send + Sync {
-    /// Returns the message for a request with this JSON body. With an id, the body has only the messages after that
-    /// response.
-    fn write_message(&self, body: &[u8], previous_response_id: Option<&str>) -> Vec<u8>;
+    /// Returns the message for a request with this JSON body.
+    fn write_message(&self, body: &[u8]) -> Vec<u8>;
+
+    /// Returns the message for a request that continues a response. `body` is the JSON body without messages, as
+    /// [`WireProtocol::write_request`] returns it; `messages` is a JSON list of the messages after the response.
+    fn write_continuation(&self, body: &[u8], response_id: &str, messages: &[u8]) -> Vec<u8>;
 
     /// Reads an error of the service; `None` for any other message.
     fn parse_error(&self, text: &str) -> Option<WebSocketError>;

@@ -175,15 +175,13 @@ impl SocketSession {
     ) -> Result<(Vec<u8>, bool), serde_json::Error> {
         let Conversation { request, settings, body } = conversation;
         let Some((response_id, messages)) = chain.and_then(|chain| chain.continuation(request)) else {
-            return Ok((self.mode.write_message(body, None), false));
+            return Ok((self.mode.write_message(body), false));
         };
         let protocol = transport.endpoint().protocol;
-        let mut body = protocol.write_request(request, settings)?;
-        // The body ends in its empty list of messages.
-        body.truncate(body.len().saturating_sub(2));
-        protocol.write_messages(messages, settings, &mut body)?;
-        body.extend_from_slice(b"]}");
-        Ok((self.mode.write_message(&body, Some(response_id)), true))
+        let (body, mut list) = (protocol.write_request(request, settings)?, vec![b'[']);
+        protocol.write_messages(messages, settings, &mut list)?;
+        list.push(b']');
+        Ok((self.mode.write_continuation(&body, response_id, &list), true))
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionState> {

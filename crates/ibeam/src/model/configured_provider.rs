@@ -7,8 +7,8 @@ use ibeam_providers::provider_table::{
     self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
 };
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, TransportKind, WireProtocol,
-    default_model, find_protocol, has_credentials, is_secret_header, with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, TransportKind,
+    WireProtocol, default_model, find_protocol, has_credentials, is_secret_header, with_default_scheme,
 };
 
 use crate::app::AppContext;

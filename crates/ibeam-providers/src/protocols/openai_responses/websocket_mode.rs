@@ -14,6 +14,9 @@ use crate::wire_protocol::{WebSocketError, WebSocketMode};
 /// The field of a body that only HTTP has. In a string, its quotes would be escaped.
 const STREAM_FIELD: &[u8] = b"\"stream\":true,";
 
+/// The last field of a body, with the start of its list.
+const INPUT_FIELD: &[u8] = b"\"input\":[";
+
 /// The code of the error with which the service ends a connection after 60 minutes.
 const CONNECTION_LIMIT: &str = "websocket_connection_limit_reached";
 
@@ -34,24 +37,22 @@ struct ErrorMessage {
 }
 
 impl WebSocketMode for ResponsesOverWebSocket {
-    fn write_message(&self, body: &[u8], previous_response_id: Option<&str>) -> Vec<u8> {
-        let fields = body.strip_prefix(b"{").unwrap_or(body);
-        let (before, after) = match memmem::find(fields, STREAM_FIELD) {
-            Some(start) => (
-                fields.get(..start).unwrap_or_default(),
-                fields.get(start + STREAM_FIELD.len()..).unwrap_or_default(),
-            ),
-            None => (fields, &[][..]),
-        };
-        let mut message = Vec::with_capacity(body.len() + 128);
-        message.extend_from_slice(br#"{"type":"response.create","#);
-        if let Some(id) = previous_response_id {
-            message.extend_from_slice(br#""previous_response_id":"#);
-            message.extend_from_slice(Value::from(id).to_string().as_bytes());
-            message.push(b',');
-        }
-        message.extend_from_slice(before);
-        message.extend_from_slice(after);
+    fn write_message(&self, body: &[u8]) -> Vec<u8> {
+        let mut message = br#"{"type":"response.create","#.to_vec();
+        push_fields(body, &mut message);
+        message
+    }
+
+    fn write_continuation(&self, body: &[u8], response_id: &str, messages: &[u8]) -> Vec<u8> {
+        // The input of the body may have the system prompt, which the service has too. Its text cannot contain the
+        // field, because its quotes are escaped.
+        let input = memmem::rfind(body, INPUT_FIELD).map_or(body.len(), |start| start + INPUT_FIELD.len());
+        let mut message = br#"{"type":"response.create","previous_response_id":"#.to_vec();
+        message.extend_from_slice(Value::from(response_id).to_string().as_bytes());
+        message.push(b',');
+        push_fields(body.get(..input).unwrap_or(body), &mut message);
+        message.extend_from_slice(messages.strip_prefix(b"[").unwrap_or(messages));
+        message.push(b'}');
         message
     }
 
@@ -75,6 +76,19 @@ impl WebSocketMode for ResponsesOverWebSocket {
     }
 }
 
+/// Appends the fields of a body, up to its end.
+fn push_fields(body: &[u8], message: &mut Vec<u8>) {
+    let fields = body.strip_prefix(b"{").unwrap_or(body);
+    message.reserve(fields.len());
+    match memmem::find(fields, STREAM_FIELD).and_then(|start| fields.split_at_checked(start)) {
+        Some((before, after)) => {
+            message.extend_from_slice(before);
+            message.extend_from_slice(after.strip_prefix(STREAM_FIELD).unwrap_or(after));
+        }
+        None => message.extend_from_slice(fields),
+    }
+}
+
 /// Parses a message with an error; `None` for any other message.
 fn parse(text: &str) -> Option<ErrorMessage> {
     serde_json::from_str(text).ok().filter(|message: &ErrorMessage| message.r#type == "error")
@@ -88,12 +102,25 @@ mod tests {
 
     #[test]
     fn a_message_has_the_fields_of_the_body_except_stream() {
-        let body = br#"{"model":"m","stream":true,"store":false,"tools":[{"stream":true,"a":1}],"input":[]}"#;
-        let rest = r#""model":"m","store":false,"tools":[{"stream":true,"a":1}],"input":[]}"#;
-        let message = |id| String::from_utf8(MODE.write_message(body, id)).unwrap();
-        assert_eq!(message(None), format!(r#"{{"type":"response.create",{rest}"#));
-        let id = r#""previous_response_id":"resp_\"1""#;
-        assert_eq!(message(Some("resp_\"1")), format!(r#"{{"type":"response.create",{id},{rest}"#));
+        let body =
+            br#"{"model":"m","stream":true,"store":false,"tools":[{"stream":true,"a":1}],"input":[{"b":1}]}"#;
+        let message = String::from_utf8(MODE.write_message(body)).unwrap();
+        let rest = r#""model":"m","store":false,"tools":[{"stream":true,"a":1}],"input":[{"b":1}]}"#;
+        assert_eq!(message, format!(r#"{{"type":"response.create",{rest}"#));
+    }
+
+    #[test]
+    fn a_continuation_has_only_the_new_messages() {
+        let tools = r#""tools":[{"input":["x"]}]"#;
+        for input in ["", r#"{"role":"developer","content":"\"input\":["}"#] {
+            let body = format!(r#"{{"model":"m","stream":true,{tools},"input":[{input}]}}"#);
+            let message = MODE.write_continuation(body.as_bytes(), "resp_\"1", br#"[{"new":1}]"#);
+            let start = r#"{"type":"response.create","previous_response_id":"resp_\"1","model":"m","#;
+            assert_eq!(
+                String::from_utf8(message).unwrap(),
+                format!(r#"{start}{tools},"input":[{{"new":1}}]}}"#)
+            );
+        }
     }
 
     #[test]
