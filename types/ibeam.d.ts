@@ -403,6 +403,22 @@ export interface InitExtras {
   journal_gaps?: number;
   /** Present and true if the run stores no session, so that `--resume` cannot continue it. (since 0.1.0) */
   ephemeral?: true;
+  /** Present if the prompts are messages on stdin (`--input-format stream-json`). Then each message is a `user` line, each turn has a last line of its own, and only this line occurs once. (since 0.1.0) */
+  input?: "stream-json";
+}
+
+/** The options of a message. */
+export interface InputOptions {
+  /** The turn of a message that arrives while a turn runs: `queue` (the default) starts a turn of its own after the running one, `steer` adds the message to the next model request of the running turn. (since 0.1.0) */
+  delivery?: "queue" | "steer";
+}
+
+/** Ends the turn that is running, or else the turn of the next waiting message as soon as it starts. The last line of that turn is an `error` with the code `signal`. Without such a turn it has no effect. */
+export interface InterruptInput {
+  /** The type of the object. (since 0.1.0) */
+  type: "interrupt";
+  /** Ignored: the process has one session. (since 0.1.0) */
+  session_id?: string;
 }
 
 /** The limits of a run. */
@@ -915,6 +931,18 @@ export interface UserEvent {
   message: Message;
   /** The id of the session. (since 0.1.0) */
   session_id: string;
+}
+
+/** A message of the user. A `user` line of the output has the same form and can be written to stdin again. */
+export interface UserInput {
+  /** The type of the object. (since 0.1.0) */
+  type: "user";
+  /** The message. (since 0.1.0) */
+  message: Message;
+  /** Ignored: the process has one session. (since 0.1.0) */
+  session_id?: string;
+  /** The options of the message. (since 0.1.0) */
+  ibeam?: InputOptions;
 }
 
 /** The page to fetch. */

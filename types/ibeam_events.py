@@ -526,6 +526,26 @@ class InitExtras(TypedDict):
     ephemeral: NotRequired[Literal[True]]
     """Present and true if the run stores no session, so that `--resume` cannot continue it. (since 0.1.0)"""
 
+    input: NotRequired[Literal["stream-json"]]
+    """Present if the prompts are messages on stdin (`--input-format stream-json`). Then each message is a `user` line, each turn has a last line of its own, and only this line occurs once. (since 0.1.0)"""
+
+
+class InputOptions(TypedDict):
+    """The options of a message."""
+
+    delivery: NotRequired[Literal["queue", "steer"]]
+    """The turn of a message that arrives while a turn runs: `queue` (the default) starts a turn of its own after the running one, `steer` adds the message to the next model request of the running turn. (since 0.1.0)"""
+
+
+class InterruptInput(TypedDict):
+    """Ends the turn that is running, or else the turn of the next waiting message as soon as it starts. The last line of that turn is an `error` with the code `signal`. Without such a turn it has no effect."""
+
+    type: Literal["interrupt"]
+    """The type of the object. (since 0.1.0)"""
+
+    session_id: NotRequired[str]
+    """Ignored: the process has one session. (since 0.1.0)"""
+
 
 class LimitValues(TypedDict):
     """The limits of a run."""
@@ -1207,6 +1227,22 @@ class UserEvent(TypedDict):
 
     session_id: str
     """The id of the session. (since 0.1.0)"""
+
+
+class UserInput(TypedDict):
+    """A message of the user. A `user` line of the output has the same form and can be written to stdin again."""
+
+    type: Literal["user"]
+    """The type of the object. (since 0.1.0)"""
+
+    message: "Message"
+    """The message. (since 0.1.0)"""
+
+    session_id: NotRequired[str]
+    """Ignored: the process has one session. (since 0.1.0)"""
+
+    ibeam: NotRequired["InputOptions"]
+    """The options of the message. (since 0.1.0)"""
 
 
 class WebFetchArgs(TypedDict):

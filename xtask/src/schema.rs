@@ -70,7 +70,7 @@ fn definitions() -> Vec<Definition> {
 
 fn definitions_of(contract: Contract) -> Map<String, Value> {
     let mut found = Map::new();
-    for target in [SchemaTarget::StreamJson, SchemaTarget::Json] {
+    for target in [SchemaTarget::StreamJson, SchemaTarget::Json, SchemaTarget::Input] {
         let mut schema = ibeam_wire::schema(target, contract);
         if let Some(Value::Object(definitions)) = schema.get_mut("$defs").map(Value::take) {
             found.extend(definitions);

@@ -136,6 +136,14 @@ impl History {
         }
     }
 
+    /// Whether the last message is the model's.
+    pub(crate) fn ends_with_answer(&self) -> bool {
+        match self.messages.last().map(Arc::as_ref) {
+            Some(Message::Assistant(_)) => true,
+            Some(Message::User(_) | Message::ToolResults(_)) | None => false,
+        }
+    }
+
     fn ends_in_opaque_block(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(blocks)) => matches!(blocks.last(), Some(Block::Opaque(_))),

@@ -23,8 +23,9 @@ pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
     ApprovalRequest, Approver, Background, Clock, FinishedCall, HookBlock, HookDecision, HookEvent,
-    HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks, Notices,
-    PreparedCall, Provider, ProviderError, Retry, RunCall, Tool, ToolContext, ToolInputError, ToolSet,
+    HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks, NoSteering,
+    Notices, PreparedCall, Provider, ProviderError, Retry, RunCall, Steering, Tool, ToolContext,
+    ToolInputError, ToolSet,
 };
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

@@ -363,6 +363,21 @@ pub trait Clock: Send + Sync {
     }
 }
 
+/// The messages that the user adds to a turn while it runs.
+pub trait Steering: Send + Sync {
+    /// Returns the text blocks of the next message for the running turn; `None` if none is waiting.
+    fn next_message(&self) -> Option<Vec<String>>;
+}
+
+/// A run to which the user adds nothing after the prompt.
+pub struct NoSteering;
+
+impl Steering for NoSteering {
+    fn next_message(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
 /// Commands that outlive their call. A run never ends while one of them is running.
 pub trait Background: Send + Sync {
     /// Returns how many commands are running.

@@ -21,7 +21,7 @@ use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
-use crate::ports::{Background, Clock, Hooks, Provider, ToolSet};
+use crate::ports::{Background, Clock, Hooks, Provider, Steering, ToolSet};
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
@@ -94,6 +94,8 @@ pub struct Run {
     pub precondition: RunPrecondition,
     /// The longest time that a call may take to read, write or search files.
     pub file_timeout: Duration,
+    /// The messages that the user adds while a turn runs.
+    pub steering: Arc<dyn Steering>,
     /// Ends the run from outside.
     pub stop: Stop,
 }
@@ -184,7 +186,7 @@ impl Run {
     ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
         self.record_interrupted_calls(journal).await?;
-        self.submit_prompt(journal, prompt).await?;
+        self.submit_message(journal, prompt, true).await?;
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
@@ -203,6 +205,7 @@ impl Run {
             if let Some(near) = limits.approaching(&journal.tally().totals, journal.elapsed_ms()) {
                 journal.record(EventKind::Notice(near)).await?;
             }
+            self.submit_steering(journal).await?;
             let ModelAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),

@@ -22,6 +22,8 @@ mod interrupted;
 mod limits;
 #[path = "turn/secrets.rs"]
 mod secrets;
+#[path = "turn/steering.rs"]
+mod steering;
 #[path = "turn/structured.rs"]
 mod structured;
 
@@ -236,6 +238,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         await_background: false,
         precondition: Arc::new(|| None),
         file_timeout: Duration::from_secs(60),
+        steering: Arc::new(ibeam_core::NoSteering),
         stop: Stop::default(),
     };
     Fixture { provider, run, max_running }

@@ -101,6 +101,7 @@ fn init_extras(started: &SessionStarted, contract: Contract) -> InitExtras<Cow<'
         },
         journal_gaps: started.journal_gaps,
         ephemeral: started.ephemeral,
+        input: None,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct StreamJson<W> {
     final_message: FinalMessage,
     /// The segments; only under contract 2.
     segments: Option<Segments>,
+    /// Whether the prompts are messages on stdin. Then `init` is printed once, before the first run.
+    has_turns: bool,
 }
 
 impl<W: Write> StreamJson<W> {
@@ -36,7 +38,14 @@ impl<W: Write> StreamJson<W> {
             result: String::new(),
             final_message: FinalMessage::default(),
             segments: None,
+            has_turns: false,
         }
+    }
+
+    /// Returns the writer for the runs of a process whose prompts are messages on stdin.
+    #[must_use]
+    pub fn with_turns(self) -> Self {
+        Self { has_turns: true, ..self }
     }
 
     /// Returns a writer for one run, under contract 2. With `partial` it prints the deltas of each segment before the segment.
@@ -84,6 +93,7 @@ impl<W: Write> StreamJson<W> {
 
     fn write_end(&mut self, run: &RunFinished) -> io::Result<()> {
         self.end_segment(None)?;
+        self.segments.iter_mut().for_each(Segments::restart);
         let result = &std::mem::take(&mut self.result);
         let final_message = self.final_message.take(result);
         match &run.outcome {
@@ -106,8 +116,14 @@ impl<W: Write> EventWriter for StreamJson<W> {
         match &event.kind {
             EventKind::SessionStarted(started) => {
                 let session_id = started.session_id.to_string();
+                if !self.has_turns || self.session_id.is_none() {
+                    let mut init = init_event(started, &session_id, self.contract());
+                    if let (true, Some(extras)) = (self.has_turns, &mut init.ibeam) {
+                        extras.input = Some(borrowed("stream-json"));
+                    }
+                    self.append_line(&init)?;
+                }
                 self.delta = Some(DeltaLine::new(&session_id)?);
-                self.append_line(&init_event(started, &session_id, self.contract()))?;
                 self.session_id = Some(session_id);
                 Ok(())
             }
@@ -173,6 +189,11 @@ pub(crate) struct Segments {
 impl Segments {
     pub(crate) fn new(partial: bool) -> Self {
         Self { partial, start: 0 }
+    }
+
+    /// Prepares for the text of another run.
+    fn restart(&mut self) {
+        self.start = 0;
     }
 
     /// Ends the current segment and returns its text, or `None` if it is empty. `text` is the text of the run so far.

@@ -8,6 +8,7 @@ pub mod elision;
 pub mod event;
 pub mod event_order;
 pub mod failure;
+mod failure_code;
 pub mod id;
 pub mod invisible;
 pub mod json;

@@ -397,6 +397,11 @@ impl RunningProgram {
         stdin.write_all(text.as_bytes()).expect("a reader of stdin");
     }
 
+    /// Closes an open pipe on stdin.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
     /// Sends a signal to the program, not to its children.
     ///
     /// # Panics

@@ -16,11 +16,16 @@ mod value;
 
 use std::io::{self, BufRead};
 
+use serde_json::{Map, Value};
+
 pub(crate) use self::call_payload::FUNCTION_CALL;
 pub use self::finding::{Finding, Report};
+use self::finding::{Findings, LineContext, printable_excerpt};
 pub use self::rule::{Rule, Severity};
 use self::stream::Checker;
+use self::value::{check_object, type_name};
 use crate::Contract;
+use crate::describe::Object;
 use crate::lines::Lines;
 
 /// Checks a stream to its end. The report has the first `max_findings` findings and the number of all findings.
@@ -44,6 +49,28 @@ pub fn check_with_contract<R: BufRead>(
     max_findings: usize,
 ) -> io::Result<Report> {
     check_lines(contract, Lines::new(stream), max_findings)
+}
+
+/// Returns the column and the message of the first error of an object that is alone on its line.
+pub(crate) fn first_error(
+    text: &str,
+    description: &'static Object,
+    object: &Map<String, Value>,
+) -> Option<(usize, String)> {
+    let mut findings = Findings { report: Report::default(), max: usize::MAX };
+    let mut line = LineContext { findings: &mut findings, number: 1, text };
+    check_object(&mut line, &mut Vec::new(), description, object);
+    let mut found = findings.report.findings.into_iter();
+    let error = found.find(|finding| finding.severity == Severity::Error)?;
+    Some((usize::try_from(error.column).unwrap_or(usize::MAX), error.message))
+}
+
+/// Returns a value for a message: on one line, printable and short.
+pub(crate) fn excerpt_of(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => format!("`{}`", printable_excerpt(text)),
+        None => type_name(value).to_owned(),
+    }
 }
 
 /// Checks lines like [`check_with_contract`].

@@ -30,6 +30,7 @@ mod describe;
 #[doc(hidden)]
 pub mod digest;
 mod event;
+mod input;
 mod lines;
 mod reader;
 mod scan;
@@ -41,6 +42,10 @@ pub use event::{
     FailureClass, InitEvent, InitExtras, InitSubtype, LimitValues, Message, ResultEvent, ResultObject,
     ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody, ToolCallEvent,
     UserEvent,
+};
+pub use input::{
+    Delivery, Input, InputError, InputErrorKind, InputOptions, InputReader, InterruptInput,
+    MAX_INPUT_LINE_BYTES, UserInput,
 };
 pub use lines::MAX_LINE_BYTES;
 pub use reader::{NewText, ReadError, ReadErrorKind, Reader};

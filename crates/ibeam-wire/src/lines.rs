@@ -16,6 +16,8 @@ pub(crate) struct Lines<R> {
     bytes: Vec<u8>,
     /// The maximum length of a line, in bytes.
     limit: usize,
+    /// Whether a line that is longer than the limit is the last one, instead of skipping its rest.
+    ends_at_limit: bool,
 }
 
 /// A line without its `\n`.
@@ -34,14 +36,20 @@ pub(crate) struct Line<'a> {
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(reader: R) -> Self {
         let limit = usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX);
-        Self { reader, number: 0, bytes: Vec::new(), limit }
+        Self { reader, number: 0, bytes: Vec::new(), limit, ends_at_limit: false }
+    }
+
+    /// Returns lines of at most `limit` bytes. The rest of a longer line is not read.
+    pub(crate) fn with_limit(reader: R, limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { limit, ends_at_limit: true, ..Self::new(reader) }
     }
 
     /// Returns the next line, or `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.bytes.clear();
         let (mut has_end, mut has_bytes, mut is_cut) = (false, false, false);
-        while !has_end {
+        while !(has_end || is_cut && self.ends_at_limit) {
             let chunk = match self.reader.fill_buf() {
                 Ok(chunk) => chunk,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -14,6 +14,7 @@ use crate::event::{
     AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, RUN_KEYS, ResultEvent,
     ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
 };
+use crate::input::{InputOptions, InterruptInput, UserInput};
 use crate::tool::{Arm, COMMON_ARMS, FUNCTION, SUCCESS, TOOLS, Tool, shell};
 
 /// The output format that a schema describes.
@@ -27,11 +28,13 @@ pub enum SchemaTarget {
     StreamJson,
     /// The object of a failure alone.
     Error,
+    /// One line of stdin with `--input-format stream-json`.
+    Input,
 }
 
 impl SchemaTarget {
     /// Every target.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::StreamJson, Self::Error];
+    pub const ALL: [Self; 5] = [Self::Text, Self::Json, Self::StreamJson, Self::Error, Self::Input];
 
     /// Returns the name in file names and flags.
     pub fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl SchemaTarget {
             Self::Json => "json",
             Self::StreamJson => "stream-json",
             Self::Error => "error",
+            Self::Input => "input",
         }
     }
 }
@@ -72,6 +76,19 @@ pub fn schema(target: SchemaTarget, contract: Contract) -> Value {
         SchemaTarget::Error => {
             generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));
             ("The object of a failure", reference(ERROR_OBJECT))
+        }
+        SchemaTarget::Input => {
+            let inputs = [UserInput::object(), InterruptInput::object()];
+            let body = json!({
+                "description": "A line on stdin with `--input-format stream-json`, identified by `type`.",
+                "oneOf": inputs.map(|input| generator.reference_to(input)),
+            });
+            let options = InputOptions::OBJECT.name;
+            if let Some(Value::Object(options)) = generator.definitions.get_mut(options) {
+                // An unknown option is an error, because it may change the meaning of the message.
+                options.insert("additionalProperties".to_owned(), Value::Bool(false));
+            }
+            ("A line of the input stream", into_keywords(body))
         }
         SchemaTarget::Json => {
             generator.define(ERROR_OBJECT, |generator| generator.object(ErrorEvent::<String>::object()));

@@ -19,5 +19,7 @@ mod run_events;
 mod samples;
 #[path = "wire/segments.rs"]
 mod segments;
+#[path = "wire/turns.rs"]
+mod turns;
 #[path = "wire/violations.rs"]
 mod violations;

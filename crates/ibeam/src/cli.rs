@@ -60,6 +60,16 @@ pub(crate) enum Format {
     Html,
 }
 
+/// The form of the prompts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// One prompt: the arguments and stdin
+    #[default]
+    Text,
+    /// A message on each line of stdin, and a turn for each
+    StreamJson,
+}
+
 /// The mode of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
@@ -138,6 +148,10 @@ pub(crate) struct Flags {
     /// Output format when printing [default: stream-json; under contract 2: text]
     #[arg(long, value_enum, value_name = "FORMAT", global = true)]
     pub(crate) output_format: Option<Format>,
+
+    /// Form of the prompts when printing [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT", global = true)]
+    pub(crate) input_format: Option<InputFormat>,
 
     /// Under contract 2, stream deltas too; under contract 1 they are always streamed
     #[arg(long, global = true)]

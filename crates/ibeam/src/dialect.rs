@@ -28,7 +28,7 @@ pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
 pub(crate) use codex::CodexOptions;
 pub(crate) use control_protocol::HostAdditions;
 pub(crate) use dialect_writer::DialectWriter;
-pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
+pub(crate) use host::{Host, SetModelReceiver, SetModelRequest};
 pub(crate) use host_hooks::HostHooks;
 
 /// The variable that selects a dialect like `--dialect` as the first argument.

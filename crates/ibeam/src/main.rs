@@ -17,6 +17,7 @@ mod git;
 mod hooks;
 mod instructions;
 mod mcp;
+mod message_queue;
 mod mode;
 mod model;
 mod printer;
@@ -211,6 +212,7 @@ fn dispatch(
     {
         return Err(reason.into());
     }
+    let reads_messages = mode::reads_messages(&app.base.flags, &words, app.dialect_writer.is_some())?;
     let mode = mode::infer(ModeInputs {
         print: app.base.flags.print,
         format: app.base.flags.output_format,
@@ -219,6 +221,7 @@ fn dispatch(
         stdout_terminal,
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;
+    mode::check_message_output(reads_messages, mode)?;
     if app.base.flags.setup {
         command::install_if_missing(app)?;
     }
@@ -236,6 +239,7 @@ fn dispatch(
                 let detail = "`--dialect` needs `--output-format stream-json`".to_owned();
                 return Err(Reason::Usage { detail }.into());
             }
+            None if reads_messages => run::run_input_stream(app, &target, stdout, startup()?)?,
             Some(_) | None => run::print(app, &target, &words, format, stdout, startup()?)?,
         },
         RunMode::Interactive => {

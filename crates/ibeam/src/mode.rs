@@ -2,10 +2,12 @@
 //!
 //! Implements "Choosing a format" of `docs/output-format.md`, and "Contract 2" where contract 2 differs.
 
+use std::ffi::OsString;
+
 use ibeam_output::Contract;
 use ibeam_protocol::Reason;
 
-use crate::cli::Format;
+use crate::cli::{Flags, Format, InputFormat, Stdin};
 
 /// The front end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,37 @@ pub(crate) fn default_format(contract: Contract) -> Format {
         Contract::One => Format::StreamJson,
         Contract::Two => Format::Text,
     }
+}
+
+/// Whether the prompts are messages on stdin: `--input-format stream-json`.
+///
+/// # Errors
+/// `Usage` for another source of the prompt.
+pub(crate) fn reads_messages(flags: &Flags, words: &[OsString], has_dialect: bool) -> Result<bool, Reason> {
+    let other = match flags.input_format.unwrap_or_default() {
+        InputFormat::Text => return Ok(false),
+        InputFormat::StreamJson if !words.is_empty() => {
+            "takes the prompts from stdin, not from the arguments"
+        }
+        InputFormat::StreamJson if flags.stdin == Some(Stdin::Ignore) => {
+            "takes the prompts from stdin, so `--stdin ignore` has no meaning"
+        }
+        InputFormat::StreamJson if has_dialect => "has no meaning with `--dialect`",
+        InputFormat::StreamJson => return Ok(true),
+    };
+    Err(Reason::Usage { detail: format!("`--input-format stream-json` {other}") })
+}
+
+/// Checks that the turns of messages on stdin are printed as a stream.
+///
+/// # Errors
+/// `Usage`.
+pub(crate) fn check_message_output(reads_messages: bool, mode: RunMode) -> Result<(), Reason> {
+    if !reads_messages || mode == RunMode::Print(Format::StreamJson) {
+        return Ok(());
+    }
+    let detail = "`--input-format stream-json` needs `--print` and `--output-format stream-json`";
+    Err(Reason::Usage { detail: detail.to_owned() })
 }
 
 /// Rejects `--stream-partial-output` where it has no meaning. Contract 1 streams deltas without it.

@@ -3,6 +3,7 @@
 mod answer_schema;
 mod host_model;
 mod hosted;
+mod input_stream;
 mod interactive;
 pub(crate) mod model_info;
 pub(crate) mod policy_rules;
@@ -14,6 +15,7 @@ mod run_session;
 pub(crate) mod sandbox;
 mod session_opener;
 mod shutdown;
+mod turn_loop;
 mod watchdog;
 mod web;
 mod writable_dirs;
@@ -29,6 +31,7 @@ use crate::app::BaseContext;
 use crate::cli::Format;
 
 pub(crate) use hosted::run_hosted;
+pub(crate) use input_stream::run_input_stream;
 pub(crate) use interactive::run_interactive;
 pub(crate) use prepare::permission_mode;
 pub(crate) use print::print;

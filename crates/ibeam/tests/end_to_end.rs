@@ -56,6 +56,8 @@ mod hooks;
 mod hygiene;
 #[path = "end_to_end/input.rs"]
 mod input;
+#[path = "end_to_end/input_stream.rs"]
+mod input_stream;
 #[path = "end_to_end/journal_order.rs"]
 mod journal_order;
 #[path = "end_to_end/limits.rs"]

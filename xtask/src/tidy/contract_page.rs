@@ -7,7 +7,8 @@ use std::path::Path;
 use super::tree::{TidyError, read_file, tracked_files};
 
 /// The modules that declare the contract's types.
-const TYPE_MODULES: [&str; 2] = ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/tool"];
+const TYPE_MODULES: [&str; 3] =
+    ["crates/ibeam-wire/src/event", "crates/ibeam-wire/src/input", "crates/ibeam-wire/src/tool"];
 /// The page that documents the contract.
 const CONTRACT_PAGE: &str = "docs/output-format.md";
 /// The text before the fingerprint on the page.

@@ -22,16 +22,37 @@ impl Run {
         Ok(output)
     }
 
-    /// Runs the hooks of the prompt, adds their context to it, and records it.
+    /// Records the messages that the user added since the last model request.
+    ///
+    /// A message stays with the front end while the last message is an answer that the service has to complete, and
+    /// after a stop was requested.
     ///
     /// # Errors
-    /// `PromptRefused`: the prompt has not become part of the conversation.
-    pub(super) async fn submit_prompt(
+    /// As [`Self::submit_message`].
+    pub(super) async fn submit_steering(&self, journal: &mut Journal) -> Result<(), TurnError> {
+        if journal.history().ends_with_answer() {
+            return Ok(());
+        }
+        while self.stop.requested().is_none()
+            && let Some(message) = self.steering.next_message()
+        {
+            self.submit_message(journal, message, false).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the hooks of a message of the user, adds their context to it, and records it. The first message of a run is
+    /// its prompt, for which the hooks of the start run too.
+    ///
+    /// # Errors
+    /// `PromptRefused`: the message has not become part of the conversation.
+    pub(super) async fn submit_message(
         &self,
         journal: &mut Journal,
         mut prompt: Vec<String>,
+        is_first: bool,
     ) -> Result<(), TurnError> {
-        let (kind, failure) = match self.run_prompt_hooks(journal, &prompt).await {
+        let (kind, failure) = match self.run_prompt_hooks(journal, &prompt, is_first).await {
             Ok((_, HookDecision::Block(HookBlock { hook, message, for_people, ask: _ }))) => {
                 let reason = Reason::PromptRefused { hook, detail: for_people.unwrap_or(message) };
                 (EventKind::PromptWithheld { content: prompt }, Some(Failure::from(reason)))
@@ -52,8 +73,12 @@ impl Run {
         &self,
         journal: &mut Journal,
         prompt: &[String],
+        is_first: bool,
     ) -> Result<(Vec<String>, HookDecision), TurnError> {
-        let mut context = self.run_hooks(journal, HookEvent::RunStart).await?.context;
+        let mut context = match is_first {
+            true => self.run_hooks(journal, HookEvent::RunStart).await?.context,
+            false => Vec::new(),
+        };
         let output = self.run_hooks(journal, HookEvent::PromptSubmit(prompt)).await?;
         context.extend(output.context);
         Ok((context, output.decision))

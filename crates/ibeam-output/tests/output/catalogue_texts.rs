@@ -227,6 +227,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::EmptyPrompt,
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },
+        Reason::InputLine { line: 1, detail: s() },
         Reason::InvalidJsonSchema { path: s(), place: s(), detail: s() },
         Reason::Unsupported { what: s() },
         Reason::NoKey { provider: s(), variable: s(), embedded: true },

@@ -27,7 +27,9 @@ enum Stage {
     AfterInit,
     /// After `user`.
     Running,
-    /// After `result` or `error`.
+    /// After the `result` or `error` of a turn, if further turns may follow.
+    BetweenTurns,
+    /// After the last `result` or `error`.
     Ended,
 }
 
@@ -49,6 +51,8 @@ pub(super) struct Checker {
     stage: Stage,
     has_init: bool,
     has_user: bool,
+    /// Whether the prompts are messages on stdin, so that there may be several turns.
+    has_turns: bool,
     session: Option<String>,
     answer: AnswerTracker,
     calls: CallTracker,
@@ -62,6 +66,7 @@ impl Checker {
             stage: Stage::Start,
             has_init: false,
             has_user: false,
+            has_turns: false,
             session: None,
             answer: AnswerTracker::default(),
             calls: CallTracker::default(),
@@ -111,7 +116,7 @@ impl Checker {
         let next = self.last_line + 1;
         if self.findings.report.events == 0 {
             self.findings.add(1, 1, Rule::Empty, "the input is empty".to_owned());
-        } else if self.stage != Stage::Ended {
+        } else if !matches!(self.stage, Stage::BetweenTurns | Stage::Ended) {
             self.calls.end(&mut self.findings);
             let message = "the stream ends without `result` or `error`".to_owned();
             self.findings.add(next, 1, Rule::NoEnd, message);
@@ -173,14 +178,24 @@ impl Checker {
 
     /// Continues after a line that could not be read, as if the line had been the expected event.
     fn skip_unreadable(&mut self) {
+        if self.stage == Stage::BetweenTurns {
+            self.start_turn();
+        }
         self.answer.mark_incomplete();
         self.calls.mark_incomplete();
         self.stage = match self.stage {
             Stage::Start => Stage::AfterInit,
-            Stage::AfterInit | Stage::Running => Stage::Running,
+            Stage::AfterInit | Stage::Running | Stage::BetweenTurns => Stage::Running,
             Stage::Ended => Stage::Ended,
         };
         (self.has_init, self.has_user) = (true, self.stage == Stage::Running);
+    }
+
+    /// Forgets the turn before.
+    fn start_turn(&mut self) {
+        self.answer = AnswerTracker::default();
+        self.calls = CallTracker::default();
+        self.stage = Stage::Running;
     }
 
     /// Checks an event by its kind, its place in the stream, and the events before it.
@@ -196,8 +211,18 @@ impl Checker {
             let declared = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
             let known = declared.and_then(Contract::from_name);
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
+            let input = event.get("ibeam").and_then(|ibeam| ibeam.get("input")?.as_str());
+            self.has_turns = input.is_some();
         }
-        let is_late = self.stage == Stage::Ended;
+        if self.stage == Stage::BetweenTurns && kind == Kind::User {
+            self.start_turn();
+        }
+        let belongs_to_no_turn = self.stage == Stage::BetweenTurns && !has_run(event);
+        let is_late = match self.stage {
+            Stage::Start | Stage::AfterInit | Stage::Running => false,
+            Stage::BetweenTurns => !matches!(kind, Kind::Error if belongs_to_no_turn),
+            Stage::Ended => true,
+        };
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             _ if is_late => {}
@@ -216,18 +241,21 @@ impl Checker {
             Kind::Result => check_event(&mut line, ResultEvent::<String>::object(), event),
             Kind::Error => {
                 check_event(&mut line, ErrorEvent::<String>::object(), event);
-                if !line.findings.report.is_single_object || has_run(event) {
+                if !(line.findings.report.is_single_object || belongs_to_no_turn) || has_run(event) {
                     require_run(&mut line, event);
                 }
             }
             Kind::Unknown => {}
         }
-        self.check_order(number, text, kind);
+        self.check_order(number, text, kind, is_late);
         if is_late {
             return;
         }
         self.check_session(number, text, event);
         let mut line = LineContext { findings: &mut self.findings, number, text };
+        if belongs_to_no_turn {
+            return check_exit_code(&mut line, event);
+        }
         match kind {
             Kind::Init | Kind::User | Kind::Unknown => {}
             Kind::Assistant => self.answer.record_event(&mut line, event, EventPlace::Assistant),
@@ -300,8 +328,9 @@ impl Checker {
         }
     }
 
-    /// Checks the order: `init`, `user`, any events, one end.
-    fn check_order(&mut self, number: u64, text: &str, kind: Kind) {
+    /// Checks the order: `init`, `user`, any events, one end. If the prompts are messages on stdin, each turn has this
+    /// order without `init`, and an `error` that belongs to no turn may follow the last.
+    fn check_order(&mut self, number: u64, text: &str, kind: Kind, is_late: bool) {
         let is_end = matches!(kind, Kind::Result | Kind::Error);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match self.stage {
@@ -309,6 +338,16 @@ impl Checker {
                 return line.add(&[], Rule::EndAgain, "the run has already ended");
             }
             Stage::Ended => return line.add(&[], Rule::LateOutput, "an event follows the end of the run"),
+            Stage::BetweenTurns if kind == Kind::Init => {
+                return line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");
+            }
+            Stage::BetweenTurns if is_late && is_end => {
+                return line.add(&[], Rule::EndAgain, "the turn has already ended");
+            }
+            Stage::BetweenTurns if is_late && kind != Kind::Unknown => {
+                return line.add(&[], Rule::LateOutput, "an event follows the end of its turn");
+            }
+            Stage::BetweenTurns => {}
             Stage::Start if kind == Kind::Init || line.findings.report.is_single_object => {}
             Stage::Start => line.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
             Stage::AfterInit | Stage::Running if kind == Kind::Init && self.has_init => {
@@ -317,7 +356,8 @@ impl Checker {
             Stage::AfterInit if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
                 line.add(&[], Rule::UserNotSecond, "the second event is not `user`");
             }
-            Stage::Running if kind == Kind::User && self.has_user => {
+            // A steering message is a `user` line within a turn.
+            Stage::Running if kind == Kind::User && self.has_user && !self.has_turns => {
                 line.add(&[], Rule::UserAgain, "`user` occurs again");
             }
             Stage::AfterInit | Stage::Running => {}
@@ -325,7 +365,9 @@ impl Checker {
         self.has_init |= kind == Kind::Init;
         self.has_user |= kind == Kind::User;
         self.stage = match (self.stage, kind) {
+            (Stage::AfterInit | Stage::Running, _) if is_end && self.has_turns => Stage::BetweenTurns,
             _ if is_end => Stage::Ended,
+            (Stage::BetweenTurns, _) => Stage::BetweenTurns,
             (Stage::Start, Kind::Init) => Stage::AfterInit,
             // Later versions may add events between `init` and `user`.
             (Stage::AfterInit, Kind::Unknown | Kind::Init) => Stage::AfterInit,

@@ -69,6 +69,9 @@ contract_object! {
         optional journal_gaps("journal_gaps", unit: "count"): u64,
         /// Present and true if the run stores no session, so that `--resume` cannot continue it.
         optional ephemeral("ephemeral", shape: Shape::True): bool,
+        /// Present if the prompts are messages on stdin (`--input-format stream-json`). Then each message is a `user`
+        /// line, each turn has a last line of its own, and only this line occurs once.
+        optional input("input", shape: Shape::OpenEnum(&["stream-json"])): Option<S>,
     }
 }
 

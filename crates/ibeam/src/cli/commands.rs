@@ -173,9 +173,9 @@ pub(crate) enum OfflineCommand {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Print the JSON Schema of the output
+    /// Print the JSON Schema of the output, or of the messages on stdin
     Schema {
-        /// The output format; `error` is the object of a failure [default: stream-json]
+        /// The format; `error` is the object of a failure, `input` a line of stdin [default: stream-json]
         #[arg(long, value_enum)]
         format: Option<SchemaFormat>,
     },
@@ -217,6 +217,8 @@ pub(crate) enum SchemaFormat {
     StreamJson,
     /// The object of a failure, as `--error-format json` and `--error-file` give it
     Error,
+    /// A line of stdin with `--input-format stream-json`
+    Input,
 }
 
 /// The commands of `mcp`.

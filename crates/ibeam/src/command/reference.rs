@@ -43,6 +43,7 @@ pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File
         SchemaFormat::Json => SchemaTarget::Json,
         SchemaFormat::StreamJson => SchemaTarget::StreamJson,
         SchemaFormat::Error => SchemaTarget::Error,
+        SchemaFormat::Input => SchemaTarget::Input,
     };
     print_text(stdout, &format!("{:#}\n", ibeam_wire::schema(of, base.contract())))
 }

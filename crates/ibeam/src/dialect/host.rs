@@ -4,36 +4,28 @@
 //! One thread reads. Requests are answered at once, also during a run. A host approves a call only unchanged: a
 //! response with another input refuses the call.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Approver, Stop};
-use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
+use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_protocol::{McpServer, Reason, ToolCall};
+use ibeam_wire::Delivery;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::control_protocol::{self, ControlRequest, HostAdditions, Received, value_at};
 use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
+use crate::message_queue::MessageQueue;
 
 /// The longest line that is read, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// The prompts until the end of stdin, or an error.
-pub(crate) type PromptReceiver = mpsc::UnboundedReceiver<Result<HostPrompt, Reason>>;
-/// The stops of the prompts whose runs have not ended, in the order of the prompts.
-type RunStops = Arc<Mutex<VecDeque<Stop>>>;
 /// The waiting requests by id; `None` once stdin has ended.
 type WaitingRequests = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
-
-/// A prompt, which can be stopped before its run starts.
-pub(crate) struct HostPrompt {
-    pub(crate) blocks: Vec<String>,
-    pub(crate) stop: Stop,
-}
 
 /// A request for another model. The session answers it, not the reader of stdin.
 pub(crate) struct SetModelRequest {
@@ -51,7 +43,8 @@ pub(crate) type SetModelReceiver = mpsc::UnboundedReceiver<SetModelRequest>;
 /// The state that the reader of stdin and the runs share.
 #[derive(Clone, Default)]
 struct HostState {
-    run_stops: RunStops,
+    /// The prompts.
+    queue: Arc<MessageQueue>,
     waiting: Arc<Mutex<WaitingRequests>>,
     additions: Arc<Mutex<HostAdditions>>,
     /// The receivers of messages from the host's MCP servers, by name.
@@ -76,40 +69,34 @@ impl Host {
     pub(crate) fn start(
         writer: DialectWriter,
         models: Vec<Value>,
-    ) -> io::Result<(Arc<Self>, PromptReceiver, SetModelReceiver)> {
+    ) -> io::Result<(Arc<Self>, SetModelReceiver)> {
         let shared = HostState::default();
         *lock(&shared.waiting) = Some(HashMap::new());
         lock(&shared.additions).servers.clone_from(&writer.options().claude.host_servers);
-        let (prompt_sender, prompts) = mpsc::unbounded_channel();
         let (model_sender, model_requests) = mpsc::unbounded_channel();
         let host =
             Arc::new(Self { writer: writer.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
-        let mut reader = StdinReader {
-            writer,
-            shared,
-            models,
-            prompts: prompt_sender,
-            model_requests: model_sender,
-            prompt_count: 0,
-        };
+        let mut reader =
+            StdinReader { writer, shared, models, model_requests: model_sender, prompt_count: 0 };
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
                 if let Err(reason) =
                     line.and_then(|line| control_protocol::read(&line)).map(|line| reader.handle(line))
                 {
-                    drop(reader.prompts.send(Err(reason)));
+                    reader.shared.queue.end(Err(reason));
                     break;
                 }
             }
+            reader.shared.queue.end(Ok(()));
             *lock(&reader.shared.waiting) = None;
         })?;
-        Ok((host, prompts, model_requests))
+        Ok((host, model_requests))
     }
 
-    /// Records the end of the run of the first open prompt.
-    pub(crate) fn finish_run(&self) {
-        lock(&self.shared.run_stops).pop_front();
+    /// Returns the queue of the prompts.
+    pub(crate) fn queue(&self) -> &Arc<MessageQueue> {
+        &self.shared.queue
     }
 
     /// Returns the additions of the host so far.
@@ -140,7 +127,7 @@ impl Host {
 
     /// Ends the run in progress, like a request of the host.
     pub(super) fn interrupt_run(&self) {
-        interrupt(&self.shared.run_stops);
+        self.shared.queue.interrupt();
     }
 
     /// Returns an id for a request that is not about a call.
@@ -167,7 +154,6 @@ struct StdinReader {
     writer: DialectWriter,
     shared: HostState,
     models: Vec<Value>,
-    prompts: mpsc::UnboundedSender<Result<HostPrompt, Reason>>,
     model_requests: mpsc::UnboundedSender<SetModelRequest>,
     /// The number of prompts so far.
     prompt_count: u64,
@@ -179,9 +165,7 @@ impl StdinReader {
         match received {
             Received::Prompt(blocks) => {
                 self.prompt_count += 1;
-                let stop = Stop::default();
-                lock(&self.shared.run_stops).push_back(stop.clone());
-                drop(self.prompts.send(Ok(HostPrompt { blocks, stop })));
+                self.shared.queue.push(blocks, Delivery::Queue);
             }
             Received::Request(id, ControlRequest::SetModel(model)) => {
                 drop(self.model_requests.send(SetModelRequest {
@@ -234,7 +218,7 @@ impl StdinReader {
                 Ok(control_protocol::initialize_response(&self.models))
             }
             ControlRequest::Interrupt => {
-                interrupt(&self.shared.run_stops);
+                self.shared.queue.interrupt();
                 Ok(json!({}))
             }
             ControlRequest::SetMode(mode) if mode == self.writer.options().claude.mode => {
@@ -282,7 +266,7 @@ impl Approver for Host {
             match self.request(format!("ask-{}", call.id), request).await {
                 Some(Ok(answer)) => {
                     if *value_at(&answer, "/interrupt") == true {
-                        interrupt(&self.shared.run_stops);
+                        self.shared.queue.interrupt();
                     }
                     allows(&answer, &input)
                 }
@@ -320,13 +304,6 @@ fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     }
     let line = String::from_utf8(line).map_err(|_| usage_error("a line of stdin is not UTF-8"))?;
     Ok((read > 0).then_some(line))
-}
-
-/// Ends the run in progress, or else the run of the first waiting prompt.
-fn interrupt(runs: &RunStops) {
-    if let Some(stop) = lock(runs).front() {
-        stop.request(Reason::Signalled(Signal::Int));
-    }
 }
 
 /// Whether the response approves the call unchanged.

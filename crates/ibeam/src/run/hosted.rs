@@ -3,6 +3,7 @@
 //! No session is created before the first message; until then requests are answered. A message that arrives during a
 //! run waits for its end. The end of stdin ends the program after the last run.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -14,12 +15,14 @@ use super::host_model::HostModel;
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
+use super::turn_loop::{TurnSource, run_turns};
 use super::watchdog::StartupWatchdog;
 use super::{on_runtime, thread_error};
 use crate::app::AppContext;
-use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks, HostPrompt, PromptReceiver};
+use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks};
 use crate::exit::ExitFailure;
 use crate::mcp::ServerDeclaration;
+use crate::message_queue::{MessageQueue, QueuedMessage};
 use crate::model;
 use crate::prompt::Prompt;
 
@@ -84,52 +87,55 @@ pub(crate) fn run_hosted(
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
-        let (host, mut prompts, requests) =
+        let (host, requests) =
             Host::start(dialect_writer.clone(), HostModel::model_list(app)).map_err(thread_error)?;
-        let mut model = HostModel::new(app, Arc::clone(&host), requests);
-        let Some(first) = process.wait(next_prompt(&mut prompts, &mut model))? else { return Ok(()) };
+        let queue = Arc::clone(host.queue());
+        let model = HostModel::new(app, Arc::clone(&host), requests);
+        let mut source = HostSource { queue, model, dialect_writer };
+        let Some(first) = process.wait(source.next())? else { return Ok(()) };
         let dialect = dialect_writer.options().dialect.to_string();
         let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
-        let first_model = model.choose_for_first_prompt()?;
+        let first_model = source.model.choose_for_first_prompt()?;
         let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
         let sandbox = RunSandbox::spawn(app, true)?;
         let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
-        let mut next = first;
-        let outcome = loop {
-            dialect_writer.start_run();
-            let outcome = session.run_prompt(next.blocks, Some(next.stop), model.answer_requests());
-            host.finish_run();
-            match &outcome {
-                Err(failed) if session.must_close(failed) => break outcome,
-                Ok(()) | Err(_) => {}
-            }
-            next = match session.wait(next_prompt(&mut prompts, &mut model)) {
-                Ok(Some(prompt)) => prompt,
-                Ok(None) => break outcome,
-                Err(failure) => break Err(failure.into()),
-            };
-            if let Err(failed) = outcome {
-                session.report(&failed);
-            }
-            if let Some(choice) = model.take_for_next_prompt()
-                && let Err(failure) = session.set_model(choice)
-            {
-                break Err(failure.into());
-            }
-        };
+        let outcome = run_turns(&mut session, first, &mut source);
         session.close(outcome)
     })
 }
 
-/// Returns the next prompt; `None` at the end of stdin. Requests for another model are answered meanwhile.
-async fn next_prompt(
-    prompts: &mut PromptReceiver,
-    model: &mut HostModel<'_>,
-) -> Result<Option<HostPrompt>, Failure> {
-    tokio::select! {
-        biased;
-        // A request that arrived before the prompt is answered before the prompt is run.
-        never = model.answer_requests() => match never {},
-        prompt = prompts.recv() => Ok(prompt.transpose()?),
+/// The messages of a host, and its requests for another model.
+struct HostSource<'a> {
+    queue: Arc<MessageQueue>,
+    model: HostModel<'a>,
+    dialect_writer: &'a DialectWriter,
+}
+
+impl TurnSource for HostSource<'_> {
+    const LAST_TURN_DECIDES: bool = true;
+
+    fn queue(&self) -> &MessageQueue {
+        &self.queue
+    }
+
+    async fn next(&mut self) -> Result<Option<QueuedMessage>, Failure> {
+        tokio::select! {
+            biased;
+            // A request that arrived before the prompt is answered before the prompt is run.
+            never = self.model.answer_requests() => match never {},
+            message = self.queue.next() => Ok(message?),
+        }
+    }
+
+    fn work_during_turn(&mut self) -> impl Future<Output = Infallible> {
+        self.model.answer_requests()
+    }
+
+    fn prepare_turn(&mut self, session: &mut RunSession<'_>) -> Result<(), Failure> {
+        self.dialect_writer.start_run();
+        match self.model.take_for_next_prompt() {
+            Some(choice) => session.set_model(choice),
+            None => Ok(()),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Approver, FailOn, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition,
-    Stop, Tool, ToolInputError, ToolSet,
+    Steering, Stop, Tool, ToolInputError, ToolSet,
 };
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
@@ -34,6 +34,8 @@ pub(super) struct RunInputs {
     pub(super) sandbox: RunSandbox,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) hooks: Arc<dyn Hooks>,
+    /// The messages that the user adds while a turn runs.
+    pub(super) steering: Arc<dyn Steering>,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
     /// Instructions of the caller, after all others.
@@ -60,6 +62,7 @@ pub(super) fn build(
         sandbox,
         approver,
         hooks,
+        steering,
         has_person,
         mut extra_instructions,
         answer_schema,
@@ -143,6 +146,7 @@ pub(super) fn build(
         await_background: waits_for_background(app)?,
         precondition,
         file_timeout: app.base.config.timeout("files"),
+        steering,
         stop,
     };
     Ok(RunResources { run, background, proxy })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, pending};
-use ibeam_core::{Approver, Hooks, Journal, Redactor, Run, Stop};
+use ibeam_core::{Approver, Hooks, Journal, NoSteering, Redactor, Run, Steering, Stop};
 use ibeam_hooks::HookRunner;
 use ibeam_output::EventWriter;
 use ibeam_protocol::{Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal};
@@ -45,7 +45,7 @@ pub(super) enum RunKind {
     Single,
     /// A run for each prompt of a person. A signal ends the current run; an interrupt leaves the session open.
     Interactive,
-    /// A run for each message of a host. A signal ends the process; the host interrupts runs by messages.
+    /// A run for each message on stdin. A signal ends the process; a message interrupts a run.
     Hosted,
 }
 
@@ -66,6 +66,11 @@ pub(super) trait FrontEnd {
     /// Returns the hooks of runs like `head`: the configured hooks, then the hooks of the front end.
     fn hooks(&self, configured: Arc<dyn Hooks>, _head: &SessionStarted) -> Arc<dyn Hooks> {
         configured
+    }
+
+    /// Returns the messages that the user adds while a turn runs.
+    fn steering(&self) -> Arc<dyn Steering> {
+        Arc::new(NoSteering)
     }
 
     /// Returns instructions for the model that come after those of the flags.
@@ -269,6 +274,7 @@ impl<'a> RunSession<'a> {
         let inputs = RunInputs {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
+            steering: front_end.steering(),
             has_person: process.kind == RunKind::Interactive,
             extra_instructions: [app.base.flags.append_system_prompt.clone(), front_end.instructions()]
                 .concat(),

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use ibeam_output::{ReplayLine, result_line_to_object};
 use ibeam_protocol::{Event, EventKind, Reason};
-use ibeam_wire::{MAX_LINE_BYTES, NewText};
+use ibeam_wire::{InitEvent, MAX_LINE_BYTES, NewText};
 
 use super::contract_converter::ContractConverter;
 use super::from_wire::{time_of, to_event};
@@ -62,8 +62,16 @@ pub(super) fn play(
         if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
             replay_printer.write_rest(&reader.rest())?;
         }
+        if let Some(start) = event.as_ref().and_then(|event| reader.start_of_turn(event)) {
+            replay_printer.show(Some(&start), b"")?;
+        }
         replay_printer.show(event.as_ref(), &copy)?;
     }
+}
+
+/// Whether the prompts of the stream were messages on stdin.
+fn has_turns(init: &InitEvent) -> bool {
+    init.ibeam.as_ref().is_some_and(|ibeam| ibeam.input.is_some())
 }
 
 fn damaged(source: &str, line: u64, detail: String) -> ReplayEnd {
@@ -78,6 +86,10 @@ struct StreamReader {
     /// The time of the last event that has one.
     last_ms: u64,
     new_text: NewText,
+    /// The start of the first turn, for the other turns of the stream; `None` for a stream with one turn.
+    start: Option<EventKind>,
+    /// Whether the last event ended a turn.
+    has_ended: bool,
     /// Converts the lines if they are copied and a contract was requested.
     converter: Option<ContractConverter>,
 }
@@ -87,7 +99,15 @@ impl StreamReader {
         let requested = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =
             requested.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
-        Self { format, is_first: true, last_ms: 0, new_text: NewText::default(), converter }
+        Self {
+            format,
+            is_first: true,
+            last_ms: 0,
+            new_text: NewText::default(),
+            start: None,
+            has_ended: false,
+            converter,
+        }
     }
 
     /// Returns the event of a line, and the line to print if lines are copied.
@@ -114,8 +134,26 @@ impl StreamReader {
         };
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
         let at_ms = self.last_ms;
-        let event = to_event(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind });
+        let has_turns = matches!(&event, ibeam_wire::Event::Init(init) if has_turns(init));
+        let event = match event {
+            // The error of an invalid line of stdin belongs to no turn.
+            ibeam_wire::Event::Error(error) if self.start.is_some() && error.session_id.is_none() => None,
+            event => to_event(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind }),
+        };
+        if has_turns {
+            self.start = event.as_ref().map(|event| event.kind.clone());
+        }
         Ok((event, copy))
+    }
+
+    /// Returns the start of a turn before its prompt, if the stream has the start of the first turn only.
+    fn start_of_turn(&mut self, event: &Event) -> Option<Event> {
+        let follows_end =
+            std::mem::replace(&mut self.has_ended, matches!(event.kind, EventKind::RunFinished(_)));
+        let starts = follows_end && matches!(event.kind, EventKind::UserMessage { .. });
+        let kind = self.start.clone().filter(|_| starts)?;
+        self.new_text = NewText::default();
+        Some(Event { seq: 0, at_ms: event.at_ms, kind })
     }
 
     /// Returns the lines that the converter has not written yet.

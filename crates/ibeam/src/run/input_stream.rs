@@ -1,0 +1,137 @@
+//! `--input-format stream-json`: prompts as lines on stdin, a turn for each, in one process and one session.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::future::pending;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ibeam_core::{Approver, NoApprover, Steering};
+use ibeam_output::{Contract, EventWriter, StreamJson, error_object};
+use ibeam_protocol::{Failure, Reason};
+use ibeam_wire::{Input, InputError, InputErrorKind, InputReader};
+
+use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::sandbox::RunSandbox;
+use super::session_opener::SessionTarget;
+use super::turn_loop::{TurnSource, run_turns};
+use super::watchdog::StartupWatchdog;
+use super::{on_runtime, system_error, thread_error};
+use crate::app::{AppContext, BaseContext};
+use crate::exit::ExitFailure;
+use crate::message_queue::{MessageQueue, QueuedMessage};
+use crate::model;
+use crate::prompt::Prompt;
+
+/// The front end of a process whose prompts are lines on stdin.
+struct InputStream {
+    queue: Arc<MessageQueue>,
+}
+
+impl FrontEnd for InputStream {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::new(NoApprover)
+    }
+
+    fn steering(&self) -> Arc<dyn Steering> {
+        Arc::clone(&self.queue) as _
+    }
+}
+
+impl TurnSource for InputStream {
+    const LAST_TURN_DECIDES: bool = false;
+
+    fn queue(&self) -> &MessageQueue {
+        &self.queue
+    }
+
+    async fn next(&mut self) -> Result<Option<QueuedMessage>, Failure> {
+        Ok(self.queue.next().await?)
+    }
+
+    fn work_during_turn(&mut self) -> impl Future<Output = Infallible> {
+        pending()
+    }
+
+    fn prepare_turn(&mut self, _: &mut RunSession<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Runs a turn for each message on stdin, and prints the turns as one stream.
+///
+/// # Errors
+/// A failure before the first turn; else the last failure of a turn or of stdin.
+pub(crate) fn run_input_stream(
+    app: &AppContext,
+    target: &SessionTarget,
+    stdout: File,
+    startup: StartupWatchdog,
+) -> Result<(), ExitFailure> {
+    let spare = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
+    let new_writer: NewWriter<'_> = Box::new(|stdout| stream_writer(&app.base, stdout));
+    let outcome = on_runtime(|runtime| {
+        let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
+        // The sandbox starts while the first message is awaited.
+        let sandbox = RunSandbox::spawn(app, true)?;
+        let model = model::choose_model(app)?;
+        let queue = read_stdin().map_err(thread_error)?;
+        let Some(first) = process.wait(async { Ok(queue.next().await?) })? else {
+            return Err(Reason::EmptyPrompt.into());
+        };
+        let mut source = InputStream { queue };
+        let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
+        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &source)?;
+        let outcome = run_turns(&mut session, first, &mut source);
+        session.close(outcome)
+    });
+    if let Err(failed) = &outcome
+        && let ExitFailure { failure: Failure { reason: Reason::InputLine { .. }, .. }, run: None } = failed
+    {
+        // A failure of stdout is ignored: stderr reports the failure in any case.
+        drop(writeln!(&spare, "{}", error_object(&failed.failure, None)));
+    }
+    outcome
+}
+
+/// Returns the writer of all turns.
+fn stream_writer<'a>(base: &BaseContext, out: impl Write + Send + 'a) -> Box<dyn EventWriter + Send + 'a> {
+    let writer = match base.contract() {
+        Contract::One => StreamJson::new(out),
+        Contract::Two => StreamJson::for_contract_two(out, base.flags.stream_partial_output),
+    };
+    Box::new(writer.with_turns())
+}
+
+/// Starts the thread that reads stdin. It ends with stdin, at the first line that is not valid, or with the process.
+///
+/// # Errors
+/// The thread cannot be started.
+fn read_stdin() -> io::Result<Arc<MessageQueue>> {
+    let queue = Arc::new(MessageQueue::default());
+    let messages = Arc::clone(&queue);
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        for input in InputReader::new(io::stdin().lock()) {
+            match input {
+                Ok(Input::Message(message)) => {
+                    let delivery = message.delivery();
+                    let blocks = message.message.content.into_iter().map(|block| block.text);
+                    messages.push(blocks.collect(), delivery);
+                    messages.wait_for_room();
+                }
+                Ok(Input::Interrupt) => messages.interrupt(),
+                Err(error) => return messages.end(Err(reason_of(error))),
+            }
+        }
+        messages.end(Ok(()));
+    })?;
+    Ok(queue)
+}
+
+fn reason_of(InputError { line, kind }: InputError) -> Reason {
+    match kind {
+        InputErrorKind::Io(error) => Reason::Io { what: "stdin".to_owned(), detail: error.to_string() },
+        InputErrorKind::Invalid(detail) => Reason::InputLine { line, detail },
+        other => Reason::InputLine { line, detail: format!("{other:?}") },
+    }
+}
