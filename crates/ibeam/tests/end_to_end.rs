@@ -32,6 +32,8 @@ mod convert;
 mod crash;
 #[path = "end_to_end/dialect.rs"]
 mod dialect;
+#[path = "end_to_end/documented_models.rs"]
+mod documented_models;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/ending.rs"]
