@@ -11,12 +11,12 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
 use ibeam_providers::protocols::{
-    ANTHROPIC, BEDROCK, COHERE, GEMINI, GEMINI_INTERACTIONS, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES,
+    ANTHROPIC, BEDROCK, BEDROCK_ANTHROPIC, COHERE, GEMINI, GEMINI_INTERACTIONS, OLLAMA, OPENAI_CHAT,
+    OPENAI_RESPONSES,
 };
 use ibeam_providers::{Quirks, WireProtocol};
 
 #[path = "../tests/providers/event_stream.rs"]
-#[expect(dead_code, reason = "the tests use the rest of it")]
 mod event_stream;
 
 fn main() {
@@ -156,6 +156,9 @@ const BEDROCK_STREAM: Stream = Stream {
     ),
 };
 
+/// The events of [`ANTHROPIC_STREAM`], each in a message; see [`event_stream::encode_chunks`].
+const BEDROCK_ANTHROPIC_STREAM: Stream = Stream { protocol: BEDROCK_ANTHROPIC, ..ANTHROPIC_STREAM };
+
 const OLLAMA_STREAM: Stream = Stream {
     protocol: OLLAMA,
     start: "",
@@ -189,7 +192,11 @@ const COHERE_STREAM: Stream = Stream {
 
 fn answer(stream: &Stream) -> Vec<u8> {
     let text = [stream.start, &stream.delta.repeat(DELTAS), stream.end].concat();
-    if stream.protocol.name() == BEDROCK.name() { event_stream::encode(&text) } else { text.into_bytes() }
+    match stream.protocol.name() {
+        name if name == BEDROCK.name() => event_stream::encode(&text),
+        name if name == BEDROCK_ANTHROPIC.name() => event_stream::encode_chunks(&text),
+        _ => text.into_bytes(),
+    }
 }
 
 /// Decodes the answer and returns the number of its text deltas.
@@ -312,6 +319,20 @@ mod bedrock {
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
         memcpy(bencher, &BEDROCK_STREAM);
+    }
+}
+
+mod bedrock_anthropic {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, &BEDROCK_ANTHROPIC_STREAM);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &BEDROCK_ANTHROPIC_STREAM);
     }
 }
 
