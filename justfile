@@ -31,6 +31,10 @@ attacks *ARGS:
 clients *ARGS:
     cargo xtask clients {{ARGS}}
 
+# Model servers that others wrote, used by this program
+servers *ARGS:
+    cargo xtask servers {{ARGS}}
+
 # What is distributed, built and held to its size (ten minutes)
 size:
     cargo xtask size

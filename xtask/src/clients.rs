@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use client::ClientsError;
 use client::{CLIENTS, Client};
+pub(crate) use environment::embedded_model;
 use environment::{Environment, Model};
-use install::{Installed, Installer};
+use install::Installed;
+pub(crate) use install::Installer;
 
 use ibeam_testkit::build_program;
 

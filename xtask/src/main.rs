@@ -13,6 +13,7 @@ mod local_eval;
 mod mutations;
 mod schema;
 mod sdks;
+mod servers;
 mod size;
 mod test;
 mod tidy;
@@ -43,11 +44,15 @@ usage: cargo xtask SUBCOMMAND
   schema  write docs/schema and types from the wire types
   sdks [--bin PATH]
           run the SDKs of Claude Code and Codex with the program in its dialects
+  servers [NAME…] [--bin PATH]
+          let the program use the servers of LiteLLM and llama.cpp over each of their APIs
   size [--without-engine]
           build the program as it is distributed, with the embedded engine and without; prints size and
           instructions, and fails over the limits
   traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
           play recorded answers of model services into the decoders; prints differences and one table
+  traffic PATH --mirror
+          compare the decoders with the official client libraries on a sample of recorded answers
   tidy    check the edges between crates, files, words, and what must change together
   test    set up the requirements of the tests, then run every check and every test
 ";
@@ -73,8 +78,9 @@ fn main() -> ExitCode {
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
+        "servers" => servers::run(&root(), args).map_err(|error| error.to_string()),
         "size" => size::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
-        "traffic" => run_program(&root(), "ibeam-traffic", args),
+        "traffic" => run_traffic(&root(), args),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {
@@ -97,6 +103,26 @@ fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<()
         return Err("usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]".to_owned());
     }
     run_program(root, "ibeam-attacks", args)
+}
+
+/// Runs the player of recorded traffic. For `--mirror`, installs the client libraries first.
+fn run_traffic(root: &Path, args: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut args: Vec<String> = args.collect();
+    if let Some(at) = args.iter().position(|arg| arg == "--mirror") {
+        let folder = root.join("clients/libraries");
+        let (pins, directory) = (folder.join("requirements.txt"), root.join("target/libraries"));
+        let installed = clients::Installer::new(root).install_from_pypi(&pins, &directory, 12);
+        let python = match installed.map_err(|error| error.to_string()) {
+            Ok(Ok(python)) => python,
+            Ok(Err(reason)) | Err(reason) => {
+                println!("SKIP: the client libraries are not compared: {reason}");
+                return Ok(());
+            }
+        };
+        let paths = [python, folder.join("parse.py")].map(|path| path.display().to_string());
+        args.splice(at..=at, ["--mirror-with".to_owned()].into_iter().chain(paths));
+    }
+    run_program(root, "ibeam-traffic", args.into_iter())
 }
 
 /// Builds and runs a program of the workspace.

@@ -222,7 +222,7 @@ impl Environment {
 }
 
 /// Returns the path of the embedded model, if it is installed.
-pub(super) fn embedded_model() -> Option<PathBuf> {
+pub(crate) fn embedded_model() -> Option<PathBuf> {
     let own_file = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));

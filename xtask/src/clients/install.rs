@@ -1,4 +1,4 @@
-//! The installation of clients at their pinned versions, into `target/clients` only.
+//! The installation of clients and servers at their pinned versions, below `target` only.
 //!
 //! An installation with the same pins is reused.
 
@@ -8,8 +8,9 @@ use std::process::Command;
 
 use super::client::{Client, ClientsError, Runtime};
 
-/// Installs clients. Stores the directories of clients and the Python that installs them.
-pub(super) struct Installer {
+/// Installs clients, and other packages with their pins. Stores the directories of clients and the Python that installs
+/// them.
+pub(crate) struct Installer {
     /// The directory with a folder for each client.
     clients: PathBuf,
     /// The directory of the installations.
@@ -36,10 +37,12 @@ pub(super) struct Installed {
 }
 
 /// The reason why this machine cannot run a client.
-pub(super) type MissingRequirement = String;
+pub(crate) type MissingRequirement = String;
+
+const NO_PYTHON: &str = "no Python with `venv` and `pip` found";
 
 impl Installer {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self { clients: root.join("clients"), target: root.join("target/clients"), python: newest_python() }
     }
 
@@ -52,29 +55,16 @@ impl Installer {
         client: &Client,
     ) -> Result<Result<Installed, MissingRequirement>, ClientsError> {
         let Some(python) = &self.python else {
-            return Ok(Err("no Python with `venv` and `pip` found".to_owned()));
+            return Ok(Err(NO_PYTHON.to_owned()));
         };
         let folder = self.clients.join(client.name);
         let directory = self.target.join(client.name);
         let started_by = match client.runtime {
-            Runtime::Python(minor) if python.minor < minor => {
-                return Ok(Err(format!(
-                    "needs Python 3.{minor} or later; the newest here is 3.{}",
-                    python.minor
-                )));
-            }
-            Runtime::Python(_) => {
-                let mut venv = Command::new(&python.program);
-                venv.args(["-m", "venv", "--without-pip", "--clear"]).arg(&directory);
-                let own_python = directory.join("bin/python");
-                let mut pip = Command::new(&python.program);
-                pip.args(["-m", "pip", "--python"]).arg(&own_python);
-                // The lock file is complete, so there are no dependencies to resolve.
-                pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]);
-                let pins = folder.join(client.lock_file());
-                pip.arg(&pins);
-                install_once(&directory, &pins, [venv, pip])?;
-                own_python
+            Runtime::Python(minor) => {
+                match self.install_from_pypi(&folder.join(client.lock_file()), &directory, minor)? {
+                    Ok(own_python) => own_python,
+                    Err(missing) => return Ok(Err(missing)),
+                }
             }
             Runtime::Node => {
                 if !runs_with_version_flag("node") || !runs_with_version_flag("npm") {
@@ -99,6 +89,34 @@ impl Installer {
             driver: folder.join("drive.py"),
             library: self.clients.join("lib"),
         }))
+    }
+
+    /// Installs the packages of a lock file in a virtual environment for Python 3.`minor` or later, and returns its Python,
+    /// or the requirement that this machine lacks. The lock file is complete, so there are no dependencies to resolve.
+    ///
+    /// # Errors
+    /// `Setup` if the installation fails.
+    pub(crate) fn install_from_pypi(
+        &self,
+        pins: &Path,
+        directory: &Path,
+        minor: u8,
+    ) -> Result<Result<PathBuf, MissingRequirement>, ClientsError> {
+        let Some(python) = &self.python else { return Ok(Err(NO_PYTHON.to_owned())) };
+        if python.minor < minor {
+            return Ok(Err(format!(
+                "needs Python 3.{minor} or later; the newest here is 3.{}",
+                python.minor
+            )));
+        }
+        let mut venv = Command::new(&python.program);
+        venv.args(["-m", "venv", "--without-pip", "--clear"]).arg(directory);
+        let own_python = directory.join("bin/python");
+        let mut pip = Command::new(&python.program);
+        pip.args(["-m", "pip", "--python"]).arg(&own_python);
+        pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]).arg(pins);
+        install_once(directory, pins, [venv, pip])?;
+        Ok(Ok(own_python))
     }
 }
 

@@ -1,0 +1,93 @@
+//! A model server of others as a child process, on a loopback port.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::ServersError;
+
+/// The maximum time from the start of a server until it answers.
+const START_TIMEOUT: Duration = Duration::from_secs(180);
+/// The time between two requests to a server that starts.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A running server. Dropping it ends the process.
+pub(super) struct ServerProcess {
+    child: Child,
+    address: SocketAddr,
+}
+
+/// Returns a loopback address with a free port.
+pub(super) fn free_address() -> Result<SocketAddr, ServersError> {
+    let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    bound.map_err(ServersError::system("a loopback port"))
+}
+
+impl ServerProcess {
+    /// Starts a server that listens on `address`, and waits until `GET health_path` has status 200. The server has an empty
+    /// home directory next to `log`, which gets its output, and no environment variable but those of `command` and PATH.
+    ///
+    /// # Errors
+    /// `System`, and `NotReady` if the process ends or the time is over.
+    pub(super) fn start(
+        name: &'static str,
+        mut command: Command,
+        address: SocketAddr,
+        health_path: &str,
+        log: &Path,
+    ) -> Result<Self, ServersError> {
+        let home = log.with_extension("home");
+        fs::create_dir_all(&home).map_err(ServersError::system(home.display()))?;
+        let output = File::create(log).map_err(ServersError::system(log.display()))?;
+        let errors = output.try_clone().map_err(ServersError::system(log.display()))?;
+        command.env("HOME", &home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.current_dir(&home).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let display = format!("{:?}", command.get_program());
+        let child = command.spawn().map_err(ServersError::system(display))?;
+        let mut server = Self { child, address };
+        let not_ready =
+            |reason: String| ServersError::NotReady { name, reason, log: log.display().to_string() };
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            let reason = match server.request_status(health_path) {
+                Ok(status) if status == "200" => return Ok(server),
+                Ok(status) => format!("status {status}"),
+                Err(error) => error.to_string(),
+            };
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(not_ready(format!("it ended with {status}")));
+            }
+            if Instant::now() > deadline {
+                return Err(not_ready(reason));
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Returns `http://127.0.0.1:PORT`, without a path.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Sends a GET request and returns the status of the response.
+    fn request_status(&self, path: &str) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(stream, "GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", self.address)?;
+        let mut head = [0; "HTTP/1.x 200".len()];
+        stream.read_exact(&mut head)?;
+        let head = String::from_utf8_lossy(&head);
+        Ok(head.rsplit(' ').next().unwrap_or_default().to_owned())
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // The process may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
