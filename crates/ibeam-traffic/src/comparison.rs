@@ -4,7 +4,8 @@ use ibeam_protocol::{StopReason, Usage};
 use ibeam_providers::response_error::FailureClass;
 
 use crate::decoding::{DecodedAnswer, Outcome};
-use crate::record::{ExpectedUsage, Record};
+use crate::libraries::LibraryAnswer;
+use crate::record::{ExpectedCall, ExpectedUsage, Record};
 use crate::wires::Wire;
 
 /// Returns the differences between `outcome` and the expectation of `record`, one sentence each.
@@ -31,6 +32,33 @@ fn summary(outcome: &Outcome) -> String {
         Outcome::ServiceError(class) => format!("an error of class {class:?}"),
         Outcome::Undecodable(error) => format!("{error:?}"),
     }
+}
+
+/// Returns the differences between `outcome` and the result of a client library for `record`.
+pub(crate) fn library_differences(
+    wire: Wire,
+    record: &Record,
+    outcome: &Outcome,
+    library: &LibraryAnswer,
+) -> Vec<String> {
+    let Outcome::Answer(decoded) = outcome else {
+        return vec![format!("expected an answer, found {}", summary(outcome))];
+    };
+    let mut differences = Vec::new();
+    let text = decoded.text();
+    // Libraries have a field for a refusal, which may be shown as text.
+    let refusal = record.expect.refusal.as_deref().unwrap_or_default();
+    if text != library.text && text != format!("{}{refusal}", library.text) {
+        differences.push(format!("text: the library has {:?}, found {text:?}", library.text));
+    }
+    // Only the corpus marks calls that the token limit cut.
+    let is_cut = |call: &&ExpectedCall| {
+        record.expect.calls.iter().any(|recorded| recorded.truncated && recorded.name == call.name)
+    };
+    let calls: Vec<_> = library.calls.iter().filter(|call| !is_cut(call)).collect();
+    differences.extend(call_differences(&calls, decoded));
+    differences.extend(usage_difference(wire, &library.usage, decoded.answer.usage));
+    differences
 }
 
 /// Returns the difference between the class of an error and the class in the corpus, if any.
@@ -69,7 +97,9 @@ fn answer_differences(wire: Wire, record: &Record, decoded: &DecodedAnswer) -> V
     if !is_same_stop(&expect.stop, &stop) {
         compare("stop", &expect.stop, &stop);
     }
-    differences.extend(call_differences(record, decoded));
+    // Calls that the token limit cut are not executed, so they are left out.
+    let calls = expect.calls.iter().filter(|call| !call.truncated);
+    differences.extend(call_differences(&calls.collect::<Vec<_>>(), decoded));
     if let Some(usage) = &expect.usage {
         differences.extend(usage_difference(wire, usage, decoded.answer.usage));
     }
@@ -92,16 +122,15 @@ fn is_same_stop(expected: &str, found: &str) -> bool {
     expected == found || matches!((expected, found), ("stop_sequence" | "none", "end"))
 }
 
-fn call_differences(record: &Record, decoded: &DecodedAnswer) -> Vec<String> {
-    // Calls of a refused answer and calls that the token limit cut are not executed, so they are left out.
-    let is_refused = decoded.answer.stop == StopReason::Refusal;
-    let expected: Vec<_> = record.expect.calls.iter().filter(|call| !call.truncated && !is_refused).collect();
+fn call_differences(expected: &[&ExpectedCall], decoded: &DecodedAnswer) -> Vec<String> {
+    // Calls of a refused answer are not executed, so they are left out.
+    let expected = if decoded.answer.stop == StopReason::Refusal { &[] } else { expected };
     let found: Vec<_> = decoded.answer.calls().collect();
     if expected.len() != found.len() {
         return vec![format!("expected {} calls, found {}", expected.len(), found.len())];
     }
     let mut differences = Vec::new();
-    for (expected, found) in expected.into_iter().zip(found) {
+    for (expected, found) in expected.iter().zip(found) {
         let is_same_id = expected.id.as_deref().is_none_or(|id| id.is_empty() || id == found.id.as_str());
         let is_same_name = expected.name.as_deref() == Some(found.name.as_str());
         if !is_same_id || !is_same_name || expected.arguments != found.arguments {

@@ -5,6 +5,7 @@
 mod checks;
 mod comparison;
 mod decoding;
+mod libraries;
 mod record;
 mod wires;
 
@@ -14,13 +15,16 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use checks::Chunking;
+use libraries::LibraryScript;
 use record::Record;
 use wires::Wire;
 
 const USAGE: &str = "\
 usage: cargo xtask traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
+       cargo xtask traffic PATH --mirror
 
-PATH is a file of records (*.jsonl, *.jsonl.gz) or a directory of them.";
+PATH is a file of records (*.jsonl, *.jsonl.gz) or a directory of them. With `--mirror`, the official client libraries parse
+up to 50 answers of each API, and the results are compared.";
 
 /// Records whose expectation this program deviates from on purpose, with the reason.
 const DEVIATIONS: &[(&str, &str)] =
@@ -34,6 +38,8 @@ struct Options {
     id: Option<String>,
     chunking: Chunking,
     cut: bool,
+    /// The script for `--mirror`, which xtask installs.
+    libraries: Option<LibraryScript>,
 }
 
 /// The kind of a recorded answer. The table has one row for each wire and kind.
@@ -78,19 +84,26 @@ fn main() -> ExitCode {
         eprintln!("error: no record has this wire and id");
         return ExitCode::FAILURE;
     }
+    if let Some(libraries) = &options.libraries {
+        return libraries::compare(&records, libraries);
+    }
     report(&records, &check_all(&records, &options))
 }
 
 fn parse_options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let path = args.next().filter(|path| !path.starts_with('-')).ok_or("no path of records")?;
     let (path, wire, id) = (PathBuf::from(path), None, None);
-    let mut options = Options { path, wire, id, chunking: Chunking::All, cut: false };
+    let mut options = Options { path, wire, id, chunking: Chunking::All, cut: false, libraries: None };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));
         match arg.as_str() {
             "--wire" => options.wire = Some(value()?),
             "--id" => options.id = Some(value()?),
             "--cut" => options.cut = true,
+            "--mirror-with" => {
+                let (python, script) = (value()?.into(), value()?.into());
+                options.libraries = Some(LibraryScript { python, script });
+            }
             "--chunking" => {
                 options.chunking = match value()?.as_str() {
                     "all" => Chunking::All,

@@ -45,6 +45,8 @@ pub(crate) struct RecordedRequest {
 #[derive(Debug, Deserialize)]
 pub(crate) struct RecordedResponse {
     pub(crate) status: u16,
+    #[serde(default)]
+    pub(crate) content_type: String,
     body: RecordedBody,
 }
 
