@@ -62,6 +62,33 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
 }
 
 #[test]
+fn two_replays_of_the_embedded_model_are_byte_identical() {
+    let Some(file) = model_file().filter(|_| ENGINE) else {
+        eprintln!("SKIP: this build is without the embedded model's engine, or the model is not set up");
+        return;
+    };
+    let workspace = || Workspace::new().file("README.md", README);
+    let recorded_in = workspace();
+    let recordings = recorded_in.outside().join("recordings");
+    let run = |workspace: &Workspace, flag: &str| {
+        let prompt = "What is the title of README.md?";
+        let run = Ibeam::new(BINARY, workspace).args(["-p", "--sandbox", "disabled", prompt, flag]);
+        run.args([&recordings]).timeout(Duration::from_secs(600))
+    };
+    let recorded = run(&recorded_in, "--record").args(["--model", "embedded"]);
+    let recorded = recorded.env("IBEAM_LOCAL_MODEL", file).run().succeeded();
+    // A replay needs neither the model nor the directory of the recorded run.
+    let replayed_in = workspace();
+    let first = run(&replayed_in, "--replay").run().succeeded();
+    let second = run(&replayed_in, "--replay").run().succeeded();
+    assert_eq!((&first.stdout, &first.stderr), (&second.stdout, &second.stderr));
+    let (recorded, replayed) = (recorded.stream(), first.stream());
+    assert_eq!(replayed.outline(), recorded.outline());
+    assert_eq!(replayed.last()["result"], recorded.last()["result"]);
+    assert_eq!(replayed.last()["usage"], recorded.last()["usage"]);
+}
+
+#[test]
 fn about_models_and_doctor_report_whether_this_build_has_the_engine() {
     let scene = Scene::new([]);
     let about = scene.ibeam_without_model(["about", "--format", "json"]).run().succeeded().json();
