@@ -43,7 +43,10 @@ fn printed(output: &ProgramOutput) -> (Option<i32>, Vec<String>, Value, Value) {
     let stream = output.stream();
     let last = stream.last();
     let result = json!([last["result"], last["code"], last["usage"], last["http_status"], last["retryable"]]);
-    (output.code, stream.outline(), result, last["ibeam"]["retries"].clone())
+    // Calls that run at the same time end in any order.
+    let mut outline = stream.outline();
+    outline.sort();
+    (output.code, outline, result, last["ibeam"]["retries"].clone())
 }
 
 fn notices(output: &ProgramOutput) -> Vec<&str> {
