@@ -54,6 +54,17 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 /// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
     with_variable(key("model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_MODEL"),
+    // More reasoning costs more.
+    with_variable(
+        key(
+            "effort",
+            Kind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+            None,
+            ProjectScope::Trusted,
+        ),
+        "IBEAM_EFFORT",
+    ),
+    with_variable(key("thinking_budget", Kind::Number, None, ProjectScope::Trusted), "IBEAM_THINKING_BUDGET"),
     with_variable(key("lang", Kind::NonBlankText, None, ProjectScope::Any), "IBEAM_LANG"),
     key("verbose", Kind::Switch, None, ProjectScope::Any),
     key("models.aliases.*", Kind::NonBlankText, None, ProjectScope::Trusted),

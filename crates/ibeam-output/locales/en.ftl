@@ -255,6 +255,7 @@ code-signal = a signal asked it to stop
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
+notice-effort-ignored = `--effort` and `--thinking-budget` have no effect: the model `{ $model }` has no setting for reasoning
 unused-key = `{ $variable }` is set, but this version cannot use a key of { $service } directly: reach its models through OpenRouter (`ibeam login openrouter`), or, if it has a Chat Completions API, set `base_url` and `key_variable` in `[providers.NAME]`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
 notice-arguments-ignored = these arguments of `{ $dialect }` have no equivalent in ibeam and were ignored: { $arguments }

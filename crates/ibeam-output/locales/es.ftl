@@ -253,6 +253,7 @@ code-signal = una señal pidió detenerlo
 ## Warnings
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
+notice-effort-ignored = `--effort` y `--thinking-budget` no tienen efecto: el modelo `{ $model }` no tiene ajuste de razonamiento
 unused-key = `{ $variable }` está definida, pero esta versión no puede usar directamente una clave de { $service }: usa sus modelos a través de OpenRouter (`ibeam login openrouter`) o, si tiene una API de Chat Completions, define `base_url` y `key_variable` en `[providers.NAME]`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = estos argumentos de `{ $dialect }` no tienen equivalente en ibeam y se ignoraron: { $arguments }

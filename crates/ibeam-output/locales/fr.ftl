@@ -253,6 +253,7 @@ code-signal = un signal a demandé l’arrêt
 ## Warnings
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message } ; { $detail }
+notice-effort-ignored = `--effort` et `--thinking-budget` sont sans effet : le modèle `{ $model }` n'a pas de réglage du raisonnement
 unused-key = `{ $variable }` est définie, mais cette version ne peut pas utiliser directement une clé de { $service } : passez par OpenRouter pour ses modèles (`ibeam login openrouter`) ou, s'il a une API Chat Completions, définissez `base_url` et `key_variable` dans `[providers.NAME]`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ces arguments de `{ $dialect }` n'ont pas d'équivalent dans ibeam et ont été ignorés : { $arguments }

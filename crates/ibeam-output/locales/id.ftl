@@ -235,6 +235,7 @@ code-signal = sinyal meminta berhenti
 ## Warnings
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
+notice-effort-ignored = `--effort` dan `--thinking-budget` tidak berpengaruh: model `{ $model }` tidak memiliki pengaturan penalaran
 unused-key = `{ $variable }` sudah diatur, tetapi versi ini belum dapat memakai kunci { $service } secara langsung: pakai modelnya lewat OpenRouter (`ibeam login openrouter`), atau, jika layanan itu memiliki API Chat Completions, atur `base_url` dan `key_variable` di `[providers.NAME]`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
 notice-arguments-ignored = argumen `{ $dialect }` ini tidak ada padanannya di ibeam dan diabaikan: { $arguments }

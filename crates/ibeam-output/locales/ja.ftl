@@ -235,6 +235,7 @@ code-signal = シグナルにより停止した
 ## Warnings
 notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
 notice-embedded-model-with-key = { $message }。{ $detail }
+notice-effort-ignored = `--effort` と `--thinking-budget` は効果がありません。モデル `{ $model }` には推論の設定がありません
 unused-key = `{ $variable }` は設定されていますが、このバージョンでは { $service } のキーを直接使えません。OpenRouter 経由でモデルを使うか (`ibeam login openrouter`)、Chat Completions に対応していれば `[providers.NAME]` に `base_url` と `key_variable` を設定してください
 notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
 notice-arguments-ignored = `{ $dialect }` の次の引数に相当するものが ibeam にないため、無視しました: { $arguments }

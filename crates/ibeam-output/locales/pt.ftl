@@ -253,6 +253,7 @@ code-signal = um sinal pediu para parar
 ## Warnings
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-embedded-model-with-key = { $message }; { $detail }
+notice-effort-ignored = `--effort` e `--thinking-budget` não têm efeito: o modelo `{ $model }` não tem ajuste de raciocínio
 unused-key = `{ $variable }` está definida, mas esta versão não consegue usar diretamente uma chave de { $service }: use os modelos pelo OpenRouter (`ibeam login openrouter`) ou, se ele tem uma API de Chat Completions, defina `base_url` e `key_variable` em `[providers.NAME]`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = estes argumentos de `{ $dialect }` não têm equivalente no ibeam e foram ignorados: { $arguments }

@@ -19,6 +19,11 @@ pub enum Notice {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unused_key: Option<UnusedKey>,
     },
+    /// The model has no setting for reasoning, so `--effort` and `--thinking-budget` have no effect.
+    EffortIgnored {
+        /// The display name of the model.
+        model: String,
+    },
     /// stdin sent nothing and was ignored.
     StdinIgnored {
         /// The time that the run waited for input, in milliseconds.
@@ -260,6 +265,7 @@ impl Notice {
                 ))
             }
             Self::EmbeddedModel { .. }
+            | Self::EffortIgnored { .. }
             | Self::StdinIgnored { .. }
             | Self::ArgumentsIgnored { .. }
             | Self::SessionUnsynced

@@ -9,6 +9,7 @@ use ibeam_protocol::Message;
 use serde::Serialize;
 
 use crate::model_table::bare_name;
+use crate::reasoning::family_version;
 use crate::wire_protocol::{CacheBreakpoints, RequestSettings};
 
 /// The number of breakpoints that move with the conversation. Anthropic accepts four; one is after the system prompt.
@@ -46,7 +47,8 @@ impl CacheMarker {
                 bare_name(settings.model).starts_with("claude").then_some(Self::CacheControl(Ephemeral {}))
             }
             CacheBreakpoints::PromptCacheBreakpoint => {
-                let is_accepted = gpt_version(settings.model).is_some_and(|version| version >= FIRST_GPT);
+                let is_accepted =
+                    family_version(settings.model, "gpt-").is_some_and(|version| version >= FIRST_GPT);
                 is_accepted.then_some(Self::PromptCacheBreakpoint(Explicit {}))
             }
         }
@@ -84,13 +86,6 @@ fn is_input(message: &Message) -> bool {
         Message::User(_) | Message::ToolResults(_) => true,
         Message::Assistant(_) => false,
     }
-}
-
-/// Returns the version in `gpt-5.6-codex`.
-fn gpt_version(model: &str) -> Option<(u32, u32)> {
-    let number = bare_name(model).strip_prefix("gpt-")?.split('-').next()?;
-    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keys::{KeyReader, Secret};
+use crate::reasoning::Reasoning;
 use crate::wire_protocol::{Quirks, WireProtocol};
 
 /// One model of one provider.
@@ -35,6 +36,8 @@ pub struct Endpoint {
     pub max_output_tokens: Option<u32>,
     /// A key that all requests of a session share, for the cache of the service.
     pub cache_key: Option<String>,
+    /// The reasoning that the user asked for.
+    pub reasoning: Reasoning,
     /// Finds similar models after the service has rejected the name of the model; `None` for no suggestions.
     pub near_models: Option<NearModels>,
 }

@@ -49,6 +49,7 @@ impl HttpProvider {
             max_output_tokens: endpoint.max_output_tokens,
             quirks: endpoint.quirks,
             cache_key: endpoint.cache_key.as_deref(),
+            reasoning: endpoint.reasoning,
         };
         let body = self
             .body_builder

@@ -30,6 +30,7 @@ mod prices;
 pub mod protocols;
 mod provider_errors;
 pub mod provider_table;
+mod reasoning;
 pub mod recording;
 mod request_body;
 pub mod response_error;
@@ -55,6 +56,7 @@ pub use model_table::{
 pub use prices::{known_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
+pub use reasoning::{Effort, Reasoning};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
 pub use tls::tls_config;

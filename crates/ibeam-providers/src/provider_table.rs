@@ -10,7 +10,7 @@ use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
 use crate::protocols::{
     ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI,
 };
-use crate::wire_protocol::{CacheBreakpoints, MaxTokensField, Quirks, WireProtocol};
+use crate::wire_protocol::{CacheBreakpoints, MaxTokensField, Quirks, ReasoningForm, WireProtocol};
 
 /// An entry of the provider table.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,12 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["OPENROUTER_API_KEY"],
         base_url_variables: &["OPENROUTER_BASE_URL"],
         // Source: the guide "Prompt caching" of OpenRouter. The other models cache without breakpoints.
-        quirks: Quirks { cache_breakpoints: CacheBreakpoints::CacheControl, ..Quirks::DEFAULT },
+        // Source of the form of reasoning: its guide "Reasoning tokens".
+        quirks: Quirks {
+            cache_breakpoints: CacheBreakpoints::CacheControl,
+            reasoning_form: ReasoningForm::Object,
+            ..Quirks::DEFAULT
+        },
         ..TEMPLATE
     },
     KnownProvider {
@@ -173,7 +178,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["DEEPSEEK_API_KEY"],
         base_url_variables: &["DEEPSEEK_BASE_URL"],
         // Its reasoning model rejects a conversation with tool calls without their reasoning.
-        quirks: Quirks { echo_reasoning: true, ..Quirks::DEFAULT },
+        // Source of the form of reasoning: its guide "Thinking mode".
+        quirks: Quirks { echo_reasoning: true, reasoning_form: ReasoningForm::Switch, ..Quirks::DEFAULT },
         ..TEMPLATE
     },
     KnownProvider {

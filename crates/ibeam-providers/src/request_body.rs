@@ -113,6 +113,7 @@ mod tests {
 
     use super::*;
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
+    use crate::reasoning::{Effort, Reasoning};
     use crate::wire_protocol::Quirks;
 
     /// A model for which every protocol sets cache breakpoints.
@@ -121,6 +122,7 @@ mod tests {
         max_output_tokens: Some(100),
         quirks: Quirks::DEFAULT,
         cache_key: None,
+        reasoning: Reasoning { effort: Some(Effort::High), budget: None },
     };
 
     fn request() -> ModelRequest {

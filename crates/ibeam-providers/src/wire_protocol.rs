@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::framing::{Frame, FrameParser};
+use crate::reasoning::Reasoning;
 use crate::response_error::{
     FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
 };
@@ -44,6 +45,11 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     /// Returns the value of the `Accept` header.
     fn accept(&self) -> &'static str {
         "text/event-stream, application/json"
+    }
+
+    /// Whether the API has a documented form of a request for reasoning, for this model.
+    fn accepts_reasoning(&self, _model: &str) -> bool {
+        true
     }
 
     /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
@@ -190,12 +196,20 @@ pub struct RequestSettings<'a> {
     pub quirks: Quirks,
     /// A key that all requests of a session share. The service sends requests with the same key to the same cache.
     pub cache_key: Option<&'a str>,
+    /// The reasoning that the user asked for.
+    pub reasoning: Reasoning,
 }
 
 impl<'a> RequestSettings<'a> {
     /// Returns the settings for a model of an unknown service.
     pub const fn new(model: &'a str) -> Self {
-        Self { model, max_output_tokens: None, quirks: Quirks::DEFAULT, cache_key: None }
+        Self {
+            model,
+            max_output_tokens: None,
+            quirks: Quirks::DEFAULT,
+            cache_key: None,
+            reasoning: Reasoning::DEFAULT,
+        }
     }
 
     /// Returns the cache key if the service accepts one in the body.
@@ -244,6 +258,8 @@ pub struct Quirks {
     pub cache_key_header: Option<&'static str>,
     /// The explicit cache breakpoints that the service accepts in an API of OpenAI.
     pub cache_breakpoints: CacheBreakpoints,
+    /// The form in which a Chat Completions request asks for reasoning.
+    pub reasoning_form: ReasoningForm,
 }
 
 impl Quirks {
@@ -258,6 +274,7 @@ impl Quirks {
         prompt_cache_key: false,
         cache_key_header: None,
         cache_breakpoints: CacheBreakpoints::None,
+        reasoning_form: ReasoningForm::Effort,
     };
 
     /// Removes what only the service at its own address is known to accept for its cache.
@@ -266,6 +283,17 @@ impl Quirks {
         self.cache_key_header = None;
         self.cache_breakpoints = CacheBreakpoints::None;
     }
+}
+
+/// The form in which a Chat Completions request asks for reasoning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReasoningForm {
+    /// `reasoning_effort`, as OpenAI defines it and most services accept it.
+    Effort,
+    /// `reasoning` with `effort` or `max_tokens`, as OpenRouter defines it.
+    Object,
+    /// `thinking`, and `reasoning_effort` if it is enabled, as DeepSeek defines it.
+    Switch,
 }
 
 /// The explicit cache breakpoints of a service, and the models for which it accepts them.

@@ -227,6 +227,8 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
 fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
     let texts = [
         ("--model", &flags.model),
+        ("--effort", &flags.effort),
+        ("--system-prompt", &flags.system_prompt),
         ("--api-key", &flags.api_key),
         ("--endpoint", &flags.endpoint),
         ("--approval", &flags.approval),

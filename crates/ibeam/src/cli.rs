@@ -161,6 +161,14 @@ pub(crate) struct Flags {
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
 
+    /// How much the model reasons: none, minimal, low, medium, high, xhigh or max
+    #[arg(long, value_name = "LEVEL", global = true)]
+    pub(crate) effort: Option<String>,
+
+    /// Maximum number of tokens for reasoning before an answer, for models that have such a limit
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) thinking_budget: Option<u32>,
+
     /// Resume a session; without an ID, the newest one of this directory
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "-1", global = true)]
     pub(crate) resume: Option<String>,
@@ -337,8 +345,12 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
 
-    /// Additional instructions for the model, after the built-in ones
-    #[arg(long, value_name = "TEXT", global = true)]
+    /// Instructions for the model instead of the built-in ones
+    #[arg(long, value_name = "TEXT|@FILE", global = true)]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Additional instructions for the model, after all others
+    #[arg(long, value_name = "TEXT|@FILE", global = true)]
     pub(crate) append_system_prompt: Vec<String>,
 
     /// Read no instruction files of the workspace; for dialects

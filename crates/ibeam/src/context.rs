@@ -47,6 +47,8 @@ pub(crate) struct ContextInputs<'a> {
     pub(crate) has_person: bool,
     /// Whether instruction files of the workspace are read.
     pub(crate) reads_instructions: bool,
+    /// Instructions instead of the built-in ones.
+    pub(crate) replacement: Option<&'a str>,
     /// Instructions of the caller, after all others.
     pub(crate) extra_instructions: &'a [String],
     /// The environment at the start of the session; `None` for a new session.
@@ -69,7 +71,10 @@ impl Context {
     /// Reads the instruction files and the state of git, and returns the text.
     pub(crate) fn new(inputs: &ContextInputs<'_>) -> Self {
         let audience = if inputs.has_person { WITH_PERSON } else { WITHOUT_PERSON };
-        let mut system = [ROLE, audience, GUIDELINES].concat();
+        let mut system = match inputs.replacement {
+            Some(text) => format!("{}\n", text.trim()),
+            None => [ROLE, audience, GUIDELINES].concat(),
+        };
         match inputs.mode {
             PermissionMode::Plan => system.push_str(PLAN_MODE),
             PermissionMode::Ask => system.push_str(ASK_MODE),
@@ -145,6 +150,7 @@ mod tests {
             path_policy,
             reads_instructions,
             has_person,
+            replacement: None,
             extra_instructions,
             environment: None,
             now_ms,
@@ -196,6 +202,7 @@ mod tests {
                 path_policy,
                 has_person: false,
                 reads_instructions: true,
+                replacement: None,
                 extra_instructions: &[],
                 environment: None,
                 now_ms: 0,

@@ -15,6 +15,7 @@ mod run_session;
 pub(crate) mod sandbox;
 mod session_opener;
 mod shutdown;
+pub(crate) mod system_prompt;
 mod turn_loop;
 mod watchdog;
 mod web;

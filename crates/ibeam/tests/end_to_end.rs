@@ -70,6 +70,8 @@ mod long_session;
 mod mcp;
 #[path = "end_to_end/model_apis.rs"]
 mod model_apis;
+#[path = "end_to_end/model_settings.rs"]
+mod model_settings;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
 #[path = "end_to_end/record_and_replay.rs"]

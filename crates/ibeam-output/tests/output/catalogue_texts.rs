@@ -298,6 +298,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
     vec![
         Notice::EmbeddedModel { model: s(), unused_key: None },
         Notice::EmbeddedModel { model: s(), unused_key: Some(unused_key()) },
+        Notice::EffortIgnored { model: s() },
         Notice::StdinIgnored { waited_ms: 1 },
         Notice::SessionGaps { count: 2 },
         Notice::SessionLeaseFile { path: s() },

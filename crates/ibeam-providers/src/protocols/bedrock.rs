@@ -8,6 +8,7 @@ mod document;
 mod errors;
 pub mod event_stream;
 mod model_id;
+mod reasoning;
 mod request;
 
 use std::sync::Arc;
@@ -55,6 +56,10 @@ impl WireProtocol for BedrockConverse {
 
     fn accept(&self) -> &'static str {
         "application/vnd.amazon.eventstream, application/json"
+    }
+
+    fn accepts_reasoning(&self, model: &str) -> bool {
+        reasoning::is_documented(ModelFamily::from_id(model), model)
     }
 
     fn write_request(

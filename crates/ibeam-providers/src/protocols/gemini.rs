@@ -9,6 +9,7 @@ pub(super) mod errors;
 pub(super) mod model_list;
 mod partial_arguments;
 mod request;
+mod thinking;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use ibeam_protocol::Message;
 use serde_json::Value;
 
 pub(super) use request::summarises_thinking;
+pub(super) use thinking::Level;
 
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{

@@ -20,6 +20,7 @@ mod media;
 mod ollama;
 mod openai;
 mod other_requests;
+mod reasoning;
 mod recordings;
 mod replay;
 mod requests;

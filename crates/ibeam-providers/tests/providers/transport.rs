@@ -35,6 +35,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         max_output_tokens: None,
         near_models: None,
         cache_key: None,
+        reasoning: ibeam_providers::Reasoning::DEFAULT,
     }
 }
 

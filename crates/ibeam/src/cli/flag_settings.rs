@@ -9,6 +9,8 @@ impl Flags {
     pub(crate) fn settings(&self) -> Vec<FlagSetting> {
         let texts = [
             ("--model", "model", self.model.clone()),
+            ("--effort", "effort", self.effort.clone()),
+            ("--thinking-budget", "thinking_budget", self.thinking_budget.map(|tokens| tokens.to_string())),
             ("--lang", "lang", self.lang.clone()),
             ("--timeout", "limits.timeout", self.timeout.clone()),
             ("--max-turns", "limits.max_turns", self.max_turns.map(|turns| turns.to_string())),

@@ -22,6 +22,7 @@ pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, PromptSource, Translated, print_args};
 use crate::cli::ParseExit;
+use crate::run::system_prompt::literal;
 
 /// The sub-commands of Claude Code, which are not prompts.
 const SUBCOMMANDS: &[&str] =
@@ -102,7 +103,8 @@ struct ClaudeDraft {
     resumes: bool,
     forks: bool,
     /// Files with instructions for the model.
-    instruction_files: Vec<String>,
+    /// The files with instructions, each with the flag of ibeam for its text.
+    instruction_files: Vec<(&'static str, String)>,
     /// The values of `--mcp-config`: JSON, or the path of a file.
     mcp_configs: Vec<String>,
     /// The names of MCP servers that the host runs.
@@ -217,8 +219,8 @@ impl ClaudeDraft {
         for settings in std::mem::take(&mut self.settings) {
             self.apply_settings(&settings, env)?;
         }
-        for path in std::mem::take(&mut self.instruction_files) {
-            self.forward("--append-system-prompt", &env.file(&path)?)?;
+        for (flag, path) in std::mem::take(&mut self.instruction_files) {
+            self.forward(flag, &literal(&env.file(&path)?))?;
         }
         for config in std::mem::take(&mut self.mcp_configs) {
             self.add_mcp_config(&config, env)?;

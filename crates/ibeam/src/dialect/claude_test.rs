@@ -213,10 +213,10 @@ fn servers_and_instructions_are_passed_on() {
     );
     assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
     check(
-        &["-p", "--append-system-prompt", "Be brief.", "--system-prompt-file", "system.txt"],
+        &["-p", "--append-system-prompt", "@ann: be brief.", "--system-prompt-file", "system.txt"],
         &[
-            "--append-system-prompt=Be brief.",
-            "--append-system-prompt=From a file.",
+            "--append-system-prompt=@@ann: be brief.",
+            "--system-prompt=From a file.",
             "--approval=strict",
             "--stdin=read",
         ],

@@ -15,6 +15,7 @@ use ibeam_protocol::Reason;
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, Translated, print_args};
 use crate::cli::ParseExit;
+use crate::run::system_prompt::literal;
 use Arity::{Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 pub(crate) use options::CodexOptions;
@@ -200,7 +201,7 @@ impl CodexDraft {
         self.translate_provider(env)?;
         if let Some(path) = self.instructions_file.take() {
             let instructions = env.file(&path)?;
-            self.forward("--append-system-prompt", &instructions)?;
+            self.forward("--append-system-prompt", &literal(&instructions))?;
         }
         if words.is_empty() {
             self.flags.push("--stdin=read".to_owned());

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
-use ibeam_protocol::{Failure, KeySource, ModelInfo, SessionId};
+use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, SessionId};
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
-    Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Secret, TrafficMode, known_model,
+    Effort, Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Reasoning, Secret, TrafficMode,
+    known_model,
 };
 
 use super::near_models::near_models_of;
@@ -30,8 +31,14 @@ impl ModelChoice {
                 let key_reader = key_reader(app, provider);
                 let near_models = Some(near_models_search(app, provider));
                 let cache_key = Some(session.to_string());
-                let mut endpoint =
-                    Endpoint { key_reader, near_models, cache_key, ..endpoint(provider, &self.info.id) };
+                let reasoning = self.reasoning(app);
+                let mut endpoint = Endpoint {
+                    key_reader,
+                    near_models,
+                    cache_key,
+                    reasoning,
+                    ..endpoint(provider, &self.info.id)
+                };
                 add_cache_key_header(&mut endpoint);
                 Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
@@ -47,6 +54,35 @@ impl ModelChoice {
             }
         };
         Ok((connected, self.info, source))
+    }
+
+    /// Returns the reasoning to ask the model for.
+    fn reasoning(&self, app: &AppContext) -> Reasoning {
+        if self.ignores_reasoning() { Reasoning::DEFAULT } else { requested_reasoning(app) }
+    }
+
+    /// Whether the model is known not to reason, or its API has no documented form of a request for reasoning.
+    fn ignores_reasoning(&self) -> bool {
+        let id = &self.info.id;
+        let never_reasons = known_model(id).is_some_and(|known| known.abilities.reasoning == Some(false));
+        let has_no_form = |provider: &ConfiguredProvider| !provider.protocol_for(id).accepts_reasoning(id);
+        never_reasons || self.provider.as_ref().is_none_or(has_no_form)
+    }
+
+    /// Returns a notice if the user asked for reasoning and the model ignores that.
+    pub(crate) fn reasoning_notice(&self, app: &AppContext) -> Option<Notice> {
+        let reasoning = requested_reasoning(app);
+        let is_asked = reasoning != Reasoning::DEFAULT && reasoning.effort != Some(Effort::None);
+        let model = self.info.display.clone();
+        (is_asked && self.ignores_reasoning()).then_some(Notice::EffortIgnored { model })
+    }
+}
+
+/// Returns the reasoning that flags, variables and the configuration ask for.
+fn requested_reasoning(app: &AppContext) -> Reasoning {
+    Reasoning {
+        effort: app.base.config.text(&["effort"]).and_then(Effort::from_name),
+        budget: app.base.config.number(&["thinking_budget"]).and_then(|tokens| u32::try_from(tokens).ok()),
     }
 }
 
@@ -68,6 +104,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         key_reader: None,
         near_models: None,
         cache_key: None,
+        reasoning: Reasoning::DEFAULT,
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,

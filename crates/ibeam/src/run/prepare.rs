@@ -41,6 +41,7 @@ pub(super) fn prepare(
     let lease_file = session.as_ref().and_then(Session::lease_file);
     notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
+    notices.extend(choice.reasoning_notice(app));
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, environment, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app, id)?;

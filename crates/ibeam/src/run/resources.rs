@@ -38,6 +38,8 @@ pub(super) struct RunInputs {
     pub(super) steering: Arc<dyn Steering>,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
+    /// Instructions instead of the built-in ones.
+    pub(super) replacement: Option<String>,
     /// Instructions of the caller, after all others.
     pub(super) extra_instructions: Vec<String>,
     /// The schema of the final answer.
@@ -64,6 +66,7 @@ pub(super) fn build(
         hooks,
         steering,
         has_person,
+        replacement,
         mut extra_instructions,
         answer_schema,
         past_file_access,
@@ -109,6 +112,7 @@ pub(super) fn build(
         path_policy: &path_policy,
         has_person,
         reads_instructions: !app.base.flags.without_instructions,
+        replacement: replacement.as_deref(),
         extra_instructions: &extra_instructions,
         environment: head.environment.take(),
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),

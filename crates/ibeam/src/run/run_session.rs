@@ -24,6 +24,7 @@ use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
+use super::system_prompt::SystemPromptFlags;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
 use super::{system_error, thread_error};
 use crate::app::AppContext;
@@ -238,6 +239,7 @@ impl<'a> RunSession<'a> {
     ) -> Result<Self, ExitFailure> {
         let (app, runtime) = (process.app, process.runtime);
         let answer_schema = answer_schema::load(app)?;
+        let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)
@@ -276,8 +278,8 @@ impl<'a> RunSession<'a> {
             approver: front_end.approver(),
             steering: front_end.steering(),
             has_person: process.kind == RunKind::Interactive,
-            extra_instructions: [app.base.flags.append_system_prompt.clone(), front_end.instructions()]
-                .concat(),
+            replacement,
+            extra_instructions: [appended, front_end.instructions()].concat(),
             answer_schema,
             head,
             provider,

@@ -447,9 +447,9 @@ fn an_unknown_or_misplaced_dialect_is_a_usage_error() {
 #[test]
 fn an_ignored_option_is_reported() {
     let scene = Scene::new([answer_text("Hello.")]);
-    let output = claude(&scene, &["-p", "--effort", "high", "hi"]).run().succeeded();
+    let output = claude(&scene, &["-p", "--name", "mine", "hi"]).run().succeeded();
     let warned = output.stderr_lines("warning: ");
-    assert!(warned.iter().any(|line| line.contains("`claude`") && line.contains("--effort")), "{output}");
+    assert!(warned.iter().any(|line| line.contains("`claude`") && line.contains("--name")), "{output}");
 }
 
 #[test]

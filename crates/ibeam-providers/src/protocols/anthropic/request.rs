@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use crate::lenient_json;
+use crate::reasoning::ClaudeReasoning;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -48,6 +49,8 @@ struct Body<'a> {
     max_tokens: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
+    #[serde(flatten)]
+    reasoning: Option<ClaudeReasoning>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -158,11 +161,13 @@ pub(in crate::protocols) fn write_request(
         set_breakpoint(system.last_mut().map(|content| &mut content.cache_control));
         set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
     }
+    let max_tokens = request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS);
     serde_json::to_vec(&Body {
         anthropic_version: envelope.anthropic_version,
         model: envelope.anthropic_version.is_none().then_some(settings.model),
-        max_tokens: request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS),
+        max_tokens,
         stream: envelope.accepts_stream,
+        reasoning: settings.reasoning.of_claude(settings.model, max_tokens),
         system,
         tools,
         messages: Vec::new(),

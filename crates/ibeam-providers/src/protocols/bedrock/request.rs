@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::super::anthropic::MOVING_BREAKPOINTS;
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use super::model_id::ModelFamily;
+use super::reasoning;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -34,6 +35,8 @@ const AFTER_RESULTS: &str = "I have the results.";
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     inference_config: Option<InferenceConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_model_request_fields: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,8 +163,12 @@ pub(super) fn write_request(
         tools.push(Tool::CachePoint(CachePoint {}));
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens);
+    let reasoning = reasoning::fields(settings, family, max_tokens);
     serde_json::to_vec(&Body {
-        inference_config: max_tokens.map(|max_tokens| InferenceConfig { max_tokens }),
+        inference_config: max_tokens
+            .filter(|_| !reasoning.as_ref().is_some_and(reasoning::replaces_limit))
+            .map(|max_tokens| InferenceConfig { max_tokens }),
+        additional_model_request_fields: reasoning,
         system,
         tool_config: (!tools.is_empty()).then_some(ToolConfig { tools }),
         messages: Vec::new(),

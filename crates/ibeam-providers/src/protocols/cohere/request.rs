@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::super::chat_form::{self, UserContent, WireCall, result_or_error_text};
 use super::super::media_parts::MediaSupport;
+use crate::reasoning::{Effort, Reasoning};
 use crate::wire_protocol::{RequestSettings, StablePrefix};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -27,6 +28,8 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<chat_form::Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
@@ -62,6 +65,29 @@ enum Content<'a> {
     Verbatim(&'a Value),
 }
 
+/// Whether the model thinks, and for how many tokens. Source: "Reasoning capabilities" of the documentation.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Thinking {
+    Enabled {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        token_budget: Option<u32>,
+    },
+    Disabled,
+}
+
+impl Thinking {
+    fn new(reasoning: Reasoning) -> Option<Self> {
+        let level = reasoning.level()?;
+        if level == Effort::None {
+            return Some(Self::Disabled);
+        }
+        // Without a number the model thinks as long as it needs.
+        let is_unlimited = reasoning.budget.is_none() && level >= Effort::High;
+        Some(Self::Enabled { token_budget: reasoning.tokens().filter(|_| !is_unlimited) })
+    }
+}
+
 /// Returns the request as JSON, with the system prompt as its only message.
 ///
 /// # Errors
@@ -75,6 +101,7 @@ pub(super) fn write_request(
         model: settings.model,
         stream: true,
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens),
+        thinking: Thinking::new(settings.reasoning),
         tools: chat_form::tools(request),
         messages: system.into_iter().collect(),
     })

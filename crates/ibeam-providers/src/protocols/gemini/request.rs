@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, result_media, result_text, shown_parts};
+use super::thinking::ThinkingConfig;
 use crate::answer_draft::is_generated_id;
 use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
@@ -92,12 +93,6 @@ struct GenerationConfig<'a> {
     response_json_schema: Option<&'a Value>,
 }
 
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ThinkingConfig {
-    include_thoughts: bool,
-}
-
 #[derive(Serialize)]
 struct Content<'a> {
     role: &'static str,
@@ -174,8 +169,7 @@ pub(super) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let thinking_config =
-        summarises_thinking(settings.model).then_some(ThinkingConfig { include_thoughts: true });
+    let thinking_config = ThinkingConfig::new(settings.model, settings.reasoning);
     let response_json_schema = answer_schema(request, settings.model);
     let response_mime_type = response_json_schema.map(|_| "application/json");
     let config =

@@ -11,7 +11,7 @@ use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::gemini::summarises_thinking;
+use super::super::gemini::{Level, summarises_thinking};
 use super::super::media_parts::{MediaSupport, ShownPart, result_media, result_text, shown_parts};
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
@@ -52,6 +52,9 @@ struct GenerationConfig {
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_summaries: Option<&'static str>,
+    /// Source: the guide "Gemini thinking" of this API, which has levels for all models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -111,14 +114,17 @@ pub(super) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
     let thinking_summaries = summarises_thinking(settings.model).then_some("auto");
-    let has_config = max_output_tokens.is_some() || thinking_summaries.is_some();
+    let level = settings.reasoning.level().map(|effort| Level::new(settings.model, effort));
+    let thinking_level = level.map(Level::lower_case);
+    let config = GenerationConfig { max_output_tokens, thinking_summaries, thinking_level };
+    let has_config = max_output_tokens.is_some() || thinking_summaries.is_some() || thinking_level.is_some();
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
         store: false,
         system_instruction: &request.system,
         tools: request.tools.iter().map(tool).collect(),
-        generation_config: has_config.then_some(GenerationConfig { max_output_tokens, thinking_summaries }),
+        generation_config: has_config.then_some(config),
         input: Vec::new(),
     })
 }

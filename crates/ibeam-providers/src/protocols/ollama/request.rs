@@ -1,7 +1,7 @@
 //! `/api/chat` requests.
 //!
 //! Pure. While the conversation grows, the bytes before the newest message stay the same, so that the server can reuse the
-//! state of the model. The server chooses the size of the context and whether the model thinks.
+//! state of the model. The server chooses the size of the context, and whether the model thinks unless the user chose.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::super::chat_form::{self, result_or_error_text};
 use super::super::media_parts::{MediaSupport, result_media, text_and_media};
 use crate::answer_draft::is_generated_id;
 use crate::lenient_json;
+use crate::reasoning::Effort;
 use crate::wire_protocol::{RequestSettings, StablePrefix};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -28,10 +29,35 @@ struct Body<'a> {
     model: &'a str,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Think>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<Options>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<chat_form::Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
+}
+
+/// Whether the model thinks, or how much. Source: "Thinking" of the documentation.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Think {
+    Switch(bool),
+    /// Only for models with levels, which cannot be switched off.
+    Level(&'static str),
+}
+
+impl Think {
+    fn new(settings: &RequestSettings<'_>) -> Option<Self> {
+        let level = settings.reasoning.level()?;
+        if !settings.model.contains("gpt-oss") {
+            return Some(Self::Switch(level != Effort::None));
+        }
+        Some(Self::Level(match level {
+            Effort::None | Effort::Minimal | Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High | Effort::XHigh | Effort::Max => "high",
+        }))
+    }
 }
 
 #[derive(Serialize)]
@@ -92,6 +118,7 @@ pub(super) fn write_request(
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
+        think: Think::new(settings),
         options: limit.map(|num_predict| Options { num_predict }),
         tools: chat_form::tools(request),
         messages: system.into_iter().collect(),

@@ -14,7 +14,8 @@ use super::super::chat_form::{self, UserContent, WireCall};
 use super::super::media_parts::{MediaSupport, result_text};
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
-use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
+use crate::reasoning::Effort;
+use crate::wire_protocol::{MaxTokensField, ReasoningForm, RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "openai";
@@ -31,6 +32,8 @@ struct Body<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
+    #[serde(flatten)]
+    reasoning: ReasoningFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -42,6 +45,57 @@ struct Body<'a> {
 #[serde(tag = "type", rename = "json_schema")]
 struct ResponseFormat<'a> {
     json_schema: AnswerFormat<'a>,
+}
+
+/// The keys that ask for reasoning.
+#[derive(Default, Serialize)]
+struct ReasoningFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<ThinkingSwitch>,
+}
+
+/// One of the two keys; the service rejects both together.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ReasoningObject {
+    Effort(Effort),
+    MaxTokens(u32),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ThinkingSwitch {
+    Enabled,
+    Disabled,
+}
+
+impl ReasoningFields {
+    fn new(settings: &RequestSettings<'_>) -> Self {
+        let Some(level) = settings.reasoning.level() else { return Self::default() };
+        match settings.quirks.reasoning_form {
+            ReasoningForm::Effort => Self { reasoning_effort: Some(level), ..Self::default() },
+            ReasoningForm::Object => {
+                let object = match settings.reasoning.budget {
+                    Some(tokens) if level != Effort::None => ReasoningObject::MaxTokens(tokens),
+                    // The highest level of the service.
+                    Some(_) | None => ReasoningObject::Effort(level.min(Effort::XHigh)),
+                };
+                Self { reasoning: Some(object), ..Self::default() }
+            }
+            ReasoningForm::Switch if level == Effort::None => {
+                Self { thinking: Some(ThinkingSwitch::Disabled), ..Self::default() }
+            }
+            ReasoningForm::Switch => Self {
+                thinking: Some(ThinkingSwitch::Enabled),
+                reasoning_effort: Some(level),
+                ..Self::default()
+            },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -110,6 +164,7 @@ pub(super) fn write_request(
         stream: true,
         // A service with a header for the key gets it there.
         prompt_cache_key: settings.prompt_cache_key().filter(|_| settings.quirks.cache_key_header.is_none()),
+        reasoning: ReasoningFields::new(settings),
         stream_options: settings.quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_tokens,
         max_completion_tokens,

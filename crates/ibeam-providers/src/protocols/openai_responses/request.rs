@@ -16,6 +16,7 @@ use super::super::media_parts::{DataUrl, MediaSupport, ShownPart, file_name, res
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::lenient_json;
+use crate::reasoning::Effort;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded items.
@@ -38,6 +39,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
@@ -45,6 +48,11 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     /// The system prompt, if it has a cache breakpoint: `instructions` cannot have one.
     input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct ReasoningOptions {
+    effort: Effort,
 }
 
 #[derive(Serialize)]
@@ -169,6 +177,7 @@ pub(super) fn write_request(
         text: AnswerFormat::new(request, settings.quirks)
             .map(|format| TextOptions { format: TextFormat { format } }),
         prompt_cache_key: settings.prompt_cache_key(),
+        reasoning: settings.reasoning.level().map(|effort| ReasoningOptions { effort }),
         instructions: if system.is_empty() { &request.system } else { "" },
         tools: request.tools.iter().map(tool).collect(),
         input: system,

@@ -4,6 +4,7 @@ use ibeam_protocol::Reason;
 
 use super::{ClaudeDraft, append, permission_rules, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
+use crate::run::system_prompt::literal;
 use Arity::{Maybe, Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 
@@ -61,13 +62,20 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     apply(&["--add-dir"], Values, |draft, value| append(&mut draft.directories, [value.to_owned()])),
     apply(&["--max-turns"], Value, |draft, value| draft.forward("--max-turns", value)),
     apply(&["--max-budget-usd"], Value, |draft, value| draft.forward("--max-cost", value)),
-    // The tools need the system prompt of ibeam, so the given text is appended.
-    apply(&["--system-prompt", "--append-system-prompt"], Value, |draft, value| match value {
+    // SDKs write an empty text where their caller gives none.
+    apply(&["--system-prompt"], Value, |draft, value| match value {
         "" => Ok(()),
-        value => draft.forward("--append-system-prompt", value),
+        value => draft.forward("--system-prompt", &literal(value)),
     }),
-    apply(&["--system-prompt-file", "--append-system-prompt-file"], Value, |draft, value| {
-        append(&mut draft.instruction_files, [value.to_owned()])
+    apply(&["--append-system-prompt"], Value, |draft, value| match value {
+        "" => Ok(()),
+        value => draft.forward("--append-system-prompt", &literal(value)),
+    }),
+    apply(&["--system-prompt-file"], Value, |draft, value| {
+        append(&mut draft.instruction_files, [("--system-prompt", value.to_owned())])
+    }),
+    apply(&["--append-system-prompt-file"], Value, |draft, value| {
+        append(&mut draft.instruction_files, [("--append-system-prompt", value.to_owned())])
     }),
     apply(&["--json-schema"], Value, |draft, value| {
         match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value) {
@@ -89,10 +97,17 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
         append(&mut draft.flags, ["--ephemeral".to_owned()])
     }),
     flag(&["--fallback-model"], Value, Ignore),
-    flag(&["--effort"], Value, Ignore),
-    flag(&["--thinking"], Value, Ignore),
+    apply(&["--effort"], Value, |draft, value| draft.forward("--effort", value)),
+    apply(&["--thinking"], Value, |draft, value| match value {
+        "disabled" => draft.forward("--effort", "none"),
+        // The model decides how long it thinks.
+        _ => Ok(()),
+    }),
     flag(&["--thinking-display"], Value, Ignore),
-    flag(&["--max-thinking-tokens"], Value, Ignore),
+    apply(&["--max-thinking-tokens"], Value, |draft, value| match value {
+        "0" => draft.forward("--effort", "none"),
+        value => draft.forward("--thinking-budget", value),
+    }),
     flag(&["--task-budget"], Value, Ignore),
     flag(&["--betas"], Values, Ignore),
     flag(&["--agents"], Value, Ignore),

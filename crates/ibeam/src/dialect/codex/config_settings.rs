@@ -6,7 +6,7 @@
 use ibeam_protocol::Reason;
 use toml_edit::Value;
 
-use super::{CodexDraft, set, usage_error};
+use super::{CodexDraft, literal, set, usage_error};
 
 /// Keys, or their first parts up to a dot, that are ignored with a notice. They do not restrict the run.
 const IGNORED_KEYS: &[&str] = &[
@@ -21,7 +21,6 @@ const IGNORED_KEYS: &[&str] = &[
     "model_auto_compact_token_limit",
     "model_context_window",
     "model_max_output_tokens",
-    "model_reasoning_effort",
     "model_reasoning_summary",
     "model_supports_reasoning_summaries",
     "model_verbosity",
@@ -107,11 +106,12 @@ impl CodexDraft {
         let text = toml_text(value);
         match key {
             "model" => set(&mut self.model, Some(text)),
+            "model_reasoning_effort" => self.forward("--effort", &text),
             "sandbox_mode" => set(&mut self.configured_sandbox, Some(text)),
             "approval_policy" => set(&mut self.configured_approval, Some(text)),
             "openai_base_url" => set(&mut self.endpoint, Some(text)),
             "developer_instructions" | "instructions" | "experimental_instructions" => {
-                self.forward("--append-system-prompt", &text)
+                self.forward("--append-system-prompt", &literal(&text))
             }
             "experimental_instructions_file" | "model_instructions_file" => {
                 set(&mut self.instructions_file, Some(text))

@@ -1,0 +1,134 @@
+//! Requests for reasoning in the form of each API.
+
+use ibeam_providers::protocols::{
+    ANTHROPIC, BEDROCK, BEDROCK_ANTHROPIC, COHERE, GEMINI, GEMINI_INTERACTIONS, OLLAMA, OPENAI_CHAT,
+    OPENAI_RESPONSES, VERTEX_ANTHROPIC, VERTEX_GEMINI,
+};
+use ibeam_providers::provider_table::known_provider;
+use ibeam_providers::wire_protocol::RequestSettings;
+use ibeam_providers::{Effort, PROTOCOLS, Quirks, Reasoning, WireProtocol, build_request_body};
+use serde_json::{Value, json};
+
+use crate::conversation::{request, user};
+
+fn body(protocol: &dyn WireProtocol, provider: &str, model: &str, reasoning: Reasoning) -> Value {
+    let quirks = known_provider(provider).map_or(Quirks::DEFAULT, |provider| provider.quirks);
+    let max_output_tokens = Some(32_000);
+    let settings = RequestSettings { max_output_tokens, quirks, reasoning, ..RequestSettings::new(model) };
+    let body = build_request_body(protocol, &request(vec![user("hi")]), &settings).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Expects that a request for `reasoning` differs from one without it in these keys only.
+#[track_caller]
+fn check(protocol: &dyn WireProtocol, provider: &str, model: &str, reasoning: Reasoning, expect: Value) {
+    let mut body_with = body(protocol, provider, model, reasoning);
+    let plain = body(protocol, provider, model, Reasoning::DEFAULT);
+    let mut found = json!({});
+    for (key, value) in body_with.as_object_mut().unwrap() {
+        if plain.get(key) != Some(value) {
+            found[key] = value.take();
+        }
+    }
+    assert_eq!(found, expect, "{protocol:?} {provider} {model} {reasoning:?}");
+}
+
+fn level(effort: Effort) -> Reasoning {
+    Reasoning { effort: Some(effort), budget: None }
+}
+
+fn tokens(budget: u32) -> Reasoning {
+    Reasoning { effort: None, budget: Some(budget) }
+}
+
+#[test]
+fn claude_gets_the_same_settings_at_every_service() {
+    let budget = json!({ "thinking": { "type": "enabled", "budget_tokens": 24_576 } });
+    let adaptive = json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": "high" } });
+    for (protocol, older, newer) in [
+        (ANTHROPIC, "claude-sonnet-4-5", "claude-opus-4-6"),
+        (VERTEX_ANTHROPIC, "claude-sonnet-4-5@20250929", "claude-opus-4-6"),
+        (BEDROCK_ANTHROPIC, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-opus-4-6-v1"),
+    ] {
+        check(protocol, "anthropic", older, level(Effort::High), budget.clone());
+        check(protocol, "anthropic", newer, level(Effort::High), adaptive.clone());
+    }
+    let fields = |fields: Value| json!({ "additionalModelRequestFields": fields });
+    let older = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
+    check(BEDROCK, "bedrock", older, level(Effort::High), fields(budget));
+    check(BEDROCK, "bedrock", "anthropic.claude-opus-4-6-v1", level(Effort::High), fields(adaptive));
+}
+
+#[test]
+fn converse_has_the_fields_of_each_family() {
+    let nova = "us.amazon.nova-2-lite-v1:0";
+    let config = |config: Value| json!({ "additionalModelRequestFields": { "reasoningConfig": config } });
+    let low = json!({ "type": "enabled", "maxReasoningEffort": "low" });
+    check(BEDROCK, "bedrock", nova, level(Effort::Low), config(low));
+    check(BEDROCK, "bedrock", nova, level(Effort::None), config(json!({ "type": "disabled" })));
+    let high = body(BEDROCK, "bedrock", nova, level(Effort::Max));
+    assert_eq!(high.get("inferenceConfig"), None, "Nova rejects a limit with high effort: {high}");
+    let openai = json!({ "additionalModelRequestFields": { "reasoning_effort": "medium" } });
+    check(BEDROCK, "bedrock", "openai.gpt-oss-120b-1:0", level(Effort::Medium), openai);
+    let llama = "us.meta.llama4-maverick-17b-instruct-v1:0";
+    check(BEDROCK, "bedrock", llama, level(Effort::High), json!({}));
+    let accepts = |model| BEDROCK.accepts_reasoning(model);
+    assert!(accepts(nova) && !accepts(llama) && ANTHROPIC.accepts_reasoning("m"));
+}
+
+#[test]
+fn apis_of_openai_get_a_level() {
+    let effort = |word: &str| json!({ "reasoning_effort": word });
+    check(OPENAI_CHAT, "openai", "gpt-5", level(Effort::XHigh), effort("xhigh"));
+    check(OPENAI_CHAT, "groq", "openai/gpt-oss-120b", tokens(10_240), effort("medium"));
+    let reasoning = |word: &str| json!({ "reasoning": { "effort": word } });
+    check(OPENAI_RESPONSES, "openai", "gpt-5-codex", level(Effort::None), reasoning("none"));
+    check(OPENAI_RESPONSES, "openai", "gpt-5-codex", level(Effort::Max), reasoning("max"));
+    check(OPENAI_CHAT, "openrouter", "z-ai/glm-4.6", level(Effort::Max), reasoning("xhigh"));
+    let limit = json!({ "reasoning": { "max_tokens": 2000 } });
+    check(OPENAI_CHAT, "openrouter", "z-ai/glm-4.6", tokens(2000), limit);
+    let enabled = json!({ "thinking": { "type": "enabled" }, "reasoning_effort": "low" });
+    check(OPENAI_CHAT, "deepseek", "deepseek-v4", level(Effort::Low), enabled);
+    let disabled = json!({ "thinking": { "type": "disabled" } });
+    check(OPENAI_CHAT, "deepseek", "deepseek-v4", level(Effort::None), disabled);
+}
+
+#[test]
+fn gemini_gets_a_level_or_a_number_of_tokens() {
+    let config = |thinking: Value| json!({ "generationConfig": { "maxOutputTokens": 32_000, "thinkingConfig": thinking } });
+    for protocol in [GEMINI, VERTEX_GEMINI] {
+        let low = json!({ "includeThoughts": true, "thinkingLevel": "LOW" });
+        check(protocol, "gemini", "gemini-3-pro-preview", level(Effort::Low), config(low));
+        let budget = json!({ "includeThoughts": true, "thinkingBudget": 4096 });
+        check(protocol, "gemini", "gemini-2.5-pro", level(Effort::Low), config(budget));
+    }
+    let expect = json!({
+        "max_output_tokens": 32_000, "thinking_summaries": "auto", "thinking_level": "high",
+    });
+    let model = "gemini-3-pro-preview";
+    check(GEMINI_INTERACTIONS, "gemini", model, level(Effort::XHigh), json!({ "generation_config": expect }));
+}
+
+#[test]
+fn ollama_and_cohere_get_a_switch() {
+    let think = |value: Value| json!({ "think": value });
+    check(OLLAMA, "ollama", "qwen3:8b", level(Effort::Low), think(json!(true)));
+    check(OLLAMA, "ollama", "qwen3:8b", level(Effort::None), think(json!(false)));
+    check(OLLAMA, "ollama", "gpt-oss:20b", level(Effort::Max), think(json!("high")));
+    let thinking = |value: Value| json!({ "thinking": value });
+    let model = "command-a-reasoning-08-2025";
+    check(COHERE, "cohere", model, level(Effort::None), thinking(json!({ "type": "disabled" })));
+    check(COHERE, "cohere", model, level(Effort::High), thinking(json!({ "type": "enabled" })));
+    let limited = thinking(json!({ "type": "enabled", "token_budget": 500 }));
+    check(COHERE, "cohere", model, Reasoning { budget: Some(500), ..level(Effort::Low) }, limited);
+}
+
+#[test]
+fn nothing_is_sent_unless_the_user_asks() {
+    for protocol in PROTOCOLS {
+        let text = body(*protocol, "unknown", "m", Reasoning::DEFAULT).to_string();
+        for word in ["reasoning_effort", "effort", "thinking_level", "budget", "\"think\""] {
+            assert!(!text.contains(word), "{protocol:?}: {text}");
+        }
+    }
+}
