@@ -345,12 +345,12 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
 
-    /// Instructions for the model instead of the built-in ones
-    #[arg(long, value_name = "TEXT|@FILE", global = true)]
+    /// Instructions for the model instead of the built-in ones; `@FILE` reads them from a file
+    #[arg(long, value_name = "TEXT", global = true)]
     pub(crate) system_prompt: Option<String>,
 
-    /// Additional instructions for the model, after all others
-    #[arg(long, value_name = "TEXT|@FILE", global = true)]
+    /// Additional instructions for the model, after all others; `@FILE` reads them from a file
+    #[arg(long, value_name = "TEXT", global = true)]
     pub(crate) append_system_prompt: Vec<String>,
 
     /// Read no instruction files of the workspace; for dialects
