@@ -1,4 +1,4 @@
-//! How much a model reasons: the request of the user, and what APIs and models make of it.
+//! The reasoning that the user asks for, and what APIs and models make of it.
 //!
 //! Pure. An API takes a level or a number of tokens. Where the user gave the other one, it is converted. Without a request
 //! of the user nothing is sent, and the default of the model applies.
@@ -13,7 +13,7 @@ use crate::model_table::bare_name;
 pub enum Effort {
     /// No reasoning.
     None,
-    /// As little as the model can.
+    /// The least of which the model is capable.
     Minimal,
     /// Little.
     Low,
@@ -23,7 +23,7 @@ pub enum Effort {
     High,
     /// More than `High`, for models that have it.
     XHigh,
-    /// As much as the model can.
+    /// The most of which the model is capable.
     Max,
 }
 
@@ -79,7 +79,7 @@ pub struct Reasoning {
 }
 
 impl Reasoning {
-    /// Nothing: the default of the model applies.
+    /// The default of the model.
     pub const DEFAULT: Self = Self { effort: None, budget: None };
 
     /// Returns the level for an API that has levels.

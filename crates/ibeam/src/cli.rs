@@ -161,7 +161,7 @@ pub(crate) struct Flags {
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
 
-    /// How much the model reasons: none, minimal, low, medium, high, xhigh or max
+    /// Amount of reasoning by the model: none, minimal, low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL", global = true)]
     pub(crate) effort: Option<String>,
 

@@ -1,4 +1,4 @@
-//! How much a Gemini model thinks.
+//! The thinking of a Gemini model, as a request asks for it.
 //!
 //! Source: the guide "Gemini thinking". The models from Gemini 3 on have levels, earlier ones a number of tokens; a request
 //! may have only one of them. A model without thinking rejects both.
