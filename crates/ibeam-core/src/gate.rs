@@ -44,6 +44,14 @@ impl Gate {
         Self { policy, approver }
     }
 
+    /// Whether the policy allows an access without approval.
+    pub fn allows(&self, access: &Access) -> bool {
+        match self.policy.decide(access) {
+            Verdict::Allow { .. } => true,
+            Verdict::Deny { .. } | Verdict::Ask { .. } => false,
+        }
+    }
+
     /// Decides on one call, which a hook may have blocked.
     pub async fn decide(&self, call: &ToolCall, access: &Access, block: Option<&HookBlock>) -> Decision {
         if let Some(block) = block

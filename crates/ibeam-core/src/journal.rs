@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{Event, EventKind, EventOrder, EventPosition, Notice, ToolOutcome};
+use ibeam_protocol::{Attachment, Event, EventKind, EventOrder, EventPosition, Notice, ToolOutcome};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::history::History;
@@ -186,7 +186,7 @@ impl Journal {
         Envelope { event, receipt }
     }
 
-    /// Removes the secrets from an event, except from the user's own text. Returns false for a delta that is held back
+    /// Removes the secrets from an event, except from what the user typed. Returns false for a delta that is held back
     /// entirely.
     fn redact(&mut self, kind: &mut EventKind) -> bool {
         let model_text = self.redactor.model_text();
@@ -212,8 +212,10 @@ impl Journal {
             EventKind::ModelRequestFinished { answer, .. } => model_text.redact_answer(answer),
             EventKind::ToolCallStarted { call, .. } => model_text.redact_call(call),
             EventKind::Compacted(compacted) => model_text.redact_text(&mut compacted.summary),
+            EventKind::UserMessage { attachments, .. } => {
+                attachments.iter_mut().for_each(|attachment| redact_attachment(&self.redactor, attachment));
+            }
             EventKind::SessionStarted(_)
-            | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Notice(_) => {}
@@ -247,6 +249,22 @@ impl Journal {
     }
 }
 
+/// The text in place of an image or document with a secret.
+const CONTAINS_SECRET: &str = "(not shown: the file contains a secret of this run)";
+
+/// Removes the secrets from an attached file, as from the result of a tool.
+fn redact_attachment(redactor: &Redactor, attachment: &mut Attachment) {
+    match attachment {
+        Attachment::Text { text, .. } => redactor.redact_value(text),
+        Attachment::Media(media) => {
+            if let Cow::Owned(_) = redactor.redact(&media.data) {
+                let name = std::mem::take(&mut media.name);
+                *attachment = Attachment::Text { name, text: CONTAINS_SECRET.into() };
+            }
+        }
+    }
+}
+
 /// Removes the secrets from an outcome. An image or document with a secret in it becomes a line of text, because it cannot
 /// be shown in part.
 fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
@@ -256,7 +274,7 @@ fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
     if media.len() < count
         && let ToolOutcome::Success { for_model, .. } = outcome
     {
-        *for_model = format!("{for_model}\n(not shown: the file contains a secret of this run)").into();
+        *for_model = format!("{for_model}\n{CONTAINS_SECRET}").into();
     }
     redactor.redact_value(outcome);
     media.iter_mut().for_each(|media| redactor.redact_value(&mut media.name));

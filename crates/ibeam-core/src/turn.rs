@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ibeam_protocol::{
     Answer, Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason,
-    ToolSpec,
+    ToolSpec, UserPrompt,
 };
 
 use crate::gate::Gate;
@@ -136,7 +136,7 @@ impl Run {
     pub async fn turn(
         &self,
         journal: &mut Journal,
-        prompt: Vec<String>,
+        prompt: UserPrompt,
         notices: Vec<Notice>,
     ) -> Result<RunFinished, JournalClosed> {
         let result = match self.run_loop(journal, prompt, notices).await {
@@ -181,7 +181,7 @@ impl Run {
     async fn run_loop(
         &self,
         journal: &mut Journal,
-        prompt: Vec<String>,
+        prompt: UserPrompt,
         notices: Vec<Notice>,
     ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;

@@ -16,6 +16,8 @@ mod compact;
 mod endings;
 #[path = "turn/hooks.rs"]
 mod hooks;
+#[path = "turn/images.rs"]
+mod images;
 #[path = "turn/interrupted.rs"]
 mod interrupted;
 #[path = "turn/limits.rs"]
@@ -47,6 +49,8 @@ use tokio::sync::mpsc;
 
 /// A secret that must never be recorded.
 const SECRET: &str = "sk-0123456789abcdef";
+/// The secret inside other bytes, as Base64.
+const SECRET_BASE64: &str = "AAAAc2stMDEyMzQ1Njc4OWFiY2RlZgAA";
 
 /// A clock that advances only in `sleep`.
 #[derive(Default)]
@@ -168,12 +172,33 @@ impl Tool for Probe {
                 "repeat" => long.as_str(),
                 _ => wanted["say"].as_str().unwrap_or("done"),
             };
-            ToolOutcome::Success { output: ToolOutput::Other(json!(null)), for_model: text.into() }
+            let text = text.into();
+            let image = wanted["image"].as_str();
+            if let Some(data) = image.map(|which| if which == "secret" { SECRET_BASE64 } else { "iVBO" }) {
+                return ToolOutcome::Success { output: image_output(data), for_model: text };
+            }
+            ToolOutcome::Success { output: ToolOutput::Other(json!(null)), for_model: text }
         }))
     }
     fn evidence(&self, arguments: &Value) -> Option<String> {
         (self.name == "change").then(|| format!("{arguments} changed nothing"))
     }
+}
+
+fn image(data: &str) -> Media {
+    Media { name: "a.png".to_owned(), media_type: MediaType::Png, data: data.into() }
+}
+
+/// Returns the output of a tool that read an image.
+fn image_output(data: &str) -> ToolOutput {
+    ToolOutput::Read(ibeam_protocol::tool_output::ReadOutput {
+        content: "image/png".to_owned(),
+        is_empty: false,
+        exceeded_limit: false,
+        total_lines: 0,
+        total_chars: 0,
+        media: vec![image(data)],
+    })
 }
 
 struct Fixture {
@@ -262,8 +287,12 @@ fn run_turn(fixture: &Fixture, past: &[Event]) -> (RunOutcome, Vec<Event>) {
             events
         };
         let turn = async move {
-            let outcome =
-                fixture.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap().outcome;
+            let outcome = fixture
+                .run
+                .turn(&mut journal, vec!["do it".to_owned()].into(), vec![])
+                .await
+                .unwrap()
+                .outcome;
             let messages = journal.history().messages().to_vec();
             (outcome, messages)
         };

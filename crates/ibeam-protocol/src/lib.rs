@@ -30,7 +30,7 @@ pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use json::{FromJson, JsonParser, parse_json};
-pub use media::{Attachment, Media, MediaType};
+pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
 pub use message::{Answer, Block, Message, OriginalBlock, StopReason, ToolResult, UserPart};
 pub use notice::Notice;
 pub use run::{

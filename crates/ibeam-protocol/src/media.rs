@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+/// The largest image, in bytes.
+const MAX_IMAGE_BYTES: usize = 3_932_160;
+/// The largest document, in bytes.
+const MAX_DOCUMENT_BYTES: usize = 4_500_000;
 /// The tokens that an image is estimated at: about the most that the services count for one image after they have
 /// reduced its size.
 const IMAGE_TOKENS: u64 = 1600;
@@ -60,6 +64,12 @@ impl MediaType {
             Self::Webp => "image/webp",
             Self::Pdf => "application/pdf",
         }
+    }
+
+    /// Returns the largest file that is accepted, in bytes. Every API accepts as much: Amazon Bedrock has the lowest limits,
+    /// and Anthropic limits the Base64 of an image to 5 MiB.
+    pub fn max_bytes(self) -> usize {
+        if self.is_image() { MAX_IMAGE_BYTES } else { MAX_DOCUMENT_BYTES }
     }
 
     /// Whether the type is an image, not a document.
@@ -116,6 +126,37 @@ impl fmt::Debug for Media {
     /// Writes the size in place of the data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Media({:?}, {}, {} bytes)", self.name, self.media_type, self.size_bytes())
+    }
+}
+
+/// The images and documents that a model accepts, as far as known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceptedMedia {
+    /// Whether the model may accept images.
+    pub images: bool,
+    /// Whether the model may accept documents.
+    pub documents: bool,
+}
+
+impl AcceptedMedia {
+    /// Whether the model may accept this type.
+    pub fn accepts(self, media_type: MediaType) -> bool {
+        if media_type.is_image() { self.images } else { self.documents }
+    }
+}
+
+/// A prompt of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserPrompt {
+    /// Text blocks, verbatim: the prompt, then piped context.
+    pub texts: Vec<String>,
+    /// The attached files.
+    pub attachments: Vec<Attachment>,
+}
+
+impl From<Vec<String>> for UserPrompt {
+    fn from(texts: Vec<String>) -> Self {
+        Self { texts, attachments: Vec::new() }
     }
 }
 

@@ -75,6 +75,11 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error>;
 
+    /// Whether requests can have documents. All of them can have images.
+    fn accepts_documents(&self) -> bool {
+        true
+    }
+
     /// Returns a parser for the encoding of the stream.
     fn frame_parser(&self) -> Box<dyn FrameParser> {
         Box::new(SseParser::default())

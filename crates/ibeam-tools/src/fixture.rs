@@ -61,7 +61,7 @@ impl Fixture {
         Self { tools: all(Workspace::new(&self.root(), &[]).unwrap(), settings), ..self }
     }
 
-    fn set(timeouts: CommandTimeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
+    pub(crate) fn set(timeouts: CommandTimeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod atomic_write;
+mod attachment;
 mod beneath;
 mod blocking;
 mod confinement;
@@ -49,7 +50,9 @@ use std::sync::Arc;
 
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::PathPolicy;
+use ibeam_protocol::AcceptedMedia;
 
+pub use attachment::{AttachmentError, load_attachment};
 pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
 pub use dir_walk::list_files;
 pub use git_references::paths_named_by_git;
@@ -79,6 +82,8 @@ pub struct ToolSettings {
     pub background: BackgroundProcesses,
     /// The files that earlier runs of the session read and wrote.
     pub past_file_access: PastFileAccess,
+    /// The images and documents that `read` returns.
+    pub accepted_media: AcceptedMedia,
 }
 
 /// Returns all built-in tools by name.
@@ -95,7 +100,7 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         Arc::new(glob::Glob::new(&files)),
         Arc::new(grep::Grep::new(&files)),
         Arc::new(ls::Ls::new(&files)),
-        Arc::new(read::Read::new(&files)),
+        Arc::new(read::Read::new(&files, settings.accepted_media)),
         Arc::new(shell::Shell::new(&workspace, settings)),
         Arc::new(update_todos::UpdateTodos::default()),
         Arc::new(write::Write::new(&files)),

@@ -1,6 +1,6 @@
-//! `read`: a part of a text file, with line numbers for the model.
+//! `read`: a part of a text file, with line numbers for the model; an image or PDF for models that see it.
 //!
-//! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses anything but a regular text file, by
+//! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses anything else, by
 //! its type before it is opened and by its first bytes afterwards.
 
 mod line_window;
@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::ReadOutput;
-use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{AcceptedMedia, Media, MediaType, ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
+use crate::attachment::{self, AttachmentError};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
@@ -26,6 +27,8 @@ use crate::known_contents::{ContentDigest, DigestBuilder};
 use crate::text_format::TextFormat;
 use line_window::LineWindow;
 
+/// The part of the description for models that see images.
+const MEDIA_DESCRIPTION: &str = " Images (PNG, JPEG, GIF, WebP) and PDF files are shown to you as they are.";
 /// Maximum lines of a call.
 const LINE_LIMIT: u64 = 2000;
 /// Maximum bytes of text of a call.
@@ -38,6 +41,7 @@ pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 /// Reads a file of the workspace.
 pub(crate) struct Read {
     files: Arc<Files>,
+    accepted_media: AcceptedMedia,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -58,14 +62,18 @@ impl Arguments for ReadArguments {
 }
 
 impl Read {
-    pub(crate) fn new(files: &Arc<Files>) -> Self {
-        Self { files: Arc::clone(files) }
+    pub(crate) fn new(files: &Arc<Files>, accepted_media: AcceptedMedia) -> Self {
+        Self { files: Arc::clone(files), accepted_media }
     }
 }
 
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
-        arguments::spec::<ReadArguments>(include_str!("read.md"))
+        let mut spec = arguments::spec::<ReadArguments>(include_str!("read.md"));
+        if self.accepted_media.images {
+            spec.description.to_mut().push_str(MEDIA_DESCRIPTION);
+        }
+        spec
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
@@ -73,15 +81,16 @@ impl Tool for Read {
         let target = self.files.target(&args.path);
         let access = Access::Read(target.checked_path().to_owned());
         let canonical = arguments::canonical(&args)?;
-        let files = Arc::clone(&self.files);
+        let (files, accepted_media) = (Arc::clone(&self.files), self.accepted_media);
         Ok(blocking::prepare_call(canonical, access, move |end| {
-            read(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
+            read(&files, accepted_media, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
 }
 
 fn read(
     files: &Files,
+    accepted_media: AcceptedMedia,
     args: &ReadArguments,
     target: TargetPath,
     end: &EndFlag,
@@ -91,13 +100,19 @@ fn read(
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     // If reading fails, the model has learned that the file is different now.
     files.known_contents().remove(&resolved);
-    let mut result = scan(files, &entry, args, end)?;
+    let mut result = match scan(files, accepted_media, &entry, args, end)? {
+        FileContent::Text(result) => result,
+        FileContent::Media(media) => return Ok(media_outcome(media)),
+    };
     // Another program is writing the file: read it again, at most twice, until it does not change.
     for _ in 0..2 {
         if result.is_steady || end.is_out_of_time() {
             break;
         }
-        result = scan(files, &entry, args, end)?;
+        result = match scan(files, accepted_media, &entry, args, end)? {
+            FileContent::Text(result) => result,
+            FileContent::Media(media) => return Ok(media_outcome(media)),
+        };
     }
     if end.is_stopped() {
         return Ok(blocking::interrupted_outcome());
@@ -108,6 +123,12 @@ fn read(
     Ok(outcome(args, result.window))
 }
 
+/// The content of a file.
+enum FileContent {
+    Text(Scan),
+    Media(Media),
+}
+
 /// A window, and whether the file changed while it was read.
 struct Scan {
     window: LineWindow,
@@ -116,14 +137,32 @@ struct Scan {
     digest: Option<ContentDigest>,
 }
 
-fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+fn scan(
+    files: &Files,
+    accepted_media: AcceptedMedia,
+    entry: &DirEntryAt,
+    args: &ReadArguments,
+    end: &EndFlag,
+) -> Result<FileContent, FileError> {
     let requested = args.path.as_str();
     let (mut file, before) = entry.open()?;
     files.check_hard_links(requested, &before)?;
     let start =
         read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
     let is_complete = start.len() < SAMPLE_BYTES;
-    let format = TextFormat::detect(&start, is_complete).map_err(|kind| not_text(requested, kind))?;
+    let format = match (TextFormat::detect(&start, is_complete), MediaType::from_bytes(&start)) {
+        (Ok(format), _) => format,
+        (Err(_), Some(media_type)) if accepted_media.accepts(media_type) => {
+            let media = attachment::read_media(&mut file, start, media_type, requested);
+            return media.map(FileContent::Media).map_err(|error| match error {
+                AttachmentError::Unreadable(error) => FileError::io("read", requested, &error),
+                AttachmentError::TooLarge { .. } | AttachmentError::NotAccepted(_) => {
+                    FileError::refused(requested, error.to_string())
+                }
+            });
+        }
+        (Err(kind), _) => return Err(not_text(requested, kind)),
+    };
 
     let mut window =
         LineWindow::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
@@ -154,7 +193,7 @@ fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
         rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", requested, errno))?;
     let is_steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
-    Ok(Scan { window, is_steady, digest: complete.then(|| digest.finish()) })
+    Ok(FileContent::Text(Scan { window, is_steady, digest: complete.then(|| digest.finish()) }))
 }
 
 /// Reads at most `limit` bytes; fewer only at the end, or where a file of /proc has no more data at present.
@@ -174,6 +213,22 @@ pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
         ", not text; use `shell` with a program that understands it (`file`, `xxd | head`)"
     };
     FileError::refused(requested, format!("is {kind}{suggestion}"))
+}
+
+/// Returns the outcome with an image or document for the model.
+fn media_outcome(media: Media) -> ToolOutcome {
+    let Media { name, media_type, .. } = &media;
+    let content = format!("{media_type}, {} bytes", media.size_bytes());
+    let for_model = format!("`{name}` ({content}) is shown to you.").into();
+    let output = ReadOutput {
+        content,
+        is_empty: false,
+        exceeded_limit: false,
+        total_lines: 0,
+        total_chars: 0,
+        media: vec![media],
+    };
+    ToolOutcome::Success { output: ToolOutput::Read(output), for_model }
 }
 
 fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {

@@ -2,11 +2,12 @@ use std::io::{Seek, SeekFrom, Write};
 
 use ibeam_core::Access;
 use ibeam_protocol::tool_output::ReadOutput;
-use ibeam_protocol::{ToolFailure, ToolOutput};
+use ibeam_protocol::{AcceptedMedia, Media, MediaType, ToolFailure, ToolOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::line_window::LineWindow;
+use crate::CommandTimeouts;
 use crate::fixture::{Fixture, failure, is_root, success};
 
 #[track_caller]
@@ -162,6 +163,25 @@ fn images_are_named() {
         "a.png",
         "is a PNG image; images cannot be shown",
     );
+}
+
+#[test]
+fn images_and_documents_are_shown_to_models_that_accept_them() {
+    let accepted_media = AcceptedMedia { images: true, documents: false };
+    let fixture =
+        Fixture::set(CommandTimeouts::default(), |settings, _| settings.accepted_media = accepted_media);
+    fixture.put("a.txt", b"\x89PNG\r\n\x1a\n");
+    fixture.put("b.pdf", b"%PDF-1.7\n");
+    fixture.put("large", [b"GIF89a".to_vec(), vec![0; 4 << 20]].concat());
+    let (output, view) = read(&fixture, json!({"path": "a.txt"}));
+    let media = Media { name: "a.txt".into(), media_type: MediaType::Png, data: "iVBORw0KGgo=".into() };
+    assert_eq!((output.media, output.content.as_str()), (vec![media], "image/png, 8 bytes"));
+    assert_eq!(view, "`a.txt` (image/png, 8 bytes) is shown to you.");
+    refused(&fixture, "b.pdf", "is a PDF document, not text");
+    refused(&fixture, "large", "is larger than 3932160 bytes, the limit for an image; make a smaller copy");
+    let description = &fixture.tools["read"].spec().description;
+    assert!(description.ends_with("are shown to you as they are."), "{description}");
+    assert!(!Fixture::new().tools["read"].spec().description.contains("PNG"));
 }
 
 #[test]

@@ -254,6 +254,8 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
         .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
         .chain(flags.json_schema.iter().map(|found| path("--json-schema", found)))
+        .chain(flags.file.iter().map(|found| path("--file", found)))
+        .chain(flags.image.iter().map(|found| path("--image", found)))
         .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)))
         .chain(flags.record.iter().map(|found| path("--record", found)))
         .chain(flags.replay.iter().map(|found| path("--replay", found)));

@@ -277,6 +277,14 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnArg>,
 
+    /// Attach a file to the prompt: text, an image or a PDF; may be repeated. In the prompt, `@PATH` attaches a file too
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) file: Vec<PathBuf>,
+
+    /// Attach an image to the prompt: PNG, JPEG, GIF or WebP; may be repeated
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) image: Vec<PathBuf>,
+
     /// Require an answer that is one JSON document matching this JSON Schema (2020-12)
     #[arg(long, value_name = "FILE|JSON", global = true)]
     pub(crate) json_schema: Option<PathBuf>,

@@ -11,7 +11,7 @@ mod list_cache;
 mod near_models;
 pub(crate) mod recordings;
 
-use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
+use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use self::configured_provider::unused_key;
@@ -62,6 +62,14 @@ impl ModelChoice {
     /// Returns the timeouts of its requests; `None` for the embedded model.
     pub(crate) fn timeouts(&self) -> Option<Timeouts> {
         self.provider.as_ref().map(|provider| provider.timeouts)
+    }
+
+    /// Returns the images and documents that the model accepts. A model whose abilities are unknown is asked.
+    pub(crate) fn accepted_media(&self) -> AcceptedMedia {
+        let Some(provider) = &self.provider else { return AcceptedMedia::default() };
+        let images = known_model(&self.info.id).and_then(|known| known.abilities.images).unwrap_or(true);
+        let documents = images && provider.protocol_for(&self.info.id).accepts_documents();
+        AcceptedMedia { images, documents }
     }
 
     /// Returns the source of the key.

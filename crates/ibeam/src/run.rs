@@ -1,6 +1,7 @@
 //! Runs: the three front ends, and the driver that they share.
 
 mod answer_schema;
+mod attachments;
 mod host_model;
 mod hosted;
 mod input_stream;

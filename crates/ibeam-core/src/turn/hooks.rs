@@ -1,6 +1,6 @@
 //! Runs the hooks of a run at each of its events. A stop of the run ends them.
 
-use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
+use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome, UserPrompt};
 
 use super::tool_calls::PlannedCall;
 use super::{Run, TurnError};
@@ -49,9 +49,10 @@ impl Run {
     pub(super) async fn submit_message(
         &self,
         journal: &mut Journal,
-        mut prompt: Vec<String>,
+        prompt: UserPrompt,
         is_first: bool,
     ) -> Result<(), TurnError> {
+        let UserPrompt { texts: mut prompt, attachments } = prompt;
         let (kind, failure) = match self.run_prompt_hooks(journal, &prompt, is_first).await {
             Ok((_, HookDecision::Block(HookBlock { hook, message, for_people, ask: _ }))) => {
                 let reason = Reason::PromptRefused { hook, detail: for_people.unwrap_or(message) };
@@ -59,7 +60,7 @@ impl Run {
             }
             Ok((context, HookDecision::Continue | HookDecision::UpdateInput { .. })) => {
                 prompt.extend(context);
-                (EventKind::UserMessage { content: prompt, attachments: Vec::new() }, None)
+                (EventKind::UserMessage { content: prompt, attachments }, None)
             }
             // A prompt that the hooks have not checked must not reach the model in a later run either.
             Err(TurnError::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),

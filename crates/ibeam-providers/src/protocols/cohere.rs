@@ -64,6 +64,10 @@ impl WireProtocol for CohereChat {
         request::write_messages(messages, settings.model, body)
     }
 
+    fn accepts_documents(&self) -> bool {
+        false
+    }
+
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
         Box::new(decoder::Decoder::new(count_calls(request)))
     }

@@ -72,6 +72,10 @@ impl WireProtocol for Ollama {
         Box::new(ndjson::NdjsonParser::default())
     }
 
+    fn accepts_documents(&self) -> bool {
+        false
+    }
+
     fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder> {
         let tools = request.tools.iter().filter(|_| quirks.text_tool_calls);
         let tools = tools.map(|tool| tool.name.to_string()).collect();

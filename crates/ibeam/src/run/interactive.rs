@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, ApprovalRequest, Approver};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
-use ibeam_protocol::{Failure, Reason, ToolCall};
+use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
 use tokio::sync::{Mutex, mpsc};
 
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
@@ -75,7 +75,16 @@ pub(crate) fn run_interactive(
             if prompt.trim().is_empty() {
                 continue;
             }
-            match session.run_prompt(vec![prompt], None, pending()) {
+            let mut prompt = UserPrompt::from(vec![prompt]);
+            match session.attach_mentioned(&mut prompt) {
+                Ok(()) => {}
+                Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
+                    session.report(&failure.into());
+                    continue;
+                }
+                Err(failure) => break Err(failure.into()),
+            }
+            match session.run_prompt(prompt, None, pending()) {
                 Ok(()) => {}
                 Err(failed) if session.must_close(&failed) => break Err(failed),
                 Err(failed) => session.report(&failed),

@@ -6,7 +6,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use ibeam_core::{Approver, NoApprover, Stop};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, UserPrompt};
 use tokio::sync::oneshot;
 
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
@@ -63,7 +63,16 @@ pub(crate) fn print(
             (model::choose_model(app)?, prompt)
         };
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &PrintFrontEnd)?;
-        let outcome = session.run_prompt(prompt.blocks, None, pending());
+        let mut prompt = UserPrompt::from(prompt.blocks);
+        // Piped text may come from anyone, so only the words of the command line attach files.
+        let attached = match prompt::has_text(words) {
+            true => session.attach_mentioned(&mut prompt),
+            false => Ok(()),
+        };
+        let outcome = match attached {
+            Ok(()) => session.run_prompt(prompt, None, pending()),
+            Err(failure) => Err(failure.into()),
+        };
         session.close(outcome)
     })
 }

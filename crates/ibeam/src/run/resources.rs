@@ -7,7 +7,7 @@ use ibeam_core::{
     Approver, FailOn, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition,
     Steering, Stop, Tool, ToolInputError, ToolSet,
 };
-use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
+use ibeam_protocol::{AcceptedMedia, Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
 
 use super::sandbox::RunSandbox;
@@ -46,6 +46,8 @@ pub(super) struct RunInputs {
     pub(super) answer_schema: Option<Arc<JsonSchema>>,
     /// The file contents that earlier runs of the session read and wrote.
     pub(super) past_file_access: PastFileAccess,
+    /// The images and documents that the model accepts.
+    pub(super) accepted_media: AcceptedMedia,
 }
 
 /// Builds the run and the resources that its turns share.
@@ -70,6 +72,7 @@ pub(super) fn build(
         mut extra_instructions,
         answer_schema,
         past_file_access,
+        accepted_media,
     } = inputs;
     if let Some(schema) = &answer_schema {
         extra_instructions.push(answer_schema::instruction(schema));
@@ -95,6 +98,7 @@ pub(super) fn build(
             quarantine: Some(app.dirs.quarantine()),
             background: background.clone(),
             past_file_access,
+            accepted_media,
         },
     );
     tools.extend(servers.tools(head.permission_mode));

@@ -13,12 +13,15 @@ use futures_util::future::{join, pending};
 use ibeam_core::{Approver, Hooks, Journal, NoSteering, Redactor, Run, Steering, Stop};
 use ibeam_hooks::HookRunner;
 use ibeam_output::EventWriter;
-use ibeam_protocol::{Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal};
+use ibeam_protocol::{
+    Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
+};
 use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::answer_schema;
+use super::attachments::{self, ModelMedia};
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
@@ -210,6 +213,9 @@ impl<'a> RunProcess<'a> {
 pub(super) struct RunSession<'a> {
     process: RunProcess<'a>,
     run: Run,
+    model_media: ModelMedia,
+    /// The files of the flags, which the first prompt gets.
+    attachments: Vec<Attachment>,
     background: ibeam_tools::BackgroundProcesses,
     servers: McpServers,
     hooks: Arc<HookRunner>,
@@ -240,6 +246,8 @@ impl<'a> RunSession<'a> {
         let (app, runtime) = (process.app, process.runtime);
         let answer_schema = answer_schema::load(app)?;
         let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
+        let model_media = ModelMedia::new(&model);
+        let attachments = attachments::load(app, &model_media)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)
@@ -285,6 +293,7 @@ impl<'a> RunSession<'a> {
             provider,
             sandbox,
             past_file_access,
+            accepted_media: model_media.accepted(),
         };
         let RunResources { run, background, proxy } = resources::build(app, inputs, &servers, stop)?;
         if let Some(proxy) = proxy {
@@ -305,7 +314,20 @@ impl<'a> RunSession<'a> {
         let journal = Journal::new(past, Arc::clone(&run.clock), events).with_redactor(redactor);
         let notices = app.trust.merge_notices(notices);
         let shutdown = new_shutdown(app);
-        Ok(Self { process, run, background, servers, hooks, journal, printer, pump, notices, shutdown })
+        Ok(Self {
+            process,
+            run,
+            model_media,
+            attachments,
+            background,
+            servers,
+            hooks,
+            journal,
+            printer,
+            pump,
+            notices,
+            shutdown,
+        })
     }
 
     /// Runs `prompt` to its end, and polls `meanwhile`, which never ends.
@@ -316,7 +338,7 @@ impl<'a> RunSession<'a> {
     /// The failure of the run. If its field `run` is `None`, the end of the run was not recorded in order.
     pub(super) fn run_prompt(
         &mut self,
-        prompt: Vec<String>,
+        mut prompt: UserPrompt,
         stop: Option<Stop>,
         meanwhile: impl Future<Output = Infallible>,
     ) -> Result<(), ExitFailure> {
@@ -325,6 +347,7 @@ impl<'a> RunSession<'a> {
         self.process.current_stop.set(stop.clone());
         self.shutdown = new_shutdown(self.process.app);
         let notices = std::mem::take(&mut self.notices);
+        prompt.attachments.splice(..0, std::mem::take(&mut self.attachments));
         let turn = run_to_completion(&self.shutdown, &self.run, &mut self.journal, prompt, notices);
         let outcome = self.process.runtime.block_on(self.process.with_limits(&stop, async {
             tokio::select! {
@@ -338,6 +361,19 @@ impl<'a> RunSession<'a> {
             self.process.stop.request(reason.clone());
         }
         outcome
+    }
+
+    /// Attaches the files that the first text of `prompt` names as `@PATH`. Files that the policy does not let the model
+    /// read are not attached.
+    ///
+    /// # Errors
+    /// The errors of [`attachments::attach_mentioned`]; the reason of a stop.
+    pub(super) fn attach_mentioned(&mut self, prompt: &mut UserPrompt) -> Result<(), Failure> {
+        if !prompt.texts.first().is_some_and(|text| text.contains('@')) {
+            return Ok(());
+        }
+        let stop = self.process.new_stop();
+        self.process.wait(attachments::attach_mentioned(&self.run, &self.model_media, stop, prompt))
     }
 
     /// Whether no run can follow one that failed like this.
@@ -369,7 +405,10 @@ impl<'a> RunSession<'a> {
     /// # Errors
     /// The errors of [`resources::change_model`].
     pub(super) fn set_model(&mut self, choice: ModelChoice) -> Result<(), Failure> {
-        resources::change_model(self.process.app, &mut self.run, choice)
+        let model_media = ModelMedia::new(&choice);
+        resources::change_model(self.process.app, &mut self.run, choice)?;
+        self.model_media = model_media;
+        Ok(())
     }
 
     /// Ends everything that the session has started, and waits until its last event is written. `outcome` is that of
@@ -406,7 +445,7 @@ async fn run_to_completion(
     shutdown: &Shutdown,
     run: &Run,
     journal: &mut Journal,
-    prompt: Vec<String>,
+    prompt: UserPrompt,
     notices: Vec<Notice>,
 ) -> Result<(), ExitFailure> {
     match shutdown.limit(&run.stop, run.turn(journal, prompt, notices)).await? {

@@ -1,0 +1,235 @@
+//! Files in prompts: `--file`, `--image` and `@PATH`.
+//!
+//! A file of a flag may be anywhere, since the user names it. The prompt may contain text of others, so `@PATH` attaches
+//! only what the model may read by itself, and only files of the workspace.
+
+use std::io::Read;
+use std::path::Path;
+
+use ibeam_core::{Access, PreparedCall, Run, Stop, ToolContext};
+use ibeam_protocol::{
+    AcceptedMedia, Attachment, Failure, Media, MediaType, Reason, ToolFailure, ToolOutcome, ToolOutput,
+    UserPrompt,
+};
+use ibeam_tools::AttachmentError;
+use serde_json::json;
+
+use crate::app::AppContext;
+use crate::model::ModelChoice;
+
+/// The largest number of files in a prompt: Amazon Bedrock and Cohere accept as many images.
+const MAX_FILES: usize = 20;
+/// The largest size of all images and documents of a prompt, in bytes. In Base64 it is 20 MB, as much as the Gemini API
+/// accepts in a request.
+const MAX_MEDIA_BYTES: usize = 14 << 20;
+/// The bytes from which the type of a file is recognised.
+const START_BYTES: u64 = 16;
+
+/// The images and documents that the model of a run accepts.
+#[derive(Clone, Debug)]
+pub(super) struct ModelMedia {
+    model: String,
+    accepted: AcceptedMedia,
+}
+
+impl ModelMedia {
+    pub(super) fn new(choice: &ModelChoice) -> Self {
+        Self { model: choice.info().id.clone(), accepted: choice.accepted_media() }
+    }
+
+    pub(super) fn accepted(&self) -> AcceptedMedia {
+        self.accepted
+    }
+
+    /// Checks that the model accepts an image or document.
+    ///
+    /// # Errors
+    /// `Usage` with the file, the model and the way out.
+    fn check(&self, name: &str, media_type: MediaType) -> Result<(), Reason> {
+        if self.accepted.accepts(media_type) {
+            return Ok(());
+        }
+        let model = &self.model;
+        let detail = if !self.accepted.images {
+            format!(
+                "`{name}` is {}, and the model `{model}` cannot see images; leave the file out, or choose a model \
+                 that can: `ibeam models` lists the abilities of models",
+                if media_type.is_image() { "an image" } else { "a PDF" }
+            )
+        } else {
+            format!(
+                "`{name}` is a PDF, which the API of the model `{model}` does not accept; attach its text or images of \
+                 its pages, or choose another model"
+            )
+        };
+        Err(Reason::Usage { detail })
+    }
+}
+
+/// Reads the files of the flags.
+///
+/// # Errors
+/// `NoInput` for a file that cannot be read; `Usage` for one that cannot be attached.
+pub(super) fn load(app: &AppContext, model: &ModelMedia) -> Result<Vec<Attachment>, Reason> {
+    let flags = &app.base.flags;
+    let files = flags.file.iter().map(|path| (path, false));
+    let images = flags.image.iter().map(|path| (path, true));
+    let load = |(path, is_image): (&std::path::PathBuf, bool)| {
+        let name = path.display().to_string();
+        if !is_image {
+            return load_file(path, &name, model);
+        }
+        match load_file(path, &name, model)? {
+            Attachment::Media(media) if media.media_type.is_image() => Ok(Attachment::Media(media)),
+            Attachment::Media(Media { name, .. }) | Attachment::Text { name, .. } => {
+                let detail = format!(
+                    "`--image {name}` is not a PNG, JPEG, GIF or WebP image; attach other files with `--file`"
+                );
+                Err(Reason::Usage { detail })
+            }
+        }
+    };
+    let attachments = files.chain(images).map(load).collect::<Result<Vec<_>, _>>()?;
+    check_limits(&attachments)?;
+    Ok(attachments)
+}
+
+fn load_file(path: &Path, name: &str, model: &ModelMedia) -> Result<Attachment, Reason> {
+    if let Some(media_type) = media_type_of(path) {
+        model.check(name, media_type)?;
+    }
+    ibeam_tools::load_attachment(path, name).map_err(|error| match error {
+        AttachmentError::Unreadable(error) => {
+            Reason::NoInput { path: name.to_owned(), detail: error.to_string() }
+        }
+        AttachmentError::TooLarge { .. } | AttachmentError::NotAccepted(_) => {
+            Reason::Usage { detail: format!("cannot attach `{name}`: it {error}") }
+        }
+    })
+}
+
+/// Returns the type of a regular file if it is an image or document.
+fn media_type_of(path: &Path) -> Option<MediaType> {
+    let file = ibeam_files::regular_file::open(path, true).ok()?;
+    let mut start = Vec::new();
+    file.take(START_BYTES).read_to_end(&mut start).ok()?;
+    MediaType::from_bytes(&start)
+}
+
+/// Checks the number and the size of the files of a prompt.
+///
+/// # Errors
+/// `Usage` with the limit.
+fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
+    let usage = |detail: String| Err(Reason::Usage { detail });
+    if attachments.len() > MAX_FILES {
+        return usage(format!(
+            "{} files are attached, and at most {MAX_FILES} are accepted; attach fewer, or name them in the prompt \
+             without attaching them",
+            attachments.len()
+        ));
+    }
+    let sizes = attachments.iter().map(|attachment| match attachment {
+        Attachment::Media(media) => media.size_bytes(),
+        Attachment::Text { .. } => 0,
+    });
+    match sizes.sum::<usize>() {
+        bytes if bytes > MAX_MEDIA_BYTES => usage(format!(
+            "the attached images and documents have {bytes} bytes together, and at most {MAX_MEDIA_BYTES} are accepted; \
+             attach fewer or smaller files"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Attaches the files of the workspace that the first text of `prompt` names as `@PATH`, through the tool `read`.
+///
+/// What does not name a file, or names one that the policy does not let the model read, stays text.
+///
+/// # Errors
+/// `Usage` for an image or document that the model does not accept or that is too large.
+pub(super) async fn attach_mentioned(
+    run: &Run,
+    model: &ModelMedia,
+    stop: Stop,
+    prompt: &mut UserPrompt,
+) -> Result<(), Failure> {
+    let Some(read) = run.tools.get("read") else { return Ok(()) };
+    let workspace = &run.head.cwd;
+    let text = prompt.texts.first().cloned().unwrap_or_default();
+    let mut names: Vec<&str> = Vec::new();
+    for mention in mentions(&text) {
+        let candidates = [mention, mention.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '"'])];
+        let is_file = |name: &&str| !name.is_empty() && workspace.join(name).is_file();
+        names.extend(candidates.into_iter().find(is_file).filter(|name| !names.contains(name)));
+    }
+    for name in names {
+        let Ok(call) = read.prepare(&json!({ "path": name })) else { continue };
+        let PreparedCall { access, run: call, .. } = call;
+        let Access::Read(path) = &access else { continue };
+        if !path.starts_with(workspace) || !run.gate.allows(&access) {
+            continue;
+        }
+        if let Some(media_type) = media_type_of(path) {
+            model.check(name, media_type)?;
+        }
+        match call(ToolContext::new(stop.clone(), run.file_timeout)).await {
+            ToolOutcome::Success { output: ToolOutput::Read(mut output), for_model } => {
+                prompt.attachments.push(match output.media.pop() {
+                    Some(media) => Attachment::Media(media),
+                    None => Attachment::Text { name: name.to_owned(), text: for_model },
+                });
+            }
+            ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. }
+                if media_type_of(path).is_some() =>
+            {
+                let detail = format!("cannot attach `@{name}`: {message}");
+                return Err(Reason::Usage { detail }.into());
+            }
+            ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {}
+        }
+    }
+    check_limits(&prompt.attachments).map_err(Failure::from)
+}
+
+/// Returns what follows each `@` at the start of a word: the rest of the word, or a text in double quotes.
+fn mentions(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('@').filter_map(|(at, _)| {
+        let (before, after) = (text.get(..at)?, text.get(at + 1..)?);
+        if before.chars().next_back().is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | '"' | '\'')) {
+            return None;
+        }
+        match after.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next(),
+            None => after.split(char::is_whitespace).next(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_is_the_rest_of_a_word_after_an_at_sign() {
+        let text = "@a.rs and (@b/c.png), mail x@y.z, @\"d e.pdf\" @ end\n@f.";
+        assert_eq!(mentions(text).collect::<Vec<_>>(), ["a.rs", "b/c.png),", "d e.pdf", "", "f."]);
+    }
+
+    #[test]
+    fn a_model_that_does_not_accept_a_file_is_named_with_it() {
+        let check = |accepted, media_type| {
+            let model = ModelMedia { model: "m".into(), accepted };
+            model.check("a", media_type).err().map(|reason| reason.detail().to_owned())
+        };
+        let (none, images) = (AcceptedMedia::default(), AcceptedMedia { images: true, documents: false });
+        assert_eq!(check(images, MediaType::Png), None);
+        let detail = check(none, MediaType::Png).unwrap();
+        assert!(detail.starts_with("`a` is an image, and the model `m` cannot see images;"), "{detail}");
+        let detail = check(images, MediaType::Pdf).unwrap();
+        assert!(
+            detail.starts_with("`a` is a PDF, which the API of the model `m` does not accept"),
+            "{detail}"
+        );
+    }
+}
