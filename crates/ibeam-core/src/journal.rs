@@ -255,7 +255,11 @@ const CONTAINS_SECRET: &str = "(not shown: the file contains a secret of this ru
 /// Removes the secrets from an attached file, as from the result of a tool.
 fn redact_attachment(redactor: &Redactor, attachment: &mut Attachment) {
     match attachment {
-        Attachment::Text { text, .. } => redactor.redact_value(text),
+        Attachment::Text { text, .. } => {
+            if let Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean.into();
+            }
+        }
         Attachment::Media(media) => {
             if let Cow::Owned(_) = redactor.redact(&media.data) {
                 let name = std::mem::take(&mut media.name);

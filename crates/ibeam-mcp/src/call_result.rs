@@ -1,10 +1,15 @@
-//! The outcome of a tool call: text blocks unchanged, every other block as one line that describes it.
+//! The outcome of a tool call: text blocks unchanged, every other block as one line that describes it. Images that models
+//! accept are added to the outcome.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use ibeam_protocol::tool_output::McpOutput;
-use ibeam_protocol::{Elision, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{Elision, Media, MediaType, ToolFailure, ToolOutcome, ToolOutput};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// Maximum number of images of a result.
+const MAX_IMAGES: usize = 10;
 /// Maximum size of a result for the model; the same as for commands.
 const MAX_RESULT_BYTES: usize = 30 << 10;
 
@@ -46,6 +51,8 @@ struct Resource {
 /// The result is not valid.
 pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json::Error> {
     let CallResult { content, is_error, structured_content } = serde_json::from_str(result.get())?;
+    let media: Vec<Media> =
+        content.iter().filter_map(ContentBlock::image).zip(1..=MAX_IMAGES).map(named_image).collect();
     let mut texts: Vec<String> = content.into_iter().map(ContentBlock::into_text).collect();
     if texts.is_empty() {
         texts.extend(structured_content.map(|value| value.get().to_owned()));
@@ -57,14 +64,27 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
     }
     let for_model =
         if shortened.trim().is_empty() { "(the tool returned nothing)".into() } else { shortened.into() };
-    let output = McpOutput { content: texts, media: Vec::new() };
+    let output = McpOutput { content: texts, media };
     Ok(match is_error {
         Some(true) => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model },
         Some(false) | None => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model },
     })
 }
 
+/// Returns an image with its number as the name.
+fn named_image(((media_type, data), number): ((MediaType, Vec<u8>), usize)) -> Media {
+    Media { name: format!("image {number}"), media_type, data: STANDARD.encode(data).into() }
+}
+
 impl ContentBlock {
+    /// Returns the image of the block, if models accept it: valid Base64 of an accepted type and size.
+    fn image(&self) -> Option<(MediaType, Vec<u8>)> {
+        let data = self.data.as_deref().filter(|_| self.kind == "image")?;
+        let bytes = STANDARD.decode(data).ok()?;
+        let media_type = MediaType::from_bytes(&bytes)?;
+        (media_type.is_image() && bytes.len() <= media_type.max_bytes()).then_some((media_type, bytes))
+    }
+
     /// Returns the text of the block, or a line that describes the block.
     fn into_text(self) -> String {
         let Self { kind, text, data, mime_type, uri, resource } = self;
@@ -122,6 +142,10 @@ mod tests {
 
     #[test]
     fn a_block_that_is_not_text_becomes_one_line() {
+        let shown = r#"{"content":[{"type":"image","mimeType":"image/x","data":"iVBORw0KGgo="}]}"#;
+        let shown = parse_outcome(&RawValue::from_string(shown.to_owned()).unwrap()).unwrap();
+        let media = Media { name: "image 1".into(), media_type: MediaType::Png, data: "iVBORw0KGgo=".into() };
+        assert_eq!(shown.media(), [media]);
         let image = r#"{"content":[{"type":"image","mimeType":"image/png","data":"AAECAw=="}]}"#;
         check(image, false, &["[image image/png, 4 bytes]"]);
         let link = r#"{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}]}"#;

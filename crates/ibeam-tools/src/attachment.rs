@@ -28,7 +28,7 @@ pub enum AttachmentError {
         kind: &'static str,
         /// The limit in bytes.
         limit: usize,
-        /// What the user can do.
+        /// The way out.
         remedy: &'static str,
     },
     /// Models do not accept the kind of file.

@@ -113,7 +113,9 @@ const FLAGS: &[Flag<CodexDraft>] = &[
     flag(&["--search"], Nothing, Ignore),
     flag(&["--ignore-user-config"], Nothing, Ignore),
     flag(&["--ignore-rules"], Nothing, Ignore),
-    flag(&["--image", "-i"], Values, Reject("models are given no images")),
+    apply(&["--image", "-i"], Values, |draft, value| {
+        value.split(',').try_for_each(|path| draft.forward("--image", path))
+    }),
     flag(&["--profile", "-p"], Value, Reject("there are no profiles")),
     flag(&["--all"], Nothing, Reject("sessions of other directories are named by their id")),
     flag(&["--oss"], Nothing, Reject("name the model with `--model`")),

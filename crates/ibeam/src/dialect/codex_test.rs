@@ -231,12 +231,25 @@ fn a_schema_is_required() {
 }
 
 #[test]
+fn images_are_attached() {
+    let expect = [
+        "--image=a.png",
+        "--image=b.png",
+        "--image=c.png",
+        "--approval=strict",
+        "--sandbox=enabled",
+        "--",
+        "x",
+    ];
+    check(&["exec", "-i", "a.png,b.png", "c.png", "--", "x"], &expect);
+}
+
+#[test]
 fn arguments_that_must_not_be_ignored_are_refused() {
     refused(&["review"], "`codex review` has no counterpart");
     refused(&["exec", "review"], "`codex exec review` has no counterpart");
     refused(&["exec", "help"], "`codex exec help` has no counterpart");
     refused(&[], "no interactive mode");
-    refused(&["exec", "-i", "a.png", "--", "x"], "no images");
     refused(&["exec", "-p", "safe", "x"], "no profiles");
     refused(&["exec", "resume", "--last", "--all", "x"], "other directories");
     refused(&["exec", "--new-flag", "x"], "there is no `--new-flag`");
