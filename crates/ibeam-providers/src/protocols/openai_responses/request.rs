@@ -117,22 +117,22 @@ enum Content<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum InputPart<'a> {
-    InputText {
+    #[serde(rename = "input_text")]
+    Text {
         text: Cow<'a, str>,
         #[serde(flatten)]
         marker: Option<CacheMarker>,
     },
-    InputImage {
+    #[serde(rename = "input_image")]
+    Image {
         image_url: DataUrl<'a>,
         /// Some services require the key.
         detail: &'static str,
     },
-    InputFile {
-        filename: &'a str,
-        file_data: DataUrl<'a>,
-    },
+    #[serde(rename = "input_file")]
+    File { filename: &'a str, file_data: DataUrl<'a> },
 }
 
 /// The fields that an opaque block adds to the item that follows it.
@@ -200,7 +200,7 @@ pub(super) fn write_messages(
         match message.as_ref() {
             Message::User(parts) => {
                 let mut parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
-                if let Some(InputPart::InputText { marker, .. }) = parts.last_mut() {
+                if let Some(InputPart::Text { marker, .. }) = parts.last_mut() {
                     *marker = user_marker;
                 }
                 if !parts.is_empty() {
@@ -223,7 +223,7 @@ pub(super) fn write_messages(
 
 /// Returns the system prompt as a message with a breakpoint at its end.
 fn system_message(text: &str, marker: CacheMarker) -> Item<'_> {
-    let content = Content::Parts(vec![InputPart::InputText { text: text.into(), marker: Some(marker) }]);
+    let content = Content::Parts(vec![InputPart::Text { text: text.into(), marker: Some(marker) }]);
     Item::Message { role: Role::Developer, content, attributes: Attributes::default() }
 }
 
@@ -273,13 +273,11 @@ fn is_attributes(fields: &Map<String, Value>) -> bool {
 
 fn input_part(part: ShownPart<'_>) -> InputPart<'_> {
     match part {
-        ShownPart::Text(text) => InputPart::InputText { text, marker: None },
+        ShownPart::Text(text) => InputPart::Text { text, marker: None },
         ShownPart::Media(media) if media.media_type.is_image() => {
-            InputPart::InputImage { image_url: DataUrl(media), detail: "auto" }
+            InputPart::Image { image_url: DataUrl(media), detail: "auto" }
         }
-        ShownPart::Media(media) => {
-            InputPart::InputFile { filename: file_name(media), file_data: DataUrl(media) }
-        }
+        ShownPart::Media(media) => InputPart::File { filename: file_name(media), file_data: DataUrl(media) },
     }
 }
 
