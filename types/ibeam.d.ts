@@ -407,6 +407,24 @@ export interface InitExtras {
   input?: "stream-json";
 }
 
+/** A text, an image or a document. */
+export interface InputBlock {
+  /** The type of the block. (since 0.1.0) */
+  type: "text" | "image" | "document";
+  /** The text; present if the type is `text`. (since 0.1.0) */
+  text?: string;
+  /** The content; present if the type is `image` or `document`. (since 0.1.0) */
+  source?: MediaSource;
+}
+
+/** The role and the content of a message. */
+export interface InputMessage {
+  /** The author of the message. (since 0.1.0) */
+  role: "user";
+  /** The blocks of the message; at least one has a text that is not blank. (since 0.1.0) */
+  content: Array<InputBlock>;
+}
+
 /** The options of a message. */
 export interface InputOptions {
   /** The turn of a message that arrives while a turn runs: `queue` (the default) starts a turn of its own after the running one, `steer` adds the message to the next model request of the running turn. (since 0.1.0) */
@@ -523,6 +541,16 @@ export interface McpSuccess {
 export interface McpText {
   /** The text itself. (since 0.1.0) */
   text: string;
+}
+
+/** The content of an image or a document. */
+export interface MediaSource {
+  /** The type of the object. (since 0.1.0) */
+  type: "base64";
+  /** The type of the file. (since 0.1.0) */
+  media_type: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf";
+  /** The file as Base64 with padding. (since 0.1.0) */
+  data: string;
 }
 
 /** A message of the user or of the model. */
@@ -938,7 +966,7 @@ export interface UserInput {
   /** The type of the object. (since 0.1.0) */
   type: "user";
   /** The message. (since 0.1.0) */
-  message: Message;
+  message: InputMessage;
   /** Ignored: the process has one session. (since 0.1.0) */
   session_id?: string;
   /** The options of the message. (since 0.1.0) */

@@ -530,6 +530,29 @@ class InitExtras(TypedDict):
     """Present if the prompts are messages on stdin (`--input-format stream-json`). Then each message is a `user` line, each turn has a last line of its own, and only this line occurs once. (since 0.1.0)"""
 
 
+class InputBlock(TypedDict):
+    """A text, an image or a document."""
+
+    type: Literal["text", "image", "document"]
+    """The type of the block. (since 0.1.0)"""
+
+    text: NotRequired[str]
+    """The text; present if the type is `text`. (since 0.1.0)"""
+
+    source: NotRequired["MediaSource"]
+    """The content; present if the type is `image` or `document`. (since 0.1.0)"""
+
+
+class InputMessage(TypedDict):
+    """The role and the content of a message."""
+
+    role: Literal["user"]
+    """The author of the message. (since 0.1.0)"""
+
+    content: list["InputBlock"]
+    """The blocks of the message; at least one has a text that is not blank. (since 0.1.0)"""
+
+
 class InputOptions(TypedDict):
     """The options of a message."""
 
@@ -679,6 +702,19 @@ class McpText(TypedDict):
 
     text: str
     """The text itself. (since 0.1.0)"""
+
+
+class MediaSource(TypedDict):
+    """The content of an image or a document."""
+
+    type: Literal["base64"]
+    """The type of the object. (since 0.1.0)"""
+
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"]
+    """The type of the file. (since 0.1.0)"""
+
+    data: str
+    """The file as Base64 with padding. (since 0.1.0)"""
 
 
 class Message(TypedDict):
@@ -1235,7 +1271,7 @@ class UserInput(TypedDict):
     type: Literal["user"]
     """The type of the object. (since 0.1.0)"""
 
-    message: "Message"
+    message: "InputMessage"
     """The message. (since 0.1.0)"""
 
     session_id: NotRequired[str]

@@ -11,7 +11,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_policy::Access;
-use ibeam_protocol::{Answer, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome, ToolSpec};
+use ibeam_protocol::{
+    Answer, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome, ToolSpec, UserPrompt,
+};
 use serde_json::Value;
 
 use crate::gate::Refusal;
@@ -365,15 +367,15 @@ pub trait Clock: Send + Sync {
 
 /// The messages that the user adds to a turn while it runs.
 pub trait Steering: Send + Sync {
-    /// Returns the text blocks of the next message for the running turn; `None` if none is waiting.
-    fn next_message(&self) -> Option<Vec<String>>;
+    /// Returns the next message for the running turn; `None` if none is waiting.
+    fn next_message(&self) -> Option<UserPrompt>;
 }
 
 /// A run to which the user adds nothing after the prompt.
 pub struct NoSteering;
 
 impl Steering for NoSteering {
-    fn next_message(&self) -> Option<Vec<String>> {
+    fn next_message(&self) -> Option<UserPrompt> {
         None
     }
 }

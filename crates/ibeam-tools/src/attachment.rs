@@ -57,6 +57,21 @@ pub fn load_attachment(path: &Path, name: &str) -> Result<Attachment, Attachment
     Ok(Attachment::Text { name: name.to_owned(), text: text.into() })
 }
 
+/// Returns the image or document with this content; messages name it `name`.
+///
+/// # Errors
+/// A message with the reason: no Base64, too large, or a type that models do not accept.
+pub fn media_from_base64(name: String, data: String) -> Result<Media, String> {
+    let bytes = STANDARD.decode(&data).map_err(|error| format!("`{name}` is not Base64: {error}"))?;
+    let media_type = MediaType::from_bytes(&bytes)
+        .ok_or_else(|| format!("`{name}` is not a PNG, JPEG, GIF or WebP image or a PDF"))?;
+    let limit = media_type.max_bytes();
+    if bytes.len() > limit {
+        return Err(format!("`{name}` is larger than {limit} bytes, the limit for {media_type}"));
+    }
+    Ok(Media { name, media_type, data: data.into() })
+}
+
 /// Reads the rest of an image or document that begins with `start`.
 ///
 /// # Errors

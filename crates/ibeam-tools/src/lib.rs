@@ -52,7 +52,7 @@ use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::AcceptedMedia;
 
-pub use attachment::{AttachmentError, load_attachment};
+pub use attachment::{AttachmentError, load_attachment, media_from_base64};
 pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
 pub use dir_walk::list_files;
 pub use git_references::paths_named_by_git;

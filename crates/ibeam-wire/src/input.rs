@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use crate::check;
 use crate::describe::{Describe, DescribeObject, Object, Shape, contract_object};
-use crate::event::Message;
 use crate::lines::{Line, Lines};
 use crate::scan;
 
@@ -22,11 +21,45 @@ contract_object! {
     /// A message of the user. A `user` line of the output has the same form and can be written to stdin again.
     pub struct UserInput type "user" {
         /// The message.
-        required message("message", shape: Shape::ObjectWithConst(Message::<String>::object, "role", "user")): Message,
+        required message("message"): InputMessage,
         /// Ignored: the process has one session.
         optional session_id("session_id"): Option<String>,
         /// The options of the message.
         optional ibeam("ibeam", is_addition: true): Option<InputOptions>,
+    }
+}
+
+contract_object! {
+    /// The role and the content of a message.
+    pub struct InputMessage {
+        /// The author of the message.
+        required role("role", shape: Shape::Enum(&["user"])): String,
+        /// The blocks of the message; at least one has a text that is not blank.
+        required content("content", shape: Shape::NonEmptyList(&InputBlock::SHAPE)): Vec<InputBlock>,
+    }
+}
+
+contract_object! {
+    /// A text, an image or a document.
+    pub struct InputBlock {
+        /// The type of the block.
+        required kind("type", shape: Shape::Enum(&["text", "image", "document"])): String,
+        /// The text; present if the type is `text`.
+        optional text("text"): Option<String>,
+        /// The content; present if the type is `image` or `document`.
+        optional source("source", is_addition: true): Option<MediaSource>,
+    }
+}
+
+contract_object! {
+    /// The content of an image or a document.
+    pub struct MediaSource {
+        /// The form of the content.
+        required kind("type", shape: Shape::Enum(&["base64"])): String,
+        /// The type of the file.
+        required media_type("media_type", shape: Shape::Enum(&["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"])): String,
+        /// The file as Base64 with padding.
+        required data("data"): String,
     }
 }
 
@@ -110,6 +143,11 @@ impl<R: BufRead> InputReader<R> {
     pub fn new(stream: R) -> Self {
         Self { lines: Lines::with_limit(stream, MAX_INPUT_LINE_BYTES), is_finished: false }
     }
+
+    /// Returns the number of the last line that was read, from 1.
+    pub fn line(&self) -> u64 {
+        self.lines.number()
+    }
 }
 
 impl<R: BufRead> Iterator for InputReader<R> {
@@ -180,9 +218,15 @@ fn parse_message(text: &str, object: &Map<String, Value>) -> Result<UserInput, S
         ));
     }
     let input: UserInput = scan::parse(text).map_err(|error| scan::message_without_position(&error))?;
-    let mut texts = input.message.content.iter().map(|block| block.text.as_str());
+    for (index, block) in input.message.content.iter().enumerate() {
+        let key = if block.kind == "text" { "text" } else { "source" };
+        if (block.text.is_some(), block.source.is_some()) != (key == "text", key == "source") {
+            return Err(format!("`message.content[{index}]` should have the key `{key}` next to `type`"));
+        }
+    }
+    let mut texts = input.message.content.iter().filter_map(|block| block.text.as_deref());
     if texts.clone().all(|text| text.trim().is_empty()) {
-        return Err("the message is empty".to_owned());
+        return Err("the message has no text".to_owned());
     }
     match texts.any(|text| text.contains('\0')) {
         true => Err("the message has a NUL character".to_owned()),

@@ -44,8 +44,8 @@ pub use event::{
     UserEvent,
 };
 pub use input::{
-    Delivery, Input, InputError, InputErrorKind, InputOptions, InputReader, InterruptInput,
-    MAX_INPUT_LINE_BYTES, UserInput,
+    Delivery, Input, InputBlock, InputError, InputErrorKind, InputMessage, InputOptions, InputReader,
+    InterruptInput, MAX_INPUT_LINE_BYTES, MediaSource, UserInput,
 };
 pub use lines::MAX_LINE_BYTES;
 pub use reader::{NewText, ReadError, ReadErrorKind, Reader};

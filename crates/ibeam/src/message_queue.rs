@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use ibeam_core::{Steering, Stop};
-use ibeam_protocol::{Reason, Signal};
+use ibeam_protocol::{Attachment, Reason, Signal, UserPrompt};
 use ibeam_wire::Delivery;
 use tokio::sync::Notify;
 
@@ -18,7 +18,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// A message, whose turn can be stopped before it starts.
 pub(crate) struct QueuedMessage {
-    pub(crate) blocks: Vec<String>,
+    pub(crate) prompt: UserPrompt,
     pub(crate) stop: Stop,
     delivery: Delivery,
 }
@@ -45,10 +45,10 @@ struct QueueState {
 
 impl MessageQueue {
     /// Adds a message.
-    pub(crate) fn push(&self, blocks: Vec<String>, delivery: Delivery) {
+    pub(crate) fn push(&self, prompt: UserPrompt, delivery: Delivery) {
         let mut state = self.lock();
-        state.bytes += size_of_blocks(&blocks);
-        state.waiting.push_back(QueuedMessage { blocks, stop: Stop::default(), delivery });
+        state.bytes += size_of_prompt(&prompt);
+        state.waiting.push_back(QueuedMessage { prompt, stop: Stop::default(), delivery });
         self.arrived.notify_one();
     }
 
@@ -114,23 +114,27 @@ impl MessageQueue {
 impl QueueState {
     fn take(&mut self, index: usize) -> Option<QueuedMessage> {
         let message = self.waiting.remove(index)?;
-        self.bytes = self.bytes.saturating_sub(size_of_blocks(&message.blocks));
+        self.bytes = self.bytes.saturating_sub(size_of_prompt(&message.prompt));
         Some(message)
     }
 }
 
 impl Steering for MessageQueue {
-    fn next_message(&self) -> Option<Vec<String>> {
+    fn next_message(&self) -> Option<UserPrompt> {
         let mut state = self.lock();
         let index = state.waiting.iter().position(|message| message.delivery == Delivery::Steer)?;
         let message = state.take(index)?;
         self.taken.notify_all();
-        Some(message.blocks)
+        Some(message.prompt)
     }
 }
 
-fn size_of_blocks(blocks: &[String]) -> usize {
-    blocks.iter().map(String::len).sum()
+fn size_of_prompt(UserPrompt { texts, attachments }: &UserPrompt) -> usize {
+    let attached = attachments.iter().map(|attachment| match attachment {
+        Attachment::Text { text, .. } => text.len(),
+        Attachment::Media(media) => media.data.len(),
+    });
+    texts.iter().map(String::len).chain(attached).sum()
 }
 
 #[cfg(test)]
@@ -140,14 +144,18 @@ mod tests {
 
     use super::*;
 
+    fn prompt(text: &str) -> UserPrompt {
+        vec![text.to_owned()].into()
+    }
+
     fn queue(messages: &[(&str, Delivery)]) -> MessageQueue {
         let queue = MessageQueue::default();
-        messages.iter().for_each(|(text, delivery)| queue.push(vec![(*text).to_owned()], *delivery));
+        messages.iter().for_each(|(text, delivery)| queue.push(prompt(text), *delivery));
         queue
     }
 
     fn next(queue: &MessageQueue) -> Option<String> {
-        queue.take_next().unwrap().unwrap().map(|message| message.blocks.concat())
+        queue.take_next().unwrap().unwrap().map(|message| message.prompt.texts.concat())
     }
 
     #[test]
@@ -171,9 +179,9 @@ mod tests {
     fn a_steering_message_joins_the_running_turn_or_gets_its_own() {
         let queue = queue(&[("a", Delivery::Queue), ("b", Delivery::Queue), ("now", Delivery::Steer)]);
         next(&queue);
-        assert_eq!(queue.next_message(), Some(vec!["now".to_owned()]));
+        assert_eq!(queue.next_message(), Some(prompt("now")));
         assert_eq!(queue.next_message(), None);
-        queue.push(vec!["late".to_owned()], Delivery::Steer);
+        queue.push(prompt("late"), Delivery::Steer);
         queue.finish_turn();
         assert_eq!((next(&queue).unwrap(), queue.next_message()), ("b".to_owned(), None));
         assert_eq!(next(&queue).unwrap(), "late");

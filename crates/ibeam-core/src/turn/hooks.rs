@@ -36,7 +36,7 @@ impl Run {
         while self.stop.requested().is_none()
             && let Some(message) = self.steering.next_message()
         {
-            self.submit_message(journal, message.into(), false).await?;
+            self.submit_message(journal, message, false).await?;
         }
         Ok(())
     }

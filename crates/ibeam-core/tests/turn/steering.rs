@@ -12,9 +12,13 @@ struct ArrivesAfter {
 }
 
 impl Steering for ArrivesAfter {
-    fn next_message(&self) -> Option<Vec<String>> {
+    fn next_message(&self) -> Option<UserPrompt> {
         let received = self.provider.requests.lock().unwrap().len();
-        if received < self.requests { None } else { self.message.lock().unwrap().take() }
+        if received < self.requests {
+            None
+        } else {
+            self.message.lock().unwrap().take().map(UserPrompt::from)
+        }
     }
 }
 

@@ -96,7 +96,7 @@ fn messages_are_read_with_their_delivery() {
     let [Input::Message(first), Input::Interrupt, Input::Message(second)] = &inputs[..] else {
         panic!("{inputs:?}")
     };
-    assert_eq!((first.message.text().as_str(), first.delivery()), ("hi", Delivery::Queue));
+    assert_eq!((first.message.content[0].text.as_deref(), first.delivery()), (Some("hi"), Delivery::Queue));
     assert_eq!(second.delivery(), Delivery::Steer);
 }
 

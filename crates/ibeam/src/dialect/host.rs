@@ -165,7 +165,7 @@ impl StdinReader {
         match received {
             Received::Prompt(blocks) => {
                 self.prompt_count += 1;
-                self.shared.queue.push(blocks, Delivery::Queue);
+                self.shared.queue.push(blocks.into(), Delivery::Queue);
             }
             Received::Request(id, ControlRequest::SetModel(model)) => {
                 drop(self.model_requests.send(SetModelRequest {

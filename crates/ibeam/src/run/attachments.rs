@@ -66,6 +66,24 @@ impl ModelMedia {
     }
 }
 
+/// Returns an image or document that a program sent as Base64; messages name it `name`.
+///
+/// # Errors
+/// A message with the reason and the way out.
+pub(super) fn from_base64(
+    name: String,
+    media_type: &str,
+    data: String,
+    model: &ModelMedia,
+) -> Result<Media, String> {
+    let media = ibeam_tools::media_from_base64(name, data)?;
+    if media.media_type.name() != media_type {
+        return Err(format!("`{}` is {}, and not {media_type}", media.name, media.media_type));
+    }
+    model.check(&media.name, media.media_type).map_err(|reason| reason.detail())?;
+    Ok(media)
+}
+
 /// Reads the files of the flags.
 ///
 /// # Errors
@@ -120,7 +138,7 @@ fn media_type_of(path: &Path) -> Option<MediaType> {
 ///
 /// # Errors
 /// `Usage` with the limit.
-fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
+pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
     let usage = |detail: String| Err(Reason::Usage { detail });
     if attachments.len() > MAX_FILES {
         return usage(format!(

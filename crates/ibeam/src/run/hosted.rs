@@ -96,7 +96,7 @@ pub(crate) fn run_hosted(
         let dialect = dialect_writer.options().dialect.to_string();
         let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
         let first_model = source.model.choose_for_first_prompt()?;
-        let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
+        let prompt = Prompt { blocks: first.prompt.texts.clone(), notice: None };
         let sandbox = RunSandbox::spawn(app, true)?;
         let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
         let outcome = run_turns(&mut session, first, &mut source);

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use ibeam_core::{Approver, NoApprover, Steering};
 use ibeam_output::{Contract, EventWriter, StreamJson, error_object};
-use ibeam_protocol::{Failure, Reason};
-use ibeam_wire::{Input, InputError, InputErrorKind, InputReader};
+use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
+use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
+use super::attachments::{self, ModelMedia};
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
@@ -75,12 +76,12 @@ pub(crate) fn run_input_stream(
         // The sandbox starts while the first message is awaited.
         let sandbox = RunSandbox::spawn(app, true)?;
         let model = model::choose_model(app)?;
-        let queue = read_stdin().map_err(thread_error)?;
+        let queue = read_stdin(ModelMedia::new(&model)).map_err(thread_error)?;
         let Some(first) = process.wait(async { Ok(queue.next().await?) })? else {
             return Err(Reason::EmptyPrompt.into());
         };
         let mut source = InputStream { queue };
-        let prompt = Prompt { blocks: first.blocks.clone(), notice: None };
+        let prompt = Prompt { blocks: first.prompt.texts.clone(), notice: None };
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &source)?;
         let outcome = run_turns(&mut session, first, &mut source);
         session.close(outcome)
@@ -103,20 +104,26 @@ fn stream_writer<'a>(base: &BaseContext, out: impl Write + Send + 'a) -> Box<dyn
     Box::new(writer.with_turns())
 }
 
-/// Starts the thread that reads stdin. It ends with stdin, at the first line that is not valid, or with the process.
+/// Starts the thread that reads stdin, for a model that accepts `media`. The thread ends with stdin, at the first line
+/// that is not valid, or with the process.
 ///
 /// # Errors
 /// The thread cannot be started.
-fn read_stdin() -> io::Result<Arc<MessageQueue>> {
+fn read_stdin(media: ModelMedia) -> io::Result<Arc<MessageQueue>> {
     let queue = Arc::new(MessageQueue::default());
     let messages = Arc::clone(&queue);
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        for input in InputReader::new(io::stdin().lock()) {
+        let mut reader = InputReader::new(io::stdin().lock());
+        while let Some(input) = reader.next() {
             match input {
                 Ok(Input::Message(message)) => {
                     let delivery = message.delivery();
-                    let blocks = message.message.content.into_iter().map(|block| block.text);
-                    messages.push(blocks.collect(), delivery);
+                    match prompt_of(message.message, &media) {
+                        Ok(prompt) => messages.push(prompt, delivery),
+                        Err(detail) => {
+                            return messages.end(Err(Reason::InputLine { line: reader.line(), detail }));
+                        }
+                    }
                     messages.wait_for_room();
                 }
                 Ok(Input::Interrupt) => messages.interrupt(),
@@ -126,6 +133,24 @@ fn read_stdin() -> io::Result<Arc<MessageQueue>> {
         messages.end(Ok(()));
     })?;
     Ok(queue)
+}
+
+/// Returns the prompt with its images and documents.
+///
+/// # Errors
+/// The reason why the model cannot see one of them.
+fn prompt_of(message: InputMessage, media: &ModelMedia) -> Result<UserPrompt, String> {
+    let mut prompt = UserPrompt::default();
+    for InputBlock { kind, text, source } in message.content {
+        prompt.texts.extend(text);
+        if let Some(MediaSource { media_type, data, .. }) = source {
+            let name = format!("{kind} {}", prompt.attachments.len() + 1);
+            let attached = attachments::from_base64(name, &media_type, data, media)?;
+            prompt.attachments.push(Attachment::Media(attached));
+        }
+    }
+    attachments::check_limits(&prompt.attachments).map_err(|reason| reason.detail())?;
+    Ok(prompt)
 }
 
 fn reason_of(InputError { line, kind }: InputError) -> Reason {

@@ -44,7 +44,7 @@ pub(super) fn run_turns<S: TurnSource>(
     let mut next = first;
     let mut failed: Option<ExitFailure> = None;
     loop {
-        let outcome = session.run_prompt(next.blocks.into(), Some(next.stop), source.work_during_turn());
+        let outcome = session.run_prompt(next.prompt, Some(next.stop), source.work_during_turn());
         source.queue().finish_turn();
         if let Err(failure) = outcome {
             let must_close = session.must_close(&failure);

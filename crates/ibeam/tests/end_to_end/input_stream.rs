@@ -28,6 +28,16 @@ fn steering(text: &str) -> String {
     format!("{line}\n")
 }
 
+/// The first bytes of a PNG.
+const PNG: &str = "iVBORw0KGgo=";
+
+fn with_image(media_type: &str, data: &str) -> String {
+    let mut line: Value = serde_json::from_str(&message("look")).unwrap();
+    let source = json!({ "type": "base64", "media_type": media_type, "data": data });
+    line["message"]["content"].as_array_mut().unwrap().push(json!({ "type": "image", "source": source }));
+    format!("{line}\n")
+}
+
 fn interrupt() -> String {
     "{\"type\":\"interrupt\"}\n".to_owned()
 }
@@ -217,7 +227,14 @@ fn an_invalid_first_line_is_a_usage_error_without_a_turn() {
         ("{".to_owned(), "not JSON"),
         ("[]".to_owned(), "should be an object"),
         ("{\"type\":\"result\"}".to_owned(), "`type` should be `user` or `interrupt`, and is `result`"),
-        (message(" "), "the message is empty"),
+        (message(" "), "the message has no text"),
+        (with_image("image/png", "no Base64!"), "`image 1` is not Base64"),
+        (with_image("image/jpeg", PNG), "`image 1` is image/png, and not image/jpeg"),
+        (
+            message("x").replace("\"text\":\"x\"", "\"source\":1"),
+            "`message.content[0].source` should be an object",
+        ),
+        (message("x").replace("\"type\":\"text\"", "\"type\":\"image\""), "should have the key `source`"),
         (message("a\0b"), "NUL"),
         (
             message("x").replace("\"role\":\"user\"", "\"role\":\"assistant\""),
@@ -334,4 +351,13 @@ fn the_documented_client_asks_one_question_after_the_other() {
     let client = scene.ibeam([""; 0]).through(["python3", path.to_str().unwrap()]);
     let output = client.run().succeeded();
     assert_eq!(output.stdout, "All of them.\nIt sleeps.\n", "{output}");
+}
+
+#[test]
+fn the_image_of_a_message_reaches_the_model() {
+    let scene = Scene::new([answer_text("A dot.")]);
+    let output = with_input(&scene, &[], &[with_image("image/png", PNG)]).run().succeeded();
+    let content = events(&output)[1]["message"]["content"].as_array().unwrap().len();
+    assert_eq!(content, 1, "{output}");
+    assert!(scene.server.requests()[0].body.to_string().contains(PNG), "{output}");
 }
