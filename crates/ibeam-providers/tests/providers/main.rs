@@ -26,5 +26,6 @@ mod replay;
 mod requests;
 mod responses;
 mod server;
+mod socket_failures;
 mod speed;
 mod transport;
