@@ -97,8 +97,8 @@ impl JsonSchema {
         violations
     }
 
-    /// Returns the schema that `$ref` names.
-    fn referenced(&self, reference: &str) -> Option<&Value> {
+    /// Returns the schema that the value of a `$ref` names; `None` if it does not exist.
+    pub fn referenced(&self, reference: &str) -> Option<&Value> {
         self.document.pointer(&schema_check::resolve_reference(&self.document, &self.anchors, reference)?)
     }
 }

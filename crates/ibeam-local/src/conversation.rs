@@ -3,8 +3,9 @@
 //! Depends only on the messages of the request.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::{Block, CallId, Message, ToolCall, ToolResult};
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ pub(crate) struct Conversation {
     pub(crate) steps: Vec<Step>,
     /// The number of tool calls in the complete conversation.
     pub(crate) call_count: usize,
+    /// The schema of the final answer.
+    pub(crate) answer_schema: Option<Arc<JsonSchema>>,
 }
 
 /// An earlier prompt and its answer.
@@ -89,7 +92,7 @@ impl Action {
 impl Conversation {
     /// Converts the messages of `request`.
     pub(crate) fn from_request(request: &ModelRequest) -> Self {
-        let mut this = Self::default();
+        let mut this = Self { answer_schema: request.answer_schema.clone(), ..Self::default() };
         let mut answer = String::new();
         let mut actions = HashMap::new();
         for message in &request.messages {

@@ -3,10 +3,13 @@
 //! The form of an answer does not depend on the model; it only fills the gaps.
 
 use crate::engine::LanguageModel;
+mod json_text;
+
 use crate::incremental_text::FenceReader;
 use crate::incremental_text::Utf8Buffer;
 use crate::repetition::{self, CopyGuard};
 use crate::{LocalError, Vocabulary};
+use json_text::JsonString;
 
 /// The reason why decoding stopped early.
 #[derive(Debug)]
@@ -159,6 +162,71 @@ impl<'a> GuidedDecoder<'a> {
             written.push(token);
         }
         Ok(FreeText { text, complete: false })
+    }
+
+    /// Returns the index of the text whose first token the model prefers, without appending it; 0 if there is no text.
+    ///
+    /// `texts` are pairs of an index and a text.
+    pub(crate) fn prefer(&self, texts: &[(usize, String)]) -> Result<usize, DecodeError> {
+        let mut first_tokens = Vec::with_capacity(texts.len());
+        for (index, text) in texts {
+            first_tokens.extend(self.model.vocabulary().encode(text)?.first().map(|&token| (*index, token)));
+        }
+        let best = self.best_token(first_tokens.iter().map(|&(_, token)| token));
+        let chosen = first_tokens.iter().find(|&&(_, token)| Some(token) == best);
+        Ok(chosen.map_or(0, |&(index, _)| index))
+    }
+
+    /// Lets the model write a JSON string of at most `limit` tokens, and of `min` to `max` characters if the limit permits.
+    /// Returns its value.
+    pub(crate) fn decode_json_string(
+        &mut self,
+        limit: usize,
+        min: usize,
+        max: usize,
+    ) -> Result<String, DecodeError> {
+        self.append_text("\"")?;
+        let mut string = JsonString::new(min, max);
+        let mut written = Vec::new();
+        while written.len() < limit && !string.is_full() {
+            let looping = repetition::looping_token(&written);
+            let token = self.next_token(|vocabulary, token| {
+                let is_allowed = looping != Some(token) && string.allows(vocabulary.piece(token));
+                is_allowed.then_some(0.0)
+            })?;
+            let vocabulary = self.model.vocabulary();
+            if token == vocabulary.message_end || string.push(vocabulary.piece(token)) {
+                break;
+            }
+            self.append(&[token])?;
+            written.push(token);
+        }
+        self.append_text("\"")?;
+        Ok(string.finish())
+    }
+
+    /// Lets the model write a JSON number. Returns its text.
+    pub(crate) fn decode_json_number(&mut self, integer: bool) -> Result<String, DecodeError> {
+        let mut text = String::new();
+        while text.len() < json_text::MAX_NUMBER_LEN {
+            let token = self.next_token(|vocabulary, token| {
+                let piece = vocabulary.piece(token);
+                let is_allowed = json_text::continues_number(&text, piece, integer)
+                    || (json_text::is_number(&text) && json_text::ends_value(piece));
+                is_allowed.then_some(0.0)
+            })?;
+            let piece = self.model.vocabulary().piece(token);
+            if !json_text::continues_number(&text, piece, integer) {
+                break;
+            }
+            text.push_str(&String::from_utf8_lossy(piece));
+            self.append(&[token])?;
+        }
+        if !json_text::is_number(&text) {
+            self.append_text("0")?;
+            text.push('0');
+        }
+        Ok(text)
     }
 
     fn next_without_repetition(

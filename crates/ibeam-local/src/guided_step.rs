@@ -6,6 +6,7 @@ use crate::conversation::Action;
 use crate::conversation::Conversation;
 use crate::engine::LanguageModel;
 use crate::guided_decoder::{DecodeError, GuidedDecoder};
+use crate::json_document;
 use crate::prompt;
 use crate::repetition::CopyGuard;
 use crate::task::Task;
@@ -68,10 +69,15 @@ pub(crate) fn decode_step(
                 StepResult::Act(action)
             }
         }
-        ActionKind::Answer => {
+        ActionKind::Answer => StepResult::Answer(match &conversation.answer_schema {
+            Some(schema) => {
+                let text = json_document::decode_document(&mut decoder, schema)?.to_string();
+                on_text(&text);
+                text
+            }
             // An answer that reaches the limit is long enough.
-            StepResult::Answer(decoder.decode_message(MAX_ANSWER_TOKENS, on_text)?.text)
-        }
+            None => decoder.decode_message(MAX_ANSWER_TOKENS, on_text)?.text,
+        }),
     };
     Ok((next, decoder.output_tokens()))
 }

@@ -11,6 +11,7 @@ mod guided_decoder;
 mod guided_step;
 mod hyperparameters;
 mod incremental_text;
+mod json_document;
 mod kv_buffer;
 mod line_numbers;
 mod local_provider;

@@ -95,6 +95,12 @@ fn task_text(conversation: &Conversation, task: &Task, workspace: &dyn Workspace
     for name in &task.missing {
         text.push_str(&format!("\nNOTE: {name} does not exist yet."));
     }
+    if let Some(schema) = &conversation.answer_schema {
+        text.push_str(&format!(
+            "\nNOTE: the answer is JSON of this schema: {}",
+            elide(&schema.document().to_string())
+        ));
+    }
     text
 }
 

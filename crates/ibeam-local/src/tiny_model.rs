@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 
-use crate::Vocabulary;
+use crate::{LanguageModel, LocalError, Vocabulary};
 
 pub(crate) const LAYERS: usize = 2;
 const HIDDEN: usize = 256;
@@ -111,5 +112,52 @@ impl Numbers {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+}
+
+/// A model whose scores are random.
+pub(crate) struct RandomLogits {
+    numbers: Numbers,
+    tokens: Vec<u32>,
+    logits: Vec<f32>,
+    /// Never ends a message.
+    pub(crate) endless: bool,
+}
+
+impl RandomLogits {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut model =
+            Self { numbers: Numbers(seed), tokens: Vec::new(), logits: Vec::new(), endless: false };
+        model.append(&[0]).unwrap();
+        model
+    }
+}
+
+impl LanguageModel for RandomLogits {
+    fn vocabulary(&self) -> &Vocabulary {
+        static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
+        VOCABULARY.get_or_init(vocabulary)
+    }
+
+    fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    fn append(&mut self, tokens: &[u32]) -> Result<(), LocalError> {
+        self.tokens.extend_from_slice(tokens);
+        self.logits = (0..self.vocabulary().len()).map(|_| self.numbers.next()).collect();
+        // A network may return NaN.
+        if self.tokens.len().is_multiple_of(11) {
+            self.logits.iter_mut().step_by(3).for_each(|logit| *logit = f32::NAN);
+        }
+        if self.endless {
+            let end = self.vocabulary().message_end as usize;
+            self.logits[end] = f32::NEG_INFINITY;
+        }
+        Ok(())
+    }
+
+    fn logits(&self) -> &[f32] {
+        &self.logits
     }
 }

@@ -1,63 +1,12 @@
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::allowed_actions::AvailableTools;
 use crate::conversation::Step;
-use crate::tiny_model::{self, Numbers};
-use crate::{LocalError, Vocabulary};
-
-/// A model with random logits.
-struct Noise {
-    numbers: Numbers,
-    tokens: Vec<u32>,
-    logits: Vec<f32>,
-    /// Never ends a message.
-    endless: bool,
-}
-
-fn vocabulary() -> &'static Vocabulary {
-    static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
-    VOCABULARY.get_or_init(tiny_model::vocabulary)
-}
-
-impl Noise {
-    fn new(seed: u64) -> Self {
-        let mut noise =
-            Self { numbers: Numbers(seed), tokens: Vec::new(), logits: Vec::new(), endless: false };
-        noise.append(&[0]).unwrap();
-        noise
-    }
-}
-
-impl LanguageModel for Noise {
-    fn vocabulary(&self) -> &Vocabulary {
-        vocabulary()
-    }
-
-    fn tokens(&self) -> &[u32] {
-        &self.tokens
-    }
-
-    fn append(&mut self, tokens: &[u32]) -> Result<(), LocalError> {
-        self.tokens.extend_from_slice(tokens);
-        self.logits = (0..vocabulary().len()).map(|_| self.numbers.next()).collect();
-        // A network may return NaN.
-        if self.tokens.len().is_multiple_of(11) {
-            self.logits.iter_mut().step_by(3).for_each(|logit| *logit = f32::NAN);
-        }
-        if self.endless {
-            self.logits[vocabulary().message_end as usize] = f32::NEG_INFINITY;
-        }
-        Ok(())
-    }
-
-    fn logits(&self) -> &[f32] {
-        &self.logits
-    }
-}
+use crate::tiny_model::RandomLogits;
 
 /// Files in memory.
 #[derive(Default)]
@@ -94,8 +43,8 @@ fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> V
         let task = Task::parse(prompt, workspace, &conversation.written_files());
         let mut allowed = AllowedActions::after_steps(&task, &conversation, workspace, tools);
         let mut streamed = String::new();
-        let mut model = Noise::new(seed.wrapping_add(round));
-        let step = |model: &mut Noise, allowed: &AllowedActions, streamed: &mut String| {
+        let mut model = RandomLogits::new(seed.wrapping_add(round));
+        let step = |model: &mut RandomLogits, allowed: &AllowedActions, streamed: &mut String| {
             decode_step(model, allowed, &conversation, &task, workspace, &|| true, &mut |text| {
                 streamed.push_str(text)
             })
@@ -206,7 +155,7 @@ fn a_file_name_that_is_a_prefix_of_another_can_be_chosen() {
         .map(|seed| {
             let task = Task::default();
             decode_step(
-                &mut Noise::new(seed),
+                &mut RandomLogits::new(seed),
                 &allowed,
                 &conversation,
                 &task,
@@ -228,7 +177,8 @@ fn decoding_stops_at_the_next_token_after_cancellation() {
     let workspace = Memory::with(FILES);
     let allowed = AllowedActions { answer: true, ..AllowedActions::default() };
     let (conversation, task) = (Conversation::default(), Task::default());
-    let mut model = Noise { endless: true, ..Noise::new(3) };
+    let mut model = RandomLogits::new(3);
+    model.endless = true;
     let calls = std::cell::Cell::new(0);
     let should_continue = || calls.replace(calls.get() + 1) < 30;
     let outcome =
