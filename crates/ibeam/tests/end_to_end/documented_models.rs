@@ -114,7 +114,11 @@ fn setting<'a>(config: &'a str, provider: &str, key: &str) -> Option<&'a str> {
 /// if the configuration contains the address.
 fn run(server: &ModelServer, config: &str, command: &str, provider: &str) -> ProgramOutput {
     let config = with_addresses_of(server, config);
-    let workspace = Workspace::new().user_config(&config);
+    // The program waits for the content of an empty file that was just created.
+    let workspace = match config.is_empty() {
+        true => Workspace::new(),
+        false => Workspace::new().user_config(&config),
+    };
     let script = with_addresses_of(server, command).replace("=… ", &format!("={KEY} "));
     let script = format!("ibeam() {{ \"$0\" \"$@\"; }}\ngcloud() {{ echo {KEY}; }}\n{script}");
     let mut ibeam = Ibeam::new(BINARY, &workspace).through(["/bin/bash", "-c", &script]);
