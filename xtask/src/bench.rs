@@ -12,9 +12,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Crates and their benches, in the order of the table.
-const BENCHES: [(&str, &str); 11] = [
+const BENCHES: [(&str, &str); 12] = [
     ("ibeam", "start"),
     ("ibeam-providers", "answers"),
+    ("ibeam-providers", "turns"),
     ("ibeam-output", "event_to_line"),
     ("ibeam-session", "append"),
     ("ibeam-session", "read"),
