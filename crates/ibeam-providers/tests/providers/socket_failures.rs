@@ -38,7 +38,7 @@ enum Connection {
 
 struct SocketServer {
     url: String,
-    /// What happened: the first line of each request, and `closed` when the client closed a connection.
+    /// The first line of each request, and `closed` when the client closed a connection.
     seen: mpsc::UnboundedReceiver<String>,
 }
 
