@@ -162,14 +162,14 @@ impl Journal {
         if text {
             // Taken only when the channel has room: the future may be dropped before.
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
-            let text = self.text.finish(self.redactor.model_text());
+            let text = self.text.finish(&self.redactor.model_text());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::TextDelta { text }, None));
             }
         }
         if thinking {
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
-            let text = self.thinking.finish(self.redactor.model_text());
+            let text = self.thinking.finish(&self.redactor.model_text());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::ThinkingDelta { text }, None));
             }
@@ -202,11 +202,11 @@ impl Journal {
             }
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::TextDelta { text } => {
-                *text = self.text.push(model_text, std::mem::take(text));
+                *text = self.text.push(&model_text, std::mem::take(text));
                 return !text.is_empty();
             }
             EventKind::ThinkingDelta { text } => {
-                *text = self.thinking.push(model_text, std::mem::take(text));
+                *text = self.thinking.push(&model_text, std::mem::take(text));
                 return !text.is_empty();
             }
             EventKind::ModelRequestFinished { answer, .. } => model_text.redact_answer(answer),

@@ -7,7 +7,7 @@ mod model_text;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -28,17 +28,73 @@ const UNRESERVED: &[u8] = b"-._~";
 /// The punctuation that `encodeURIComponent` of browsers does not escape.
 const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 
-/// Finds the forms of some secrets in any text. The search is fast if a text contains none. Cheap to clone.
+/// Finds the forms of some secrets in any text. The search is fast if a text contains none.
+///
+/// Clones share their secrets: a secret that is added later, such as a key that a command printed, is removed by all.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    finders: Arc<[Finder<'static>]>,
+    search: Arc<RwLock<Arc<Search>>>,
+}
+
+/// The search for a fixed set of secrets.
+#[derive(Default)]
+struct Search {
+    secrets: Vec<String>,
+    finders: Vec<Finder<'static>>,
     model_text: ModelTextRedactor,
 }
 
 impl Redactor {
     /// Returns a redactor of these secrets. Forms of less than 8 bytes are not searched for.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().collect();
+        let search = Arc::new(Search::new(secrets.into_iter().collect()));
+        Self { search: Arc::new(RwLock::new(search)) }
+    }
+
+    /// Adds a secret to this redactor and its clones.
+    pub fn add(&self, secret: &str) {
+        let mut search = self.search.write().unwrap_or_else(PoisonError::into_inner);
+        if !search.secrets.iter().any(|known| known == secret) {
+            let secrets = search.secrets.iter().cloned().chain([secret.to_owned()]).collect();
+            *search = Arc::new(Search::new(secrets));
+        }
+    }
+
+    fn search(&self) -> Arc<Search> {
+        Arc::clone(&self.search.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the redactor of the model's own text and calls.
+    pub(crate) fn model_text(&self) -> ModelTextRedactor {
+        self.search().model_text.clone()
+    }
+
+    /// Removes the secrets from every text in `value`, which stays unchanged if it has none.
+    ///
+    /// Searches the JSON of `value`; the forms cover secrets with escaped characters.
+    pub fn redact_value<T: Serialize + FromJson>(&self, value: &mut T) {
+        let search = self.search();
+        if search.finders.is_empty() {
+            return;
+        }
+        // A value that cannot be serialized cannot be recorded either, and fails there.
+        let Ok(json) = serde_json::to_string(value) else { return };
+        if let Cow::Owned(clean) = search.redact(&json)
+            && let Ok(clean) = parse_json(clean.as_bytes())
+        {
+            *value = clean;
+        }
+    }
+
+    /// Returns the text with `***` in place of each secret, or the text itself if it has none.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.search().redact(text)
+    }
+}
+
+impl Search {
+    fn new(mut secrets: Vec<String>) -> Self {
+        let given = secrets.clone();
         let tokens: Vec<String> =
             secrets.iter().filter_map(|secret| header_token(secret)).map(str::to_owned).collect();
         secrets.extend(tokens);
@@ -51,34 +107,12 @@ impl Redactor {
         let (unmistakable, others) = (searchable(&unmistakable), searchable(&others));
         let all = unmistakable.iter().chain(&others);
         let finders = all.map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { finders, model_text: ModelTextRedactor::new(unmistakable) }
+        Self { secrets: given, finders, model_text: ModelTextRedactor::new(unmistakable) }
     }
 
-    /// Returns the redactor of the model's own text and calls.
-    pub(crate) fn model_text(&self) -> &ModelTextRedactor {
-        &self.model_text
-    }
-
-    /// Removes the secrets from every text in `value`, which stays unchanged if it has none.
-    ///
-    /// Searches the JSON of `value`; the forms cover secrets with escaped characters.
-    pub fn redact_value<T: Serialize + FromJson>(&self, value: &mut T) {
-        if self.finders.is_empty() {
-            return;
-        }
-        // A value that cannot be serialized cannot be recorded either, and fails there.
-        let Ok(json) = serde_json::to_string(value) else { return };
-        if let Cow::Owned(clean) = self.redact(&json)
-            && let Ok(clean) = parse_json(clean.as_bytes())
-        {
-            *value = clean;
-        }
-    }
-
-    /// Returns the text with `***` in place of each secret, or the text itself if it has none.
-    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut found: Vec<(usize, usize)> = Vec::new();
-        for finder in self.finders.iter() {
+        for finder in &self.finders {
             let length = finder.needle().len();
             found.extend(finder.find_iter(text.as_bytes()).map(|start| (start, start + length)));
         }
@@ -104,7 +138,7 @@ impl Redactor {
 impl fmt::Debug for Redactor {
     /// Writes the number of forms, and none of the forms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor({} forms)", self.finders.len())
+        write!(f, "Redactor({} forms)", self.search().finders.len())
     }
 }
 
@@ -237,6 +271,17 @@ mod tests {
         let redactor = Redactor::new(["Bearer 0123456789abcdef".to_owned()]);
         assert_eq!(redactor.redact("x 0123456789abcdef"), "x ***");
         assert_eq!(redactor.redact("Authorization: Bearer 0123456789abcdef"), "Authorization: ***");
+    }
+
+    #[test]
+    fn a_secret_that_is_added_is_removed_by_every_clone() {
+        let redactor = Redactor::new([KEY.to_owned()]);
+        let clone = redactor.clone();
+        let text = format!("{KEY} 0123456789abcdef");
+        assert_eq!(clone.redact(&text), "*** 0123456789abcdef");
+        redactor.add("0123456789abcdef");
+        assert_eq!(clone.redact(&text), "*** ***");
+        assert_eq!(clone.model_text().redact(&text), "*** ***");
     }
 
     #[test]

@@ -7,24 +7,27 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
-use hyper::{Method, Request};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tower_service::Service;
 use url::Host;
 
 use crate::host;
 use crate::pin::PinnedHosts;
 use crate::public_address::{NonPublicAddress, check_public};
 use crate::resolver::Resolver;
-use crate::upstream_proxy::{ProxyRoute, UpstreamProxies};
+use crate::upstream_proxy::{InvalidProxy, ProxyProtocol, ProxyRoute, UpstreamProxies};
 
 /// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
@@ -72,16 +75,27 @@ pub enum DialError {
         timeout: Duration,
     },
     /// The proxy of the environment failed.
-    #[error("the proxy `{proxy}` that the environment names {detail}")]
+    #[error("the proxy `{proxy}` that `${variable}` names {detail}")]
     Proxy {
         /// The URL of the proxy without user and password.
         proxy: String,
+        /// The variable that names the proxy.
+        variable: String,
         /// The failure, as the end of the sentence.
         detail: String,
     },
+    /// A variable of the environment does not name a proxy.
+    #[error("the proxy variable `${}` is invalid: {_0}", _0.variable)]
+    InvalidProxy(#[from] InvalidProxy),
 }
 
 impl DialError {
+    /// Returns the error of the proxy `route`. `detail` is the end of the sentence.
+    fn proxy(route: &ProxyRoute, detail: String) -> Self {
+        let (proxy, variable) = (route.display_url.clone(), route.variable.clone());
+        Self::Proxy { proxy, variable, detail }
+    }
+
     /// Whether this program refused the connection, and not the other side.
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -89,7 +103,8 @@ impl DialError {
             Self::Unresolved { .. }
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
-            | Self::Proxy { .. } => false,
+            | Self::Proxy { .. }
+            | Self::InvalidProxy(_) => false,
         }
     }
 }
@@ -115,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// A connection for one request in plain HTTP.
 pub(crate) struct PlainConnection {
     pub(crate) stream: Box<dyn Stream>,
-    /// The proxy at its other end, if any. It needs the absolute URL and perhaps credentials.
+    /// The HTTP proxy at its other end, if any. It needs the absolute URL and perhaps credentials.
     pub(crate) route: Option<ProxyRoute>,
 }
 
@@ -158,12 +173,20 @@ impl Dialer {
     /// Opens a connection to `host` for one request in plain HTTP.
     pub(crate) async fn connect_plain(&self, host: &Host, port: u16) -> Result<PlainConnection, DialError> {
         self.with_timeout(host, async {
-            let route = self.proxy_for(host, port, false)?;
-            let stream = match &route {
-                Some(route) => self.connect_to_proxy(route).await?,
-                None => self.connect_direct(host, port).await?,
-            };
-            Ok(PlainConnection { stream: Box::new(stream), route })
+            match self.proxy_for(host, port, false)? {
+                Some(route) if route.protocol == ProxyProtocol::Http => {
+                    let stream = Box::new(self.connect_to_proxy(&route).await?);
+                    Ok(PlainConnection { stream, route: Some(route) })
+                }
+                Some(route) => {
+                    let stream = self.tunnel_through(&route, host, port).await?;
+                    Ok(PlainConnection { stream, route: None })
+                }
+                None => {
+                    let stream = Box::new(self.connect_direct(host, port).await?);
+                    Ok(PlainConnection { stream, route: None })
+                }
+            }
         })
         .await
     }
@@ -182,10 +205,7 @@ impl Dialer {
         if self.pins.get(host).is_some() {
             return Ok(None);
         }
-        let route = self.upstream.route(host, port, tunnel).map_err(|proxy| DialError::Proxy {
-            proxy,
-            detail: "is not supported; a proxy is written as `http://HOST:PORT`".to_owned(),
-        })?;
+        let route = self.upstream.route(host, port, tunnel)?;
         match (host::ip_address(host), host) {
             _ if route.is_none() => Ok(None),
             (Some(address), _) if self.granted.contains(&(address, port)) => Ok(None),
@@ -268,7 +288,7 @@ impl Dialer {
 
     /// Connects to the proxy of the environment. Its address is not checked, because the user named it.
     async fn connect_to_proxy(&self, route: &ProxyRoute) -> Result<TcpStream, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: route.display_url.clone(), detail };
+        let failed = |detail: String| DialError::proxy(route, detail);
         let addresses = match route.host.parse() {
             Ok(address) => vec![address],
             Err(_) => {
@@ -288,14 +308,51 @@ impl Dialer {
         host: &Host,
         port: u16,
     ) -> Result<Box<dyn Stream>, DialError> {
-        let failed = |detail: String| DialError::Proxy { proxy: route.display_url.clone(), detail };
+        match route.protocol {
+            ProxyProtocol::Http => self.http_tunnel(route, host, port).await,
+            ProxyProtocol::Https => {
+                let detail = "is reached over TLS, which web pages do not support; use http:// or socks5h://";
+                Err(DialError::proxy(route, detail.to_owned()))
+            }
+            ProxyProtocol::Socks5 => {
+                let address = self.checked_sockets(host, port).await?.first().map(SocketAddr::to_string);
+                let address = address.unwrap_or_else(|| format!("{host}:{port}"));
+                self.socks_tunnel(route, &address).await
+            }
+            ProxyProtocol::Socks5h => self.socks_tunnel(route, &format!("{host}:{port}")).await,
+        }
+    }
+
+    /// Opens a tunnel to `authority` through a SOCKS proxy, which resolves the name if there is one.
+    async fn socks_tunnel(&self, route: &ProxyRoute, authority: &str) -> Result<Box<dyn Stream>, DialError> {
+        let failed = |detail: String| DialError::proxy(route, detail);
+        let target: Uri =
+            format!("http://{authority}/").parse().map_err(|error| failed(format!("failed: {error}")))?;
+        let connection = OpenConnection(Some(TokioIo::new(self.connect_to_proxy(route).await?)));
+        let mut proxy = SocksV5::new(target.clone(), connection);
+        if let Some((user, password)) = route.credentials.clone() {
+            proxy = proxy.with_auth(user, password);
+        }
+        let stream = proxy.call(target).await;
+        let stream = stream.map_err(|error| failed(format!("refused `{authority}`: {error}")))?;
+        Ok(Box::new(stream.into_inner()))
+    }
+
+    /// Opens a tunnel through an HTTP proxy.
+    async fn http_tunnel(
+        &self,
+        route: &ProxyRoute,
+        host: &Host,
+        port: u16,
+    ) -> Result<Box<dyn Stream>, DialError> {
+        let failed = |detail: String| DialError::proxy(route, detail);
         let broken = |error: hyper::Error| failed(format!("failed: {error}"));
         let authority = format!("{host}:{port}");
         let stream = TokioIo::new(self.connect_to_proxy(route).await?);
         let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.map_err(broken)?;
         let task = AbortOnDrop::spawn(connection.with_upgrades());
         let mut request = Request::builder().method(Method::CONNECT).uri(&authority).header(HOST, &authority);
-        if let Some(authorization) = &route.authorization {
+        if let Some(authorization) = route.authorization() {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
         let request = request.body(Empty::<Bytes>::new()).map_err(|error| failed(error.to_string()))?;
@@ -306,6 +363,23 @@ impl Dialer {
         let upgraded = hyper::upgrade::on(answer).await.map_err(broken)?;
         task.detach();
         Ok(Box::new(TokioIo::new(upgraded)))
+    }
+}
+
+/// A connector that returns a connection which is already open.
+struct OpenConnection(Option<TokioIo<TcpStream>>);
+
+impl Service<Uri> for OpenConnection {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        std::future::ready(self.0.take().ok_or_else(|| io::ErrorKind::NotConnected.into()))
     }
 }
 

@@ -1,6 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use ibeam_testkit::ProxyServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -161,9 +162,56 @@ async fn a_proxy_that_refuses_or_does_not_answer_is_named_without_its_password()
         let error =
             dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 443).await.err().unwrap().to_string();
         assert!(
-            error.starts_with(&format!("the proxy `http://{address}` that the environment names {detail}")),
+            error.starts_with(&format!("the proxy `http://{address}` that `$HTTPS_PROXY` names {detail}")),
             "{error}"
         );
+        assert!(!error.contains("secret"), "{error}");
+    }
+}
+
+/// Returns a dialer with one name and this proxy for everything.
+fn through(proxy: String, names: Arc<Fickle>) -> Dialer {
+    resolving(names, UpstreamProxies::new(move |name| (name == "ALL_PROXY").then(|| proxy.clone())))
+}
+
+/// With `socks5`, this program resolves and checks the name; with `socks5h`, the proxy resolves it.
+#[tokio::test]
+async fn a_socks_proxy_leads_to_names_or_to_checked_addresses() {
+    let site = Site::start(|_| Reply::Bytes(b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec())).await;
+    let host = host::parse_canonical("a.test").unwrap();
+    for (scheme, target) in [("socks5", format!("{PUBLIC_ADDRESS}:80")), ("socks5h", "a.test:80".to_owned())]
+    {
+        let proxy = ProxyServer::with_credentials(&format!("http://{}", site.address), "me", "p@ss");
+        let dialer =
+            through(format!("{scheme}://me:p%40ss@{}", proxy.address()), Fickle::new(&["127.0.0.2"]));
+        let mut received = String::new();
+        let opened = dialer.connect_plain(&host, 80).await.unwrap();
+        assert!(opened.route.is_none(), "the request has no absolute URL");
+        let mut stream = opened.stream;
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        stream.read_to_string(&mut received).await.unwrap();
+        assert!(received.ends_with("hello"), "{received}");
+        assert_eq!(proxy.requests(), [format!("SOCKS5 {target}")]);
+    }
+    let dialer = through("socks5://127.0.0.1:9".to_owned(), Fickle::new(&["10.0.0.1"]));
+    assert!(dialer.tunnel(&host, 443).await.err().unwrap().is_refusal());
+}
+
+#[tokio::test]
+async fn a_socks_proxy_that_refuses_is_named_with_its_variable() {
+    let none = ProxyServer::without_targets().address();
+    let locked = ProxyServer::with_credentials("http://127.0.0.1:9", "me", "other").address();
+    for (proxy, detail) in [
+        (format!("socks5h://{none}"), "refused `a.test:443`: SOCKS error: connection refused"),
+        (format!("socks5h://me:secret@{locked}"), "credentials not accepted"),
+        (format!("socks5h://{locked}"), "SOCKS error"),
+        (format!("https://{locked}"), "over TLS"),
+        ("nonsense://x".to_owned(), "the proxy variable `$ALL_PROXY` is invalid: the scheme `nonsense`"),
+    ] {
+        let error =
+            through(proxy, Fickle::new(&[])).tunnel(&host::parse_canonical("a.test").unwrap(), 443).await;
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains(detail) && error.contains("$ALL_PROXY"), "{error}");
         assert!(!error.contains("secret"), "{error}");
     }
 }

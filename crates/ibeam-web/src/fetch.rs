@@ -195,7 +195,7 @@ impl Fetcher {
             let opened = self.dialer.connect_plain(&target.host, target.port).await?;
             if let Some(route) = opened.route {
                 request = request.uri(target.url.as_str());
-                if let Some(authorization) = route.authorization {
+                if let Some(authorization) = route.authorization() {
                     request = request.header(PROXY_AUTHORIZATION, authorization);
                 }
             }

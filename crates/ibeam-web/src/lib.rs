@@ -28,5 +28,5 @@ pub use pin::{InvalidPin, PinnedHosts};
 pub use proxy::{EgressProxy, proxy_environment};
 pub use public_address::{NonPublicAddress, check_public};
 pub use resolver::{Resolver, SystemResolver};
-pub use upstream_proxy::UpstreamProxies;
+pub use upstream_proxy::{InvalidProxy, ProxyRoute, UpstreamProxies};
 pub use web_fetch::{WEB_FETCH_NAME, WebFetch};

@@ -161,7 +161,7 @@ impl EgressProxy {
         headers.insert(HOST, HeaderValue::try_from(authority).map_err(ErrorResponse::broken)?);
         match opened.route {
             Some(route) => {
-                if let Some(authorization) = route.authorization {
+                if let Some(authorization) = route.authorization() {
                     headers.insert(PROXY_AUTHORIZATION, authorization);
                 }
             }
@@ -276,9 +276,10 @@ impl From<DialError> for ErrorResponse {
             }
             DialError::LocalName { .. } => (StatusCode::FORBIDDEN, "Forbidden".to_owned()),
             DialError::TimedOut { .. } => (StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout".to_owned()),
-            DialError::Unresolved { .. } | DialError::Unreachable { .. } | DialError::Proxy { .. } => {
-                (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned())
-            }
+            DialError::Unresolved { .. }
+            | DialError::Unreachable { .. }
+            | DialError::Proxy { .. }
+            | DialError::InvalidProxy(_) => (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned()),
         };
         Self { status, phrase, detail: error.to_string() }
     }

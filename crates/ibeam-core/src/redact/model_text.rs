@@ -265,7 +265,7 @@ mod tests {
     const KEY: &str = "key-0123456789abcdef";
 
     fn redactor(secrets: &[&str]) -> ModelTextRedactor {
-        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).model_text().clone()
+        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).model_text()
     }
 
     /// Returns the output for each of the pieces, and the output at the end of the text.
