@@ -74,6 +74,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("providers.*.wire", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
+    // A command of a project would run without the sandbox, and a file of a project could be anyone's key.
+    key("providers.*.api_key_command", Kind::List, None, ProjectScope::Never),
+    key("providers.*.api_key_file", Kind::NonBlankText, None, ProjectScope::Never),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.transport", Kind::Choice(&["http", "websocket"]), None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
@@ -97,6 +100,10 @@ pub(crate) const KEYS: &[Key] = &[
     // The process that listens on a socket has the user's rights, or more.
     key("sandbox.sockets", Kind::Set, None, ProjectScope::Never),
     key("network.allow", Kind::Set, None, ProjectScope::Trusted),
+    // Another authority could read API keys on their way.
+    with_variable(key("tls.ca_file", Kind::NonBlankText, None, ProjectScope::Never), "IBEAM_CA_FILE"),
+    key("tls.client_cert", Kind::NonBlankText, None, ProjectScope::Never),
+    key("tls.client_key", Kind::NonBlankText, None, ProjectScope::Never),
     // An API key would be sent unencrypted.
     key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
     // The address of a name decides who receives keys and where pages come from.
@@ -133,6 +140,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("retry.give_up_after", Kind::Time, Some("5m"), ProjectScope::MayLower),
     // Too short a time would end a hook before it can deny a call.
     key("timeouts.hook", Kind::Time, Some("60s"), ProjectScope::Trusted),
+    key("timeouts.api_key_command", Kind::Time, Some("30s"), ProjectScope::Never),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), ProjectScope::MayLower),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), ProjectScope::MayLower),
     key("mcp_servers.*.command", Kind::Text, None, ProjectScope::Delegated),

@@ -66,6 +66,8 @@ reason-no-key = no API key for `{ $provider }`
         [yes] `--model embedded` uses the embedded model, which needs no key
        *[no] `ibeam setup` installs a small model that needs no key
     }
+reason-key-unavailable = no API key for `{ $provider }` from `{ $setting }`: { $detail }
+    .hint = `ibeam config explain` shows where `{ $setting }` is set
 reason-key-refused = `{ $provider }` refused the API key: { $detail }
     .hint = `ibeam login { $provider }` stores another key; `ibeam status` shows which one is used
 reason-unknown-provider = no provider is called `{ $provider }`

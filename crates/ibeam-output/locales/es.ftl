@@ -64,6 +64,8 @@ reason-no-key = no hay clave de API para `{ $provider }`
         [yes] `--model embedded` usa el modelo integrado, que no necesita clave
        *[no] `ibeam setup` instala un modelo pequeño que no necesita clave
     }
+reason-key-unavailable = `{ $setting }` no dio ninguna clave de API para `{ $provider }`: { $detail }
+    .hint = `ibeam config explain` muestra dónde está definido `{ $setting }`
 reason-key-refused = `{ $provider }` rechazó la clave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`

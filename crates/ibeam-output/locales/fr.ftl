@@ -64,6 +64,8 @@ reason-no-key = aucune clé d'API pour `{ $provider }`
         [yes] `--model embedded` utilise le modèle intégré, qui n'a pas besoin de clé
        *[no] `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
     }
+reason-key-unavailable = `{ $setting }` n'a fourni aucune clé d'API pour `{ $provider }` : { $detail }
+    .hint = `ibeam config explain` montre où `{ $setting }` est défini
 reason-key-refused = `{ $provider }` a refusé la clé d'API : { $detail }
     .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`

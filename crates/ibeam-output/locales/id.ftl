@@ -64,6 +64,8 @@ reason-no-key = tidak ada kunci API untuk `{ $provider }`
         [yes] `--model embedded` memakai model bawaan, yang tidak memerlukan kunci
        *[no] `ibeam setup` memasang model kecil yang tidak memerlukan kunci
     }
+reason-key-unavailable = `{ $setting }` tidak memberi kunci API untuk `{ $provider }`: { $detail }
+    .hint = `ibeam config explain` menunjukkan tempat `{ $setting }` diatur
 reason-key-refused = `{ $provider }` menolak kunci API: { $detail }
     .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
 reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`

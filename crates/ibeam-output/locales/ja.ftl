@@ -64,6 +64,8 @@ reason-no-key = `{ $provider }` の API キーがありません
         [yes] `--model embedded` でキー不要の内蔵モデルを使えます
        *[no] `ibeam setup` でキー不要の小さなモデルをインストールできます
     }
+reason-key-unavailable = `{ $setting }` から `{ $provider }` の API キーを取得できません: { $detail }
+    .hint = `{ $setting }` が設定されている場所は `ibeam config explain` で確認できます
 reason-key-refused = `{ $provider }` が API キーを拒否しました: { $detail }
     .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
 reason-unknown-provider = `{ $provider }` というプロバイダーはありません

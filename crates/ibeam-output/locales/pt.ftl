@@ -64,6 +64,8 @@ reason-no-key = não há chave de API para `{ $provider }`
         [yes] `--model embedded` usa o modelo embutido, que não precisa de chave
        *[no] `ibeam setup` instala um modelo pequeno que não precisa de chave
     }
+reason-key-unavailable = `{ $setting }` não forneceu nenhuma chave de API para `{ $provider }`: { $detail }
+    .hint = `ibeam config explain` mostra onde `{ $setting }` está definido
 reason-key-refused = `{ $provider }` recusou a chave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`

@@ -82,6 +82,13 @@ pub enum Reason {
         #[serde(default)]
         embedded: bool,
     },
+    /// The key of the provider cannot be read from its file or command.
+    KeyUnavailable {
+        provider: String,
+        /// The key of the configuration that names the file or the command.
+        setting: String,
+        detail: String,
+    },
     /// The provider refused the key.
     KeyRefused {
         provider: String,
@@ -359,7 +366,7 @@ impl Reason {
             | Self::InvalidJsonSchema { .. }
             | Self::Unsupported { .. } => C::Usage,
             Self::InputTooLarge { .. } => C::TooLarge,
-            Self::NoKey { .. } | Self::KeyRefused { .. } => C::Auth,
+            Self::NoKey { .. } | Self::KeyUnavailable { .. } | Self::KeyRefused { .. } => C::Auth,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
             | Self::ModelNotInstalled { .. }

@@ -8,7 +8,7 @@ use ibeam_protocol::{Failure, Reason};
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode};
 
-use crate::tls;
+use crate::tls::{TlsSettings, tls_config};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum time between two chunks.
@@ -26,8 +26,8 @@ impl Download {
     ///
     /// # Errors
     /// `Unreachable` if the connection fails or the server reports an error.
-    pub async fn start(url: &str, from: u64) -> Result<Self, Failure> {
-        let tls = tls::tls_config().map_err(|error| unreachable_error(url, &error))?;
+    pub async fn start(url: &str, from: u64, tls: &TlsSettings) -> Result<Self, Failure> {
+        let tls = tls_config(tls).map_err(|error| unreachable_error(url, &error))?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(CONNECT_TIMEOUT)

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base_url::is_loopback;
 use crate::keys::{KeyReader, Secret};
 use crate::reasoning::Reasoning;
+use crate::tls::TlsSettings;
 use crate::wire_protocol::{Quirks, WireProtocol};
 
 /// One model of one provider.
@@ -17,11 +19,15 @@ pub struct Endpoint {
     pub protocol: &'static dyn WireProtocol,
     /// The URL to which the protocol appends its paths, e.g. `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The key, if the service needs one.
+    /// The key, if the service needs one and it is known.
     pub key: Option<Secret>,
-    /// Reads the stored key again after the service has refused the current one; `None` for a key that cannot change
-    /// during a run.
+    /// Reads the key if it is not known, and again after the service has refused it; `None` for a key that cannot
+    /// change during a run.
     pub key_reader: Option<KeyReader>,
+    /// The proxy of the connections; it is not used for servers on this machine.
+    pub proxy: Option<ProxyServer>,
+    /// The certificates of the user.
+    pub tls: TlsSettings,
     /// Additional headers, name and value. They replace built-in headers of the same name.
     pub headers: Vec<(String, String)>,
     /// The id of the model at the service.
@@ -50,6 +56,26 @@ pub enum TransportKind {
     Http,
     /// One WebSocket connection for many requests, for the APIs that have one, and HTTP if it cannot be used.
     WebSocket,
+}
+
+impl Endpoint {
+    /// Returns the proxy of the connections; `None` for a server on this machine.
+    pub(crate) fn used_proxy(&self) -> Option<&ProxyServer> {
+        let is_local =
+            || reqwest::Url::parse(&self.base_url).is_ok_and(|url| url.host_str().is_some_and(is_loopback));
+        self.proxy.as_ref().filter(|_| !is_local())
+    }
+}
+
+/// A proxy between this program and a service.
+#[derive(Clone, Debug)]
+pub struct ProxyServer {
+    /// The URL, with user and password.
+    pub url: Secret,
+    /// The URL without user and password, for messages.
+    pub display_url: String,
+    /// The environment variable that names the proxy, for messages.
+    pub variable: String,
 }
 
 /// Finds the models whose names are similar to the name of a model, the most similar first.

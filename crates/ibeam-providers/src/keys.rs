@@ -1,11 +1,16 @@
 //! API keys: the secret type, and the key that an endpoint currently uses.
 //!
-//! A refused key is read again from its storage, but never removed from it: the refusal may be a defect of the service.
+//! A key may have to be read first, from a file or a command. A refused key is read again, but never removed from its
+//! storage: the refusal may be a defect of the service.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
 use ibeam_core::Redactor;
+use ibeam_protocol::Reason;
+
+use crate::headers::is_secret_header;
 
 /// An API key. Its `Debug` output does not contain it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -29,18 +34,33 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads a key from its storage, which another process may have changed.
+/// Reads a key from its storage, which another process may have changed, or from a command.
 #[derive(Clone)]
-pub struct KeyReader(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+pub struct KeyReader(Arc<ReadKey>);
+
+/// Returns the key, or `None` if nothing is stored.
+type ReadKey = dyn Fn(KeyRequest) -> BoxFuture<'static, Result<Option<Secret>, Reason>> + Send + Sync;
+
+/// The reason for which a key is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyRequest {
+    /// No key is known yet. A key that was read before in this process is sufficient.
+    First,
+    /// The service has refused the key.
+    Refresh,
+}
 
 impl KeyReader {
-    /// `read` returns the stored key. It must not block for long and must have no side effects.
-    pub fn new(read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+    /// `read` returns the key. It is called before the first request if the endpoint has no key, and after the service
+    /// has refused the key. Dropping the future must end what it started.
+    pub fn new(
+        read: impl Fn(KeyRequest) -> BoxFuture<'static, Result<Option<Secret>, Reason>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(read))
     }
 
-    pub(crate) fn read(&self) -> Option<Secret> {
-        (self.0)()
+    async fn read(&self, request: KeyRequest) -> Result<Option<Secret>, Reason> {
+        (self.0)(request).await
     }
 }
 
@@ -50,19 +70,12 @@ impl fmt::Debug for KeyReader {
     }
 }
 
-/// Parts of the names of headers that carry secrets.
-const SECRET_NAME_PARTS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
-
-/// Whether a header of this name is likely to carry a secret.
-pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_NAME_PARTS.iter().any(|part| name.contains(part))
-}
-
 /// The current key of one endpoint, and all secrets to remove from messages.
 #[derive(Debug)]
 pub(crate) struct Keys {
     reader: Option<KeyReader>,
+    /// Held while a key is read, so that requests at the same time read it once.
+    reading: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -83,7 +96,24 @@ impl Keys {
             // In `Bearer KEY` only the last word is secret.
             sent.extend(value.split_whitespace().last().map(str::to_owned));
         }
-        Self { reader, state: Mutex::new(State { current: key, sent, redactor: None }) }
+        let state = Mutex::new(State { current: key, sent, redactor: None });
+        Self { reader, reading: tokio::sync::Mutex::default(), state }
+    }
+
+    /// Reads the key if it is not known yet.
+    ///
+    /// # Errors
+    /// The reason why the key cannot be read.
+    pub(crate) async fn load(&self) -> Result<(), Reason> {
+        if let (None, Some(reader)) = (self.current(), &self.reader) {
+            let _reading = self.reading.lock().await;
+            if self.current().is_none()
+                && let Some(key) = reader.read(KeyRequest::First).await?
+            {
+                self.replace(key);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the key for requests.
@@ -91,9 +121,20 @@ impl Keys {
         self.state().current.clone().filter(|key| !key.expose().is_empty())
     }
 
-    /// Replaces the key by the stored one, if there is one. The refused key is still redacted from messages.
-    pub(crate) fn reload(&self) {
-        let Some(stored) = self.reader.as_ref().and_then(KeyReader::read) else { return };
+    /// Reads the key again after the service has refused `refused`, unless another request has done so. If there is
+    /// none, the refused key stays.
+    pub(crate) async fn reload(&self, refused: Option<&Secret>) {
+        let Some(reader) = &self.reader else { return };
+        let _reading = self.reading.lock().await;
+        if self.current().as_ref() == refused
+            && let Ok(Some(key)) = reader.read(KeyRequest::Refresh).await
+        {
+            self.replace(key);
+        }
+    }
+
+    /// Replaces the key. The old one is still redacted from messages.
+    fn replace(&self, stored: Secret) {
         let mut state = self.state();
         state.sent.push(stored.expose().to_owned());
         state.redactor = None;

@@ -22,6 +22,7 @@ mod cache_marker;
 mod download;
 pub mod endpoint;
 pub mod framing;
+mod headers;
 mod http_provider;
 mod keys;
 mod lenient_json;
@@ -30,6 +31,7 @@ mod prices;
 pub mod protocols;
 mod provider_errors;
 pub mod provider_table;
+mod proxy_error;
 mod reasoning;
 pub mod recording;
 mod request_body;
@@ -47,9 +49,10 @@ pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use body_decoder::BodyDecoder;
 pub use download::Download;
-pub use endpoint::{Endpoint, NearModels, Timeouts, TransportKind};
+pub use endpoint::{Endpoint, NearModels, ProxyServer, Timeouts, TransportKind};
+pub use headers::{InvalidHeader, check_header, is_key_header, is_secret_header};
 pub use http_provider::HttpProvider;
-pub use keys::{KeyReader, Secret, is_secret_header};
+pub use keys::{KeyReader, KeyRequest, Secret};
 pub use model_table::{
     Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
 };
@@ -59,7 +62,7 @@ pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
-pub use tls::tls_config;
+pub use tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
 pub use wire_protocol::{
     AnswerDecoder, ListedModel, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol,
 };

@@ -11,6 +11,7 @@ use ibeam_protocol::{Failure, Reason};
 
 use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
+use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
 use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
 use crate::sanitize::sanitize_message;
 use crate::wire_protocol::WireProtocol;
@@ -25,6 +26,11 @@ pub(crate) struct ErrorBuilder {
     address: String,
     keys: Arc<Keys>,
     near_models: Option<NearModels>,
+    /// The proxy of the connections.
+    proxy: Option<ProxyContext>,
+    /// What to add if the certificate of the server is refused.
+    tls_note: Option<String>,
+    sends_client_certificate: bool,
 }
 
 /// The parts of a response head that matter for a failure.
@@ -47,7 +53,17 @@ impl ErrorBuilder {
         let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
         let (provider, model) = (endpoint.provider.clone(), endpoint.model.clone());
         let near_models = endpoint.near_models.clone();
-        Self { protocol: endpoint.protocol, provider, model, address, keys, near_models }
+        Self {
+            protocol: endpoint.protocol,
+            provider,
+            model,
+            address,
+            keys,
+            near_models,
+            proxy: endpoint.used_proxy().map(ProxyContext::new),
+            tls_note: endpoint.tls.note().map(str::to_owned),
+            sends_client_certificate: endpoint.tls.has_client_certificate(),
+        }
     }
 
     /// Returns the error of a response whose status is not success. `body` may be anything.
@@ -70,7 +86,11 @@ impl ErrorBuilder {
                 (self.unreachable(&format!("redirected to {to}, which is not followed")), Retry::Never)
             }
             407 => {
-                (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Retry::Never)
+                let detail = self.proxy.as_ref().map_or_else(
+                    || "a proxy that no variable names requires credentials".to_owned(),
+                    ProxyContext::describe_credentials,
+                );
+                (self.unreachable(&detail), Retry::Never)
             }
             // The stored key may have been replaced; the next request uses it.
             401 => (self.classify(Some(status), &error).0, Retry::Once),
@@ -130,21 +150,22 @@ impl ErrorBuilder {
         let causes = chain.join(": ").to_lowercase();
         let last = chain.pop().unwrap_or_else(|| "the request could not be sent".to_owned());
         let address = self.address.clone();
+        let proxied = self
+            .proxy
+            .as_ref()
+            .and_then(|proxy| describe_proxy_error(proxy, &causes, &last, error.is_connect()));
         let (reason, retry) = if let Some(tls) = tls {
-            let detail = self.sanitize(&format!("{tls}; SSL_CERT_FILE names further authorities"));
+            let detail = self.sanitize(&self.describe_tls_error(&tls));
             (Reason::Tls { address, detail }, Retry::Never)
         } else if error.is_builder() {
             (self.unreachable("the base URL is not valid"), Retry::Never)
-        } else if causes.contains("tunnel") || causes.contains("proxy") || causes.contains("socks") {
-            let text = format!("the proxy refused: {last} (see HTTPS_PROXY, ALL_PROXY)");
-            (self.unreachable(&text), Retry::Never)
-        } else if ["name or service not known", "no address associated", "does not resolve", "nodename nor"]
-            .iter()
-            .any(|phrase| causes.contains(phrase))
-        {
+        } else if let Some((text, retry)) = proxied.filter(|_| !error.is_timeout()) {
+            (self.unreachable(&text), retry)
+        } else if is_unknown_name(&causes) {
             (self.unreachable("no such host"), Retry::Never)
         } else if error.is_timeout() {
-            (self.unreachable("no connection in time"), Retry::Fast)
+            let through = self.proxy.as_ref().map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+            (self.unreachable(&format!("no connection in time{through}")), Retry::Fast)
         } else {
             (self.unreachable(&last), Retry::Fast)
         };
@@ -158,6 +179,38 @@ impl ErrorBuilder {
             return detail;
         }
         "the request could not be sent".to_owned()
+    }
+
+    fn describe_tls_error(&self, error: &rustls::Error) -> String {
+        use rustls::{AlertDescription as Alert, CertificateError, Error};
+        match error {
+            Error::AlertReceived(Alert::CertificateRequired) => {
+                format!(
+                    "{error}: the server requires a client certificate; set `tls.client_cert` and `tls.client_key`"
+                )
+            }
+            Error::AlertReceived(
+                Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateRevoked
+                | Alert::CertificateExpired
+                | Alert::CertificateUnknown
+                | Alert::UnknownCA
+                | Alert::AccessDenied,
+            ) if self.sends_client_certificate => {
+                format!("{error}: the server refuses the client certificate of `tls.client_cert`")
+            }
+            Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+                let note = self.tls_note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+                format!("{error}; `tls.ca_file` or SSL_CERT_FILE names further authorities{note}")
+            }
+            _ => format!("{error}; `tls.ca_file` or SSL_CERT_FILE names further authorities"),
+        }
+    }
+
+    /// Returns the error of a key that cannot be read.
+    pub(crate) fn key_unavailable(&self, reason: Reason) -> ProviderError {
+        self.error(reason, Retry::Never, ResponseHead::default())
     }
 
     /// Returns the error of a configuration from which no request can be built.
@@ -211,10 +264,10 @@ impl ErrorBuilder {
     }
 }
 
-/// Returns the message of a TLS error at `cause`.
-fn tls_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+/// Returns the TLS error at `cause`.
+fn tls_error(cause: &(dyn std::error::Error + 'static)) -> Option<rustls::Error> {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
-        return Some(error.to_string());
+        return Some(error.clone());
     }
     // `io::Error::source` skips the error that it wraps, which may be another `io::Error`.
     let wrapped = cause.downcast_ref::<std::io::Error>()?.get_ref()?;

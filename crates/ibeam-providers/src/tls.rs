@@ -1,4 +1,4 @@
-//! TLS with the certificate store of the operating system.
+//! TLS with the certificate store of the operating system, and with the authorities and the certificate of the user.
 //!
 //! The store is loaded during the first handshake: a run that uses a plain local server never loads it, and a run that
 //! uses a remote server does not wait for it.
@@ -8,24 +8,151 @@ use std::thread;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
+/// The certificates of the user, in addition to the authorities of the system.
+#[derive(Clone, Debug, Default)]
+pub struct TlsSettings {
+    authorities: Vec<CertificateDer<'static>>,
+    /// The certificate with its chain and its key, for servers that request one.
+    client: Option<Arc<CertifiedKey>>,
+    /// What to add to the message if the certificate of a server is refused.
+    note: Option<String>,
+}
+
+/// The reason why a PEM file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPem {
+    /// The file has no certificate.
+    #[error(
+        "no certificate in it: `-----BEGIN CERTIFICATE-----` is missing; a file in DER must be converted to PEM"
+    )]
+    NoCertificate,
+    /// The file has no key.
+    #[error("no private key in it: `-----BEGIN PRIVATE KEY-----` is missing")]
+    NoKey,
+    /// The key has a passphrase.
+    #[error("its private key is encrypted; write one without a passphrase: `openssl pkey -in FILE -out NEW`")]
+    EncryptedKey,
+    /// The key does not belong to the certificate.
+    #[error("its private key does not belong to the certificate")]
+    OtherKey,
+    /// The file is damaged, or of a kind that is not supported.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl TlsSettings {
+    /// Trusts the authorities in a PEM file too.
+    ///
+    /// # Errors
+    /// `NoCertificate`, `Malformed`.
+    pub fn add_authorities(&mut self, pem: &[u8]) -> Result<(), InvalidPem> {
+        let certificates = parse_certificates(pem)?;
+        let mut store = RootCertStore::empty();
+        for certificate in &certificates {
+            store.add(certificate.clone()).map_err(|error| InvalidPem::Malformed(error.to_string()))?;
+        }
+        self.authorities.extend(certificates);
+        Ok(())
+    }
+
+    /// Parses the certificate of the user, with its chain, from one PEM file, and its key from another or the same.
+    /// Servers that request a certificate receive it.
+    ///
+    /// # Errors
+    /// The file that cannot be used, and the reason.
+    pub fn set_client_certificate(
+        &mut self,
+        certificate: &[u8],
+        key: &[u8],
+    ) -> Result<(), ClientCertificateError> {
+        use ClientCertificateError as E;
+        let chain = parse_certificates(certificate).map_err(E::Certificate)?;
+        let key = parse_key(key).map_err(E::Key)?;
+        let crypto = rustls::crypto::ring::default_provider();
+        let certified = CertifiedKey::from_der(chain, key, &crypto).map_err(|error| match error {
+            Error::InconsistentKeys(_) => E::Key(InvalidPem::OtherKey),
+            Error::InvalidCertificate(_) => E::Certificate(InvalidPem::Malformed(error.to_string())),
+            other => E::Key(InvalidPem::Malformed(other.to_string())),
+        })?;
+        self.client = Some(Arc::new(certified));
+        Ok(())
+    }
+
+    /// Returns the settings for servers that must not learn who the user is: without the certificate of the user.
+    #[must_use]
+    pub fn without_client_certificate(self) -> Self {
+        Self { client: None, ..self }
+    }
+
+    /// Adds `note` to the message if the certificate of a server is refused.
+    pub fn set_note(&mut self, note: String) {
+        self.note = Some(note);
+    }
+
+    pub(crate) fn has_client_certificate(&self) -> bool {
+        self.client.is_some()
+    }
+
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+}
+
+/// The file of a client certificate that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientCertificateError {
+    /// The file of the certificate.
+    Certificate(InvalidPem),
+    /// The file of the key.
+    Key(InvalidPem),
+}
+
+fn parse_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, InvalidPem> {
+    let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = parsed.map_err(|error| InvalidPem::Malformed(error.to_string()))?;
+    if certificates.is_empty() { Err(InvalidPem::NoCertificate) } else { Ok(certificates) }
+}
+
+fn parse_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, InvalidPem> {
+    let is_encrypted = ["ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"]
+        .iter()
+        .any(|mark| pem.windows(mark.len()).any(|window| window == mark.as_bytes()));
+    if is_encrypted {
+        return Err(InvalidPem::EncryptedKey);
+    }
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
+        pem::Error::NoItemsFound => InvalidPem::NoKey,
+        other => InvalidPem::Malformed(other.to_string()),
+    })
+}
+
 /// Returns the TLS configuration of all clients: ring's cryptography, safe protocol versions, the certificate store of
-/// the system, and HTTP/2 if the server supports it.
+/// the system, the certificates of the user, and HTTP/2 if the server supports it.
 ///
 /// # Errors
 /// Errors of rustls, if the cryptography does not support the protocol versions.
-pub fn tls_config() -> Result<ClientConfig, Error> {
+pub fn tls_config(settings: &TlsSettings) -> Result<ClientConfig, Error> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
-    let store = Arc::new(CertificateStore { crypto: Arc::clone(&crypto), verifier: OnceLock::new() });
+    let store = Arc::new(CertificateStore {
+        crypto: Arc::clone(&crypto),
+        authorities: settings.authorities.clone(),
+        verifier: OnceLock::new(),
+    });
     let verifier = Arc::new(LazyVerifier { store, load_started: Once::new() });
-    let mut config = ClientConfig::builder_with_provider(crypto)
+    let builder = ClientConfig::builder_with_provider(crypto)
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match &settings.client {
+        Some(key) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key)))),
+        None => builder.with_no_client_auth(),
+    };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -34,12 +161,16 @@ pub fn tls_config() -> Result<ClientConfig, Error> {
 #[derive(Debug)]
 struct CertificateStore {
     crypto: Arc<CryptoProvider>,
+    /// The authorities of the user.
+    authorities: Vec<CertificateDer<'static>>,
     verifier: OnceLock<Result<Verifier, Error>>,
 }
 
 impl CertificateStore {
     fn platform_verifier(&self) -> Result<&Verifier, Error> {
-        let loaded = self.verifier.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
+        let loaded = self.verifier.get_or_init(|| {
+            Verifier::new_with_extra_roots(self.authorities.iter().cloned(), Arc::clone(&self.crypto))
+        });
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -101,5 +232,53 @@ impl ServerCertVerifier for LazyVerifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.start_loading();
         self.store.crypto.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn identity() -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(vec!["me".to_owned()]).unwrap().self_signed(&key).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn a_certificate_with_its_key_is_accepted_in_one_file_or_two() {
+        let (certificate, key) = identity();
+        let both = format!("{certificate}{key}");
+        for (certificate, key) in [(&certificate, &key), (&both, &both)] {
+            let mut settings = TlsSettings::default();
+            assert_eq!(settings.set_client_certificate(certificate.as_bytes(), key.as_bytes()), Ok(()));
+            assert!(tls_config(&settings).unwrap().client_auth_cert_resolver.has_certs());
+            let anonymous = settings.without_client_certificate();
+            assert!(!tls_config(&anonymous).unwrap().client_auth_cert_resolver.has_certs());
+        }
+    }
+
+    #[test]
+    fn a_pem_file_that_cannot_be_used_is_reported_with_the_reason() {
+        use ClientCertificateError as E;
+        let (certificate, key) = identity();
+        let (_, other_key) = identity();
+        let encrypted = key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        let damaged = certificate.replace("MII", "!!!");
+        let set = |certificate: &str, key: &str| {
+            TlsSettings::default().set_client_certificate(certificate.as_bytes(), key.as_bytes()).unwrap_err()
+        };
+        assert_eq!(set(&key, &key), E::Certificate(InvalidPem::NoCertificate));
+        assert_eq!(set(&certificate, &certificate), E::Key(InvalidPem::NoKey));
+        assert_eq!(set(&certificate, &encrypted), E::Key(InvalidPem::EncryptedKey));
+        assert_eq!(set(&certificate, &other_key), E::Key(InvalidPem::OtherKey));
+        assert!(matches!(set(&damaged, &key), E::Certificate(InvalidPem::Malformed(_))));
+        let mut settings = TlsSettings::default();
+        assert_eq!(settings.add_authorities(b""), Err(InvalidPem::NoCertificate));
+        assert_eq!(settings.add_authorities(b"\x30\x82\x01\x0a"), Err(InvalidPem::NoCertificate));
+        assert!(matches!(settings.add_authorities(damaged.as_bytes()), Err(InvalidPem::Malformed(_))));
+        assert_eq!(settings.add_authorities(certificate.as_bytes()), Ok(()));
     }
 }

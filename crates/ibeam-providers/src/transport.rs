@@ -1,8 +1,7 @@
 //! The HTTP client of one endpoint.
 //!
 //! Created at the first request, so that starting the program costs nothing. One connection serves a run until it fails.
-//! Redirects are not followed, because a key must not be sent to another host. The proxies of the environment apply,
-//! except for servers on this machine.
+//! Redirects are not followed, because a key must not be sent to another host.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -14,12 +13,11 @@ use ibeam_core::{Notices, ProviderError, Retry};
 use ibeam_protocol::Notice;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, Proxy, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::base_url::is_loopback;
 use crate::endpoint::{Endpoint, TransportKind};
 use crate::keys::{Keys, Secret};
 use crate::provider_errors::{ErrorBuilder, ResponseHead};
@@ -134,6 +132,10 @@ impl Transport {
     ) -> Result<(ResponseHead, ResponseBody), ProviderError> {
         let body = conversation.map(|conversation| &conversation.body[..]);
         let request = || self.recorded_request(&method, url, body);
+        if self.traffic.player().is_none() {
+            self.keys.load().await.map_err(|reason| self.error_builder.key_unavailable(reason))?;
+        }
+        let key = self.keys.current();
         let (head, mut response) = match &self.traffic {
             TrafficMode::Live => {
                 let LiveResponse { head, body, .. } = self.send_live(&method, url, conversation).await?;
@@ -169,8 +171,8 @@ impl Transport {
         if (200..300).contains(&status) {
             return Ok((head, response));
         }
-        if status == StatusCode::UNAUTHORIZED.as_u16() {
-            self.keys.reload();
+        if status == StatusCode::UNAUTHORIZED.as_u16() && self.traffic.player().is_none() {
+            self.keys.reload(key.as_ref()).await;
         }
         let body = self.read_text(&mut response).await;
         response.store_recording(None)?;
@@ -299,7 +301,7 @@ impl Transport {
         let mut tls = match self.tls.get() {
             Some(tls) => tls.clone(),
             None => {
-                let tls = tls::tls_config().map_err(|error| error.to_string())?;
+                let tls = tls::tls_config(&self.endpoint.tls).map_err(|error| error.to_string())?;
                 self.tls.get_or_init(|| tls).clone()
             }
         };
@@ -314,18 +316,14 @@ impl Transport {
             .dns_resolver(SystemResolver)
             .connect_timeout(self.endpoint.timeouts.connect)
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")));
-        if self.is_local() {
-            builder = builder.no_proxy();
+            .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")))
+            // The caller has read the variables of proxies.
+            .no_proxy();
+        if let Some(proxy) = self.endpoint.used_proxy() {
+            let invalid = |_| format!("`${}` is not the URL of a proxy", proxy.variable);
+            builder = builder.proxy(Proxy::all(proxy.url.expose()).map_err(invalid)?);
         }
         builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))
-    }
-
-    fn is_local(&self) -> bool {
-        let Ok(url) = reqwest::Url::parse(&self.endpoint.base_url) else {
-            return false;
-        };
-        url.host_str().is_some_and(is_loopback)
     }
 
     /// Returns the headers of the request for a WebSocket connection, without those of the upgrade.

@@ -4,10 +4,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
+use ibeam_core::Redactor;
 use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::{FailureCode, Notice, Reason};
 use ibeam_providers::TrafficMode;
@@ -16,7 +17,7 @@ use rustix::fs::{Access, access};
 use crate::cli::Flags;
 use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, reject_non_utf8_variables, variable};
-use crate::model::recordings;
+use crate::model::{self, DeferredKeys, recordings};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
 
@@ -58,6 +59,10 @@ pub(crate) struct AppContext {
     pub(crate) dialect_writer: Option<DialectWriter>,
     /// Whether the traffic with models is recorded or replayed.
     pub(crate) traffic: TrafficMode,
+    /// The keys that files and commands gave.
+    pub(crate) deferred_keys: DeferredKeys,
+    /// See [`Self::redactor`].
+    redactor: OnceLock<Redactor>,
 }
 
 impl BaseContext {
@@ -135,10 +140,26 @@ impl AppContext {
             configured_catalogue(&config).or_else(|error| collect(error.into()).map(from_environment))?;
         let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
         let traffic = TrafficMode::Live;
-        let app =
-            Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer, traffic };
+        let app = Self {
+            base,
+            dirs,
+            programs,
+            trust,
+            credentials,
+            workspace,
+            started_at,
+            dialect_writer,
+            traffic,
+            deferred_keys: DeferredKeys::default(),
+            redactor: OnceLock::new(),
+        };
         let traffic = recordings::open(&app)?;
         Ok(Self { traffic, ..app })
+    }
+
+    /// Returns the redactor of all secrets of this process. Its clones share the secrets that are added later.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.redactor.get_or_init(|| Redactor::new(model::all_secrets(self)))
     }
 
     /// Whether model requests are answered from recordings.
@@ -231,6 +252,9 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         ("--system-prompt", &flags.system_prompt),
         ("--api-key", &flags.api_key),
         ("--endpoint", &flags.endpoint),
+        ("--ca-file", &flags.ca_file),
+        ("--client-cert", &flags.client_cert),
+        ("--client-key", &flags.client_key),
         ("--approval", &flags.approval),
         ("--timeout", &flags.timeout),
         ("--max-cost", &flags.max_cost),

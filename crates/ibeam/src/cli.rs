@@ -249,7 +249,19 @@ pub(crate) struct Flags {
     #[arg(short, long, value_name = "URL", global = true)]
     pub(crate) endpoint: Option<String>,
 
-    /// A header for every model request, `Name: value`
+    /// Trust the certificate authorities in this PEM file too
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ca_file: Option<String>,
+
+    /// Certificate of yours in PEM, for model servers that request one
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) client_cert: Option<String>,
+
+    /// Its private key in PEM; without it, the file of the certificate has the key too
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) client_key: Option<String>,
+
+    /// A header for every model request, `Name: value`; repeatable
     #[arg(short = 'H', long, value_name = "HEADER", global = true)]
     pub(crate) header: Vec<String>,
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibeam_config::{ConfigError, config_file};
-use ibeam_core::Redactor;
 use ibeam_hooks::{HookConfig, HookRunner, HooksFileError, RunnerOptions};
 use ibeam_protocol::{Notice, Reason, SessionStarted};
 
@@ -63,14 +62,12 @@ pub(crate) fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, St
     Ok(found)
 }
 
-/// Returns the runner of the hooks in `config` for the run that `head` describes. Hooks do not get the secrets of
-/// `redactor`.
+/// Returns the runner of the hooks in `config` for the run that `head` describes.
 pub(crate) fn runner(
     config: HookConfig,
     app: &AppContext,
     head: &SessionStarted,
     is_single_run: bool,
-    redactor: Redactor,
 ) -> Arc<HookRunner> {
     let mut environment = crate::mcp::inherited_environment(app);
     for name in ["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "IBEAM_PROJECT_DIR"] {
@@ -82,7 +79,7 @@ pub(crate) fn runner(
         bash: app.programs.find("bash"),
         environment,
         process_limit: settings.process_limit(),
-        redactor,
+        redactor: app.redactor().clone(),
         workspace: app.workspace.clone(),
         timeout: settings.timeout("hook"),
         grace: settings.timeout("shutdown") / 6,

@@ -6,6 +6,8 @@
 
 mod configured_provider;
 mod connect;
+mod connection;
+mod deferred_key;
 mod embedded;
 mod list_cache;
 mod near_models;
@@ -22,6 +24,8 @@ pub(crate) use configured_provider::{
     key_variable_names, provider_names,
 };
 pub(crate) use connect::list_models;
+pub(crate) use connection::tls_settings;
+pub(crate) use deferred_key::DeferredKeys;
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 
@@ -239,16 +243,14 @@ fn alias_target(app: &AppContext, name: &str) -> Option<String> {
 /// Returns a model of `provider`.
 ///
 /// # Errors
-/// `BadConfig` if the key would be sent unencrypted.
+/// `BadConfig` if the key would be sent unencrypted, or for the settings of the connection.
 fn remote_model(
     app: &AppContext,
     provider: ConfiguredProvider,
     model: &str,
     origin: String,
 ) -> Result<ModelChoice, Reason> {
-    if !app.replays() {
-        provider.check_address(app)?;
-    }
+    let provider = if app.replays() { provider } else { provider.with_connection(app)? };
     let display =
         app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };

@@ -26,6 +26,8 @@ mod codex;
 mod commands;
 #[path = "end_to_end/configuration.rs"]
 mod configuration;
+#[path = "end_to_end/connections.rs"]
+mod connections;
 #[path = "end_to_end/contract_two.rs"]
 mod contract_two;
 #[path = "end_to_end/convert.rs"]

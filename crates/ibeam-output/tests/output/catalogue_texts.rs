@@ -231,6 +231,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::InvalidJsonSchema { path: s(), place: s(), detail: s() },
         Reason::Unsupported { what: s() },
         Reason::NoKey { provider: s(), variable: s(), embedded: true },
+        Reason::KeyUnavailable { provider: s(), setting: s(), detail: s() },
         Reason::KeyRefused { provider: s(), detail: s() },
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None, also_near: Vec::new() },

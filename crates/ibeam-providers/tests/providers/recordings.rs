@@ -10,7 +10,9 @@ use ibeam_providers::protocols::OPENAI_CHAT;
 use ibeam_providers::recording::{
     AnswerSource, Exchange, Normalizer, Player, RecordedProvider, Recorder, RecordingStore, ReplaySpeed,
 };
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TrafficMode, TransportKind};
+use ibeam_providers::{
+    Endpoint, HttpProvider, Quirks, Secret, Timeouts, TlsSettings, TrafficMode, TransportKind,
+};
 
 use crate::conversation::{request, user};
 use crate::server::{Act, Server, chunked, open_stream, response};
@@ -58,6 +60,8 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
+        proxy: None,
+        tls: TlsSettings::default(),
         headers: Vec::new(),
         model: "gpt-x".into(),
         quirks: Quirks::DEFAULT,

@@ -8,7 +8,7 @@ use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
 use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TransportKind};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TlsSettings, TransportKind};
 
 use crate::conversation::{request, user};
 use crate::replay;
@@ -27,6 +27,8 @@ fn endpoint(base_url: &str) -> Endpoint {
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
+        proxy: None,
+        tls: TlsSettings::default(),
         headers: vec![("x-extra".into(), "yes".into())],
         model: "gpt-x".into(),
         quirks: Quirks::DEFAULT,

@@ -21,6 +21,9 @@ impl Flags {
             ("--approval", "approval", self.approval.clone()),
             ("--ephemeral", "session.ephemeral", self.ephemeral.then(|| "true".to_owned())),
             ("--replay", "session.ephemeral", self.starts_replayed_session().then(|| "true".to_owned())),
+            ("--ca-file", "tls.ca_file", self.ca_file.clone()),
+            ("--client-cert", "tls.client_cert", self.client_cert.clone()),
+            ("--client-key", "tls.client_key", self.client_key.clone()),
             ("--verbose", "verbose", self.verbose.then(|| "true".to_owned())),
             ("--sandbox", "sandbox.mode", self.sandbox.map(|switch| switch.value().to_owned())),
         ];

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use ibeam_config::Value;
-use ibeam_providers::Timeouts;
+use ibeam_providers::{Timeouts, is_secret_header};
 use serde_json::json;
 
 use super::{print_text, report};
@@ -40,7 +40,13 @@ impl Row {
 fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (path, settings) in app.base.config.all() {
-        let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");
+        let is_secret = match path {
+            [table, _, env, _] if table == "mcp_servers" => env == "env",
+            [table, _, headers, name] if table == "providers" => {
+                headers == "headers" && is_secret_header(name)
+            }
+            _ => false,
+        };
         let path = path.join(".");
         // Lists of all sources (flags, variables, files) are combined. Any other value comes from the strongest source.
         let in_force = match settings.last() {
@@ -48,7 +54,7 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
             Some(_) | None => settings,
         };
         for setting in in_force {
-            // Environment variables of MCP servers may be secrets.
+            // Environment variables of MCP servers, and headers of providers, may be secrets.
             let hidden = is_secret.then(|| Value::Text("…".to_owned()));
             let value = hidden.as_ref().unwrap_or(&setting.value);
             rows.push(Row::new(path.clone(), value, setting.origin.to_string()));

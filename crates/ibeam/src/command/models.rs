@@ -113,9 +113,10 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
     let is_cacheable = flags.endpoint.is_none() && flags.api_key.is_none() && flags.header.is_empty();
     let mut providers = Vec::new();
     for provider in ConfiguredProvider::usable(app)? {
-        match provider.check_address(app) {
-            Ok(()) => providers.push(provider),
-            Err(reason) => warn(&provider.name, &explain_in_line(app, &reason)),
+        let name = provider.name.clone();
+        match provider.with_connection(app) {
+            Ok(provider) => providers.push(provider),
+            Err(reason) => warn(&name, &explain_in_line(app, &reason)),
         }
     }
     let is_fresh = |provider: &ConfiguredProvider| {
@@ -126,7 +127,9 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
     let answers = match asked.as_slice() {
         [] => Vec::new(),
         asked => crate::run::on_runtime(|runtime| {
-            Ok::<_, Failure>(runtime.block_on(join_all(asked.iter().copied().map(model::list_models))))
+            Ok::<_, Failure>(
+                runtime.block_on(join_all(asked.iter().map(|provider| model::list_models(app, provider)))),
+            )
         })
         .map_err(|failure| CliError::from(failure.reason))?,
     };

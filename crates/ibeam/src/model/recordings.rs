@@ -6,13 +6,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ibeam_core::Redactor;
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Reason, SessionId};
 use ibeam_providers::TrafficMode;
 use ibeam_providers::recording::{Exchange, Normalizer, Player, Recorder, RecordingStore, ReplaySpeed};
 
-use super::all_secrets;
 use crate::app::AppContext;
 use crate::clock::{self, now_ms};
 use crate::context::date_of;
@@ -67,7 +65,7 @@ fn normalizer(app: &AppContext, times_ms: &[u64]) -> Normalizer {
         }
     }
     replacements.extend(times_ms.iter().filter_map(|time| Some((date_of(*time)?, "${DATE}"))));
-    Normalizer::new(Redactor::new(all_secrets(app)), replacements)
+    Normalizer::new(app.redactor().clone(), replacements)
 }
 
 /// Reads the recordings of a directory in the order of their names.

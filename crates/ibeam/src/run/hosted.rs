@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::sync::Arc;
 
-use ibeam_core::{Approver, Hooks, Redactor};
+use ibeam_core::{Approver, Hooks};
 use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
 use tokio::io::DuplexStream;
 
@@ -23,7 +23,6 @@ use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks};
 use crate::exit::ExitFailure;
 use crate::mcp::ServerDeclaration;
 use crate::message_queue::{MessageQueue, QueuedMessage};
-use crate::model;
 use crate::prompt::Prompt;
 
 /// The front end of a host: the host, and what it added to its session before the first message.
@@ -52,7 +51,7 @@ impl FrontEnd for HostFrontEnd<'_> {
     }
 
     fn hooks(&self, configured: Arc<dyn Hooks>, head: &SessionStarted) -> Arc<dyn Hooks> {
-        let redactor = || Redactor::new(model::all_secrets(self.app));
+        let redactor = || self.app.redactor().clone();
         HostHooks::chain(configured, &self.host, self.additions.hooks.clone(), head, redactor)
     }
 

@@ -102,7 +102,7 @@ pub(super) fn build(
         },
     );
     tools.extend(servers.tools(head.permission_mode));
-    let web_tools = web.tools(&policy);
+    let web_tools = web.tools(app, &policy);
     tools.extend(if app.replays() { offline_tools(web_tools) } else { web_tools });
     tools.retain(|name, _| !app.base.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();

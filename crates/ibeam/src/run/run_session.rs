@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, pending};
-use ibeam_core::{Approver, Hooks, Journal, NoSteering, Redactor, Run, Steering, Stop};
+use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop};
 use ibeam_hooks::HookRunner;
 use ibeam_output::EventWriter;
 use ibeam_protocol::{
@@ -34,7 +34,7 @@ use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers, ServerDeclaration};
-use crate::model::{self, ModelChoice};
+use crate::model::ModelChoice;
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
@@ -278,9 +278,7 @@ impl<'a> RunSession<'a> {
         notices.extend(configured_hooks.notices.iter().cloned());
         notices.extend(app.ignored_arguments_notice());
         notices.extend(front_end.notices());
-        let redactor = Redactor::new(model::all_secrets(app));
-        let is_single = process.kind == RunKind::Single;
-        let hooks = hooks::runner(configured_hooks, app, &head, is_single, redactor.clone());
+        let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
         let inputs = RunInputs {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
@@ -311,7 +309,8 @@ impl<'a> RunSession<'a> {
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
         let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
-        let journal = Journal::new(past, Arc::clone(&run.clock), events).with_redactor(redactor);
+        let journal =
+            Journal::new(past, Arc::clone(&run.clock), events).with_redactor(app.redactor().clone());
         let notices = app.trust.merge_notices(notices);
         let shutdown = new_shutdown(app);
         Ok(Self {

@@ -10,6 +10,7 @@ use ibeam_config::Origin;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
+use ibeam_providers::TlsSettings;
 use ibeam_tools::BackgroundProcesses;
 use ibeam_web::{
     Dialer, EgressProxy, FetchLimits, Grant, Grants, InvalidGrant, PinnedHosts, SystemResolver,
@@ -54,7 +55,7 @@ impl Web {
     }
 
     /// Returns `web_fetch`, where some page could be allowed.
-    pub(crate) fn tools(&self, policy: &Policy) -> ToolSet {
+    pub(crate) fn tools(&self, app: &AppContext, policy: &Policy) -> ToolSet {
         if !self.has_fetch_tool {
             return ToolSet::new();
         }
@@ -63,8 +64,14 @@ impl Web {
             let access = Access::Fetch { url: url.to_owned() };
             matches!(policy.decide(&access), Verdict::Allow { .. })
         });
-        let tls: TlsConfigFactory =
-            Arc::new(|| ibeam_providers::tls_config().map_err(|error| error.to_string()));
+        // Pages must not learn who the user is.
+        let settings = crate::model::tls_settings(app)
+            .map(TlsSettings::without_client_certificate)
+            .map_err(|reason| app.base.catalogue.reason(&reason).message);
+        let tls: TlsConfigFactory = Arc::new(move || {
+            let settings = settings.as_ref().map_err(Clone::clone)?;
+            ibeam_providers::tls_config(settings).map_err(|error| error.to_string())
+        });
         let tool = WebFetch::new(Arc::clone(&self.dialer), url_policy, tls, FetchLimits::default());
         ToolSet::from([(ibeam_web::WEB_FETCH_NAME.to_owned(), Arc::new(tool) as Arc<dyn Tool>)])
     }
