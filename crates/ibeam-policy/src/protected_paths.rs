@@ -17,7 +17,7 @@ impl Policy {
             return Some("ibeam's own directory");
         }
         if self.credential_files.iter().any(|named| path.starts_with(named)) {
-            return Some("credentials that the environment names");
+            return Some("credentials that the environment or the configuration names");
         }
         let homes = std::iter::once(&self.home).chain(&self.other_home);
         homes.into_iter().find_map(|home| secret_below(path, home))

@@ -196,7 +196,9 @@ impl ErrorBuilder {
                 | Alert::CertificateExpired
                 | Alert::CertificateUnknown
                 | Alert::UnknownCA
-                | Alert::AccessDenied,
+                | Alert::AccessDenied
+                | Alert::DecryptError
+                | Alert::HandshakeFailure,
             ) if self.sends_client_certificate => {
                 format!("{error}: the server refuses the client certificate of `tls.client_cert`")
             }

@@ -356,7 +356,7 @@ pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     variables.chain(stored).chain(app.base.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
-/// Returns all known keys, header values, and passwords of proxies and base URLs. None of them may be recorded or shown.
+/// Returns all known keys, header values, and passwords of proxies. None of them may be recorded or shown.
 ///
 /// A key that is read later is added to the redactor when it is read.
 pub(crate) fn all_secrets(app: &AppContext) -> Vec<String> {

@@ -214,7 +214,7 @@ struct KillOnDrop(Option<Pid>);
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            drop(kill_process_group(group, Signal::KILL));
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }

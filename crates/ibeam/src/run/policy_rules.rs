@@ -1,6 +1,6 @@
 //! The policy of a run, and the origin of each of its rules: the same for runs and for `ibeam policy`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ibeam_config::home_from_user_database;
 use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credentials_from_environment};
@@ -30,7 +30,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
     policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);
     policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
-    policy.credential_files = named_credentials(&dirs.home, &app.workspace);
+    policy.credential_files = named_credentials(app);
     // Where HOME names another directory, the user's keys are still in the real home directory.
     policy.other_home = home_from_user_database().filter(|home| *home != dirs.home);
     for ActiveRule { list, rule, .. } in rules(app)? {
@@ -49,9 +49,11 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     Ok(policy)
 }
 
-/// Returns the credentials whose path a variable sets, as given and with links resolved.
-fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
+/// Returns the credentials whose path a variable or the configuration sets, as given and with links resolved.
+fn named_credentials(app: &AppContext) -> Vec<PathBuf> {
+    let (home, workspace) = (&app.dirs.home, &app.workspace);
     let mut named = credentials_from_environment(|name| std::env::var_os(name), home, workspace);
+    named.extend(crate::model::secret_files(app));
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     named.extend(resolved);
     named.sort();

@@ -13,7 +13,7 @@ const NO_RETRIES: &str = "[retry]\nattempts = 1\n[network]\ninsecure_hosts = [\"
 
 fn scene_with(config: &str, answers: impl IntoIterator<Item = Answer>) -> Scene {
     let config = format!("{NO_RETRIES}{config}");
-    Scene::with_wire(Wire::OpenAi, answers).with_workspace(Workspace::new().user_config(config))
+    Scene::with_wire(Wire::OpenAi, answers).with_workspace(Workspace::new().user_config(&config))
 }
 
 /// Returns a run with a model at `HOST`.
@@ -44,7 +44,8 @@ fn every_proxy_variable_and_every_kind_of_proxy_leads_to_the_model() {
             true => ProxyServer::with_credentials(&url, "me", "p@ssword"),
             false => ProxyServer::start(&url),
         };
-        let output = run_at_host(&scene).env(variable, format!("{scheme}{}", proxy.address())).run().succeeded();
+        let output =
+            run_at_host(&scene).env(variable, format!("{scheme}{}", proxy.address())).run().succeeded();
         check_answer(&output);
         assert_eq!(proxy.requests(), [request], "{variable} {scheme}");
     }
@@ -106,8 +107,10 @@ fn a_proxy_that_fails_is_named_with_its_variable() {
         ("http", format!("socks5h://{wrong}"), "refuses the user and password"),
     ] {
         let scene = scene_with("", []);
-        let output =
-            run_at_host(&scene).env("OPENAI_BASE_URL", format!("{base}://{HOST}/v1")).env("all_proxy", &proxy).run();
+        let output = run_at_host(&scene)
+            .env("OPENAI_BASE_URL", format!("{base}://{HOST}/v1"))
+            .env("all_proxy", &proxy)
+            .run();
         check_failure(&output, 26);
         let start = format!("the proxy `{}` of `$all_proxy` ", proxy.replace("me:wrong-password@", ""));
         assert!(output.stderr.contains(&format!("{start}{detail}")), "{base} {proxy}: {output}");
@@ -129,34 +132,31 @@ fn a_wrong_proxy_variable_ends_the_run() {
 
 #[test]
 fn the_password_of_a_proxy_is_removed_from_outputs() {
-    let command = answer_call_env();
-    let scene = scene_with("", [command, answer_text("hi")]);
+    let scene = scene_with("", [answer_command("echo proxy-pass'word'"), answer_text("hi")]);
     let proxy = ProxyServer::with_credentials(&scene.server.url(), "me", "proxy-password");
     let output = run_at_host(&scene)
         .args(["--force", "--sandbox", "disabled"])
         .env("HTTP_PROXY", format!("http://me:proxy-password@{}", proxy.address()))
         .run()
         .succeeded();
-    assert!(output.stdout.contains("http://me:***@"), "{output}");
+    assert!(output.stdout.contains("\"stdout\":\"***"), "{output}");
     assert!(!output.stdout.contains("proxy-password"), "{output}");
-}
-
-fn answer_call_env() -> Answer {
-    crate::scene::answer_call("call_1", "shell", &serde_json::json!({ "command": "echo $HTTP_PROXY" }))
 }
 
 /// Returns a scene whose provider `mine` has these settings, and a run with it.
 fn run_with_provider(settings: &str, answers: impl IntoIterator<Item = Answer>) -> (Scene, Ibeam) {
     let scene = Scene::with_wire(Wire::OpenAi, answers);
     let base_url = format!("{}/v1", scene.server.url());
-    let config = format!("{NO_RETRIES}[providers.mine]\nbase_url = \"{base_url}\"\n{settings}\n");
-    let scene = scene.with_workspace(Workspace::new().user_config(config));
+    let config = NO_RETRIES.replace("attempts = 1", "attempts = 3");
+    let config = format!("{config}[providers.mine]\nbase_url = \"{base_url}\"\n{settings}\n");
+    let scene = scene.with_workspace(Workspace::new().user_config(&config));
     let run = scene.ibeam_without_model(["-p", "x", "--model", "mine/foo"]);
     (scene, run)
 }
 
 fn sent_keys(scene: &Scene) -> Vec<String> {
-    let key = |request: &ibeam_testkit::Request| request.header("authorization").unwrap_or_default().to_owned();
+    let key =
+        |request: &ibeam_testkit::Request| request.header("authorization").unwrap_or_default().to_owned();
     scene.server.requests().iter().map(key).collect()
 }
 
@@ -185,21 +185,22 @@ fn a_key_comes_from_the_output_of_a_command() {
 #[test]
 fn the_key_of_a_command_is_removed_from_outputs() {
     let settings = "api_key_command = [\"echo\", \"sk-from-a-command-01\"]";
-    let answers = [answer_call_named("echo sk-from-a-command-0$((1))"), answer_text("hi")];
+    let answers = [answer_command("echo sk-from-a-command-0$((1))"), answer_text("hi")];
     let (_scene, run) = run_with_provider(settings, answers);
     let output = run.args(["--force", "--sandbox", "disabled"]).run().succeeded();
     assert!(output.stdout.contains("\"stdout\":\"***"), "{output}");
     assert!(!output.stdout.contains("sk-from-a-command-01"), "{output}");
 }
 
-fn answer_call_named(command: &str) -> Answer {
+fn answer_command(command: &str) -> Answer {
     crate::scene::answer_call("call_1", "shell", &serde_json::json!({ "command": command }))
 }
 
 #[test]
 fn a_refused_key_of_a_command_is_requested_again_once() {
     let settings = "api_key_command = [\"~/key\"]";
-    let refused = || Answer::status(401, serde_json::json!({ "error": { "message": "expired" } }).to_string());
+    let refused =
+        || Answer::status(401, serde_json::json!({ "error": { "message": "expired" } }).to_string());
     let counting = "echo run >>runs; echo key-number-$(wc -l <runs | tr -d ' ')-0123";
     let (scene, run) = run_with_provider(settings, [refused(), answer_text("hi")]);
     add_program(&scene, "key", counting);
@@ -249,6 +250,13 @@ fn a_key_comes_from_a_file() {
     let output = run.run();
     check_failure(&output, 20);
     assert!(output.stderr.contains("api_key_file") && output.stderr.contains("missing"), "{output}");
+    // The model may not read the file.
+    let call = crate::scene::answer_call("call_1", "read", &serde_json::json!({ "path": "~/key.txt" }));
+    let (scene, run) = run_with_provider("api_key_file = \"~/key.txt\"", [call, answer_text("hi")]);
+    std::fs::write(scene.workspace.home().join("key.txt"), "key-of-a-file-0123\n").unwrap();
+    let output = run.args(["--force"]).run().succeeded();
+    assert!(!output.stdout.contains("key-of-a-file"), "{output}");
+    assert!(output.stdout.contains("is hidden from the model"), "{output}");
     // A variable is stronger.
     let settings = "api_key_file = \"~/missing\"\nkey_variable = \"MINE\"";
     let (scene, run) = run_with_provider(settings, [answer_text("hi")]);
@@ -343,5 +351,8 @@ fn status_names_the_file_or_the_program_of_a_key_and_runs_nothing() {
     add_program(&scene, "key", "touch ran; echo key-0123456789");
     let output = scene.ibeam_without_model(["status", "--model", "mine/foo"]).run().succeeded();
     assert!(output.stdout.contains("mine (key from the command `~/key`)"), "{output}");
-    assert!(!output.stdout.contains("secret-word") && !scene.workspace.home().join("ran").exists(), "{output}");
+    assert!(
+        !output.stdout.contains("secret-word") && !scene.workspace.home().join("ran").exists(),
+        "{output}"
+    );
 }

@@ -11,9 +11,10 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_tim
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use super::raw_server::{response, text_answer};
@@ -26,6 +27,9 @@ struct Identity {
     key: PrivateKeyDer<'static>,
     /// The certificate of the authority, as PEM.
     authority: String,
+    authority_der: CertificateDer<'static>,
+    /// The certificate and the key, as PEM.
+    pem: (String, String),
 }
 
 /// Creates a certificate for `host` that expires at the start of the year `until`, with a new authority.
@@ -33,14 +37,21 @@ fn create_identity(host: &str, until: i32) -> Identity {
     let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
+    let authority_certificate = authority.self_signed(&authority_key).unwrap();
     let issuer = Issuer::new(authority, authority_key);
     let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(until, 1, 1);
     let certificate = params.signed_by(&key, &issuer).unwrap();
+    let pem = (certificate.pem(), key.serialize_pem());
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    Identity { chain: vec![certificate.der().clone()], key, authority: authority_pem }
+    Identity {
+        chain: vec![certificate.der().clone()],
+        key,
+        authority: authority_certificate.pem(),
+        authority_der: authority_certificate.der().clone(),
+        pem,
+    }
 }
 
 /// The behavior of the server on one connection.
@@ -72,18 +83,35 @@ struct TlsServer {
 
 impl TlsServer {
     fn start(identity: Identity, behaviors: impl IntoIterator<Item = Behavior>) -> Self {
+        Self::start_for_clients(identity, None, behaviors)
+    }
+
+    /// Starts a server that requires a certificate of the authority of `clients`.
+    fn start_for_clients(
+        identity: Identity,
+        clients: Option<&Identity>,
+        behaviors: impl IntoIterator<Item = Behavior>,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
         let (count, behaviors) = (Arc::clone(&connections), behaviors.into_iter().collect::<Vec<_>>());
-        let Identity { chain, key, authority } = identity;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let Identity { chain, key, authority, .. } = identity;
+        let crypto = Arc::new(ring::default_provider());
+        let config = ServerConfig::builder_with_provider(Arc::clone(&crypto))
             .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
             .unwrap();
+        let config = match clients {
+            None => config.with_no_client_auth(),
+            Some(clients) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(clients.authority_der.clone()).unwrap();
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto);
+                config.with_client_cert_verifier(verifier.build().unwrap())
+            }
+        };
+        let config = config.with_single_cert(chain, key).unwrap();
         // The thread ends with the test process.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -217,6 +245,137 @@ fn f020_a_wrong_certificate_is_reported_and_not_accepted() {
         );
         assert_eq!(retries(&output), 0, "{output}");
     }
+}
+
+/// Writes a file outside of the workspace and returns its path.
+fn write_outside(scene: &Scene, name: &str, content: &str) -> String {
+    let file = scene.workspace.outside().join(name);
+    std::fs::write(&file, content).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn an_authority_of_the_user_is_trusted_in_addition_to_those_of_the_system() {
+    for source in ["--ca-file", "IBEAM_CA_FILE", "NODE_EXTRA_CA_CERTS", "tls.ca_file"] {
+        let server = TlsServer::start(create_identity("localhost", 2100), [Behavior::Answer]);
+        let (scene, mut ibeam) = server.run_against(FAST_RETRIES, false);
+        let file = write_outside(&scene, "authority.pem", &server.authority);
+        ibeam = match source {
+            "--ca-file" => ibeam.args(["--ca-file", &file]),
+            "tls.ca_file" => {
+                let config = format!("{FAST_RETRIES}[tls]\nca_file = \"{file}\"\n");
+                std::fs::write(scene.workspace.home().join(".config/ibeam/config.toml"), config).unwrap();
+                ibeam
+            }
+            variable => ibeam.env(variable, &file),
+        };
+        let output = expect_success(&scene, ibeam);
+        assert_eq!(output.stream().deltas(), ["ok"], "{source}: {output}");
+    }
+}
+
+#[test]
+fn a_file_of_authorities_that_cannot_be_used_is_reported_with_its_setting() {
+    let server = TlsServer::start(create_identity("localhost", 2100), []);
+    for (content, detail) in [
+        (None, "No such file"),
+        (Some("no certificate"), "no certificate in it"),
+        (Some("-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n"), "authority.pem`: "),
+    ] {
+        let (scene, ibeam) = server.run_against(FAST_RETRIES, false);
+        let file = scene.workspace.outside().join("authority.pem");
+        if let Some(content) = content {
+            std::fs::write(&file, content).unwrap();
+        }
+        let config = format!("{FAST_RETRIES}[tls]\nca_file = \"{}\"\n", file.display());
+        std::fs::write(scene.workspace.home().join(".config/ibeam/config.toml"), config).unwrap();
+        let output = ibeam.run();
+        assert_eq!(output.code, Some(78), "{output}");
+        let stderr = &output.stderr;
+        assert!(stderr.contains("`tls.ca_file` `") && stderr.contains("config.toml:"), "{output}");
+        assert!(stderr.contains(detail), "{output}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+/// Other programs use this variable too, so a wrong file matters only if a certificate is refused.
+#[test]
+fn extra_authorities_of_node_that_cannot_be_used_are_mentioned_if_a_certificate_is_refused() {
+    let server = TlsServer::start(create_identity("localhost", 2100), vec![Behavior::Answer; 2]);
+    let (_scene, ibeam) = server.run_against(FAST_RETRIES, false);
+    let output = ibeam.env("NODE_EXTRA_CA_CERTS", "/nonexistent/ca.pem").run();
+    assert_eq!(output.code, Some(27), "{output}");
+    assert!(output.stderr.contains("`$NODE_EXTRA_CA_CERTS` was ignored: `/nonexistent/ca.pem`"), "{output}");
+}
+
+#[test]
+fn a_server_that_requires_a_certificate_of_the_client_gets_it() {
+    let clients = create_identity("me", 2100);
+    let (certificate, key) = &clients.pem;
+    let both = format!("{certificate}{key}");
+    for (certificate, key) in [(certificate, Some(key)), (&both, None)] {
+        let identity = create_identity("localhost", 2100);
+        let server = TlsServer::start_for_clients(identity, Some(&clients), [Behavior::Answer]);
+        let (scene, ibeam) = server.run_against(FAST_RETRIES, true);
+        let mut ibeam = ibeam.args(["--client-cert", &write_outside(&scene, "me.pem", certificate)]);
+        if let Some(key) = key {
+            ibeam = ibeam.args(["--client-key", &write_outside(&scene, "me.key", key)]);
+        }
+        let output = expect_success(&scene, ibeam);
+        assert_eq!(output.stream().deltas(), ["ok"], "{output}");
+    }
+}
+
+#[test]
+fn a_missing_or_refused_certificate_of_the_client_is_reported() {
+    let (clients, stranger) = (create_identity("me", 2100), create_identity("stranger", 2100));
+    for (sent, detail) in [
+        (None, "set `tls.client_cert` and `tls.client_key`"),
+        (Some(&stranger), "refuses the client certificate"),
+    ] {
+        let identity = create_identity("localhost", 2100);
+        let server = TlsServer::start_for_clients(identity, Some(&clients), vec![Behavior::Answer; 4]);
+        let (scene, mut ibeam) = server.run_against(FAST_RETRIES, true);
+        if let Some(sent) = sent {
+            let both = format!("{}{}", sent.pem.0, sent.pem.1);
+            ibeam = ibeam.args(["--client-cert", &write_outside(&scene, "me.pem", &both)]);
+        }
+        let output = ibeam.run();
+        assert_eq!(output.code, Some(27), "{output}");
+        assert!(output.stderr.contains(detail), "{output}");
+    }
+}
+
+#[test]
+fn a_certificate_of_the_client_that_cannot_be_used_is_reported_with_its_setting() {
+    let (mine, other) = (create_identity("me", 2100), create_identity("other", 2100));
+    let encrypted = mine.pem.1.replace("PRIVATE", "ENCRYPTED PRIVATE");
+    let server = TlsServer::start(create_identity("localhost", 2100), []);
+    for (certificate, key, detail) in [
+        (
+            Some(&mine.pem.0),
+            Some(&other.pem.1),
+            "me.key`: its private key does not belong to the certificate",
+        ),
+        (Some(&mine.pem.0), Some(&encrypted), "me.key`: its private key is encrypted"),
+        (Some(&mine.pem.0), Some(&mine.pem.0), "me.key`: no private key in it"),
+        (Some(&mine.pem.1), Some(&mine.pem.1), "me.pem`: no certificate in it"),
+        (Some(&mine.pem.0), None, "`tls.client_key` is missing"),
+        (None, Some(&mine.pem.1), "`tls.client_cert` is missing"),
+    ] {
+        let (scene, mut ibeam) = server.run_against(FAST_RETRIES, true);
+        if let Some(certificate) = certificate {
+            ibeam = ibeam.args(["--client-cert", &write_outside(&scene, "me.pem", certificate)]);
+        }
+        if let Some(key) = key {
+            ibeam = ibeam.args(["--client-key", &write_outside(&scene, "me.key", key)]);
+        }
+        let output = ibeam.run();
+        // The settings are flags.
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.contains(detail), "{output}");
+    }
+    assert_eq!(server.connections(), 0);
 }
 
 #[test]
