@@ -96,7 +96,8 @@ impl ProxyRoute {
         let (user, password) = (decode(url.username()), decode(url.password().unwrap_or_default()));
         let credentials = (!user.is_empty() || !password.is_empty()).then_some((user, password));
         url.set_path("");
-        (url.set_query(None), url.set_fragment(None));
+        url.set_query(None);
+        url.set_fragment(None);
         Ok(Self {
             variable: variable.to_owned(),
             display_url: format!("{}://{host}:{port}", url.scheme()),
