@@ -28,7 +28,7 @@ pub(crate) struct ErrorBuilder {
     near_models: Option<NearModels>,
     /// The proxy of the connections.
     proxy: Option<ProxyContext>,
-    /// What to add if the certificate of the server is refused.
+    /// A note for the message about a refused certificate of the server.
     tls_note: Option<String>,
     sends_client_certificate: bool,
 }

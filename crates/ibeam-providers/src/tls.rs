@@ -20,7 +20,7 @@ pub struct TlsSettings {
     authorities: Vec<CertificateDer<'static>>,
     /// The certificate with its chain and its key, for servers that request one.
     client: Option<Arc<CertifiedKey>>,
-    /// What to add to the message if the certificate of a server is refused.
+    /// A note for the message about a refused certificate of a server.
     note: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, ModelRequest, Provider, ProviderError, Retry};
 use ibeam_protocol::{Notice, Reason};
 use ibeam_providers::protocols::OPENAI_RESPONSES;
-use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TransportKind};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TlsSettings, TransportKind};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -63,6 +63,8 @@ impl SocketServer {
             base_url: self.url.clone(),
             key: Some(Secret::new("sk-secret")),
             key_reader: None,
+            proxy: None,
+            tls: TlsSettings::default(),
             headers: Vec::new(),
             model: "gpt-x".into(),
             quirks: Quirks::DEFAULT,

@@ -139,7 +139,7 @@ fn parse_key(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is needed to start a command for a key.
+/// The settings for the start of a command.
 #[derive(Clone)]
 struct CommandStart {
     programs: crate::programs::Programs,

@@ -118,7 +118,7 @@ fn a_proxy_that_fails_is_named_with_its_variable() {
     }
 }
 
-/// Nothing is sent past a proxy because its variable is wrong.
+/// A wrong variable does not mean a connection without the proxy.
 #[test]
 fn a_wrong_proxy_variable_ends_the_run() {
     for value in ["ftp://me:secret-word@proxy", "socks5://", "http://me:secret-word@a b"] {
@@ -264,7 +264,7 @@ fn a_key_comes_from_a_file() {
     assert_eq!(sent_keys(&scene), [format!("Bearer {KEY}")]);
 }
 
-/// Whoever writes these settings can read the key or run a program without the sandbox.
+/// The author of these settings could read the key or run a program without the sandbox.
 #[test]
 fn a_project_sets_no_command_file_or_certificate_even_if_it_is_trusted() {
     for flags in [&[][..], &["--trust"]] {
