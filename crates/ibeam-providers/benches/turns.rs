@@ -75,6 +75,8 @@ impl Session {
             base_url,
             key: None,
             key_reader: None,
+            proxy: None,
+            tls: ibeam_providers::TlsSettings::default(),
             headers: Vec::new(),
             model: "gpt-5".into(),
             quirks: Quirks::DEFAULT,
