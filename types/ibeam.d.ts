@@ -8,6 +8,7 @@ export type StreamEvent =
   | AssistantEvent
   | ErrorEvent
   | InitEvent
+  | ModelFallbackEvent
   | ResultEvent
   | ToolCallCompletedEvent
   | ToolCallStartedEvent
@@ -191,6 +192,18 @@ export interface ErrorObject {
   resumable?: boolean;
   /** The text of the answer up to the failure. (since 0.1.0) */
   result?: string;
+}
+
+/** A change to another model, because a model was overloaded or a quota was exhausted. */
+export interface FallbackEntry {
+  /** The model that was unavailable, as `PROVIDER/ID`. (since 0.1.0) */
+  from_model: string;
+  /** The model that took over, as `PROVIDER/ID`. (since 0.1.0) */
+  to_model: string;
+  /** The class of the last failure of the unavailable model. (since 0.1.0) */
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  /** That failure for people: one English sentence. (since 0.1.0) */
+  message: string;
 }
 
 /** A file of a directory. */
@@ -561,6 +574,72 @@ export interface Message {
   content: Array<TextBlock>;
 }
 
+/** The cost of the tokens of one model by class. */
+export interface ModelCosts {
+  /** The cost of `inputTokens`. [USD] (since 0.1.0) */
+  input_usd: number;
+  /** The cost of `outputTokens`. [USD] (since 0.1.0) */
+  output_usd: number;
+  /** The cost of `cacheReadTokens`. [USD] (since 0.1.0) */
+  cache_read_usd: number;
+  /** The cost of `cacheWriteTokens`. [USD] (since 0.1.0) */
+  cache_write_usd: number;
+  /** The part of `output_usd` that was for reasoning. [USD] (since 0.1.0) */
+  reasoning_usd: number;
+}
+
+/** Another model takes over, because a model was overloaded or a quota was exhausted. Only in streams of ibeam. */
+export interface ModelFallbackEvent {
+  /** The type of the object. (since 0.1.0) */
+  type: "ibeam";
+  /** The subtype of the event. (since 0.1.0) */
+  subtype: "model_fallback";
+  /** The model that was unavailable, as `PROVIDER/ID`. (since 0.1.0) */
+  from_model: string;
+  /** The model that takes over, as `PROVIDER/ID`. (since 0.1.0) */
+  to_model: string;
+  /** The class of the last failure of the unavailable model. (since 0.1.0) */
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  /** That failure for people: one English sentence. (since 0.1.0) */
+  message: string;
+  /** The id of the session. (since 0.1.0) */
+  session_id: string;
+  /** The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0) */
+  timestamp_ms: number;
+}
+
+/** The tokens of the requests to one model. */
+export interface ModelTokens {
+  /** Input tokens that were neither read from nor written to the provider's cache. [tokens] (since 0.1.0) */
+  inputTokens: number;
+  /** Output tokens, reasoning included. [tokens] (since 0.1.0) */
+  outputTokens: number;
+  /** Input tokens read from the provider's cache. [tokens] (since 0.1.0) */
+  cacheReadTokens: number;
+  /** Input tokens written to the provider's cache. [tokens] (since 0.1.0) */
+  cacheWriteTokens: number;
+  /** The part of the output tokens that was reasoning, as far as the provider reports it. [tokens] (since 0.1.0) */
+  reasoningTokens: number;
+}
+
+/** The requests of the run to one model. Failed requests, and requests for summaries and corrections, are included. */
+export interface ModelUsage {
+  /** The model as `PROVIDER/ID`, the form that `--model` takes. (since 0.1.0) */
+  model: string;
+  /** The number of requests that were answered. [count] (since 0.1.0) */
+  requests: number;
+  /** The number of requests that failed, whether they were retried or not. [count] (since 0.1.0) */
+  failed_requests: number;
+  /** The number of answers without token counts; absent if there were none. [count] (since 0.1.0) */
+  uncounted_requests?: number;
+  /** The tokens, as far as the provider reported them; absent if it reported none. (since 0.1.0) */
+  usage?: ModelTokens;
+  /** The cost of these tokens, rounded up to millionths for each request; absent if the price is unknown. [USD] (since 0.1.0) */
+  cost_usd?: number;
+  /** The cost of each class of tokens, not rounded; absent if the price is unknown. (since 0.1.0) */
+  cost_by_class?: ModelCosts;
+}
+
 /** A patch of one file. */
 export interface Patch {
   /** A unified diff. (since 0.1.0) */
@@ -721,6 +800,10 @@ export interface RunSummary {
   structured?: unknown;
   /** Present and true if the run ended before its session was synced to disk: the last records may be lost. (since 0.1.0) */
   unsynced?: true;
+  /** The requests, tokens and cost of each model, in the order of the first request; absent if nothing was requested. (since 0.1.0) */
+  models?: Array<ModelUsage>;
+  /** The changes of the model, in their order; absent if there were none. (since 0.1.0) */
+  fallbacks?: Array<FallbackEntry>;
 }
 
 /** The sandbox of the commands of a run. */

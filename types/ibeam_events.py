@@ -249,6 +249,22 @@ class ErrorObject(TypedDict):
     """The text of the answer up to the failure. (since 0.1.0)"""
 
 
+class FallbackEntry(TypedDict):
+    """A change to another model, because a model was overloaded or a quota was exhausted."""
+
+    from_model: str
+    """The model that was unavailable, as `PROVIDER/ID`. (since 0.1.0)"""
+
+    to_model: str
+    """The model that took over, as `PROVIDER/ID`. (since 0.1.0)"""
+
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    """The class of the last failure of the unavailable model. (since 0.1.0)"""
+
+    message: str
+    """That failure for people: one English sentence. (since 0.1.0)"""
+
+
 class FileNode(TypedDict):
     """A file of a directory."""
 
@@ -727,6 +743,97 @@ class Message(TypedDict):
     """The blocks of the message. (since 0.1.0)"""
 
 
+class ModelCosts(TypedDict):
+    """The cost of the tokens of one model by class."""
+
+    input_usd: float
+    """The cost of `inputTokens`. [USD] (since 0.1.0)"""
+
+    output_usd: float
+    """The cost of `outputTokens`. [USD] (since 0.1.0)"""
+
+    cache_read_usd: float
+    """The cost of `cacheReadTokens`. [USD] (since 0.1.0)"""
+
+    cache_write_usd: float
+    """The cost of `cacheWriteTokens`. [USD] (since 0.1.0)"""
+
+    reasoning_usd: float
+    """The part of `output_usd` that was for reasoning. [USD] (since 0.1.0)"""
+
+
+class ModelFallbackEvent(TypedDict):
+    """Another model takes over, because a model was overloaded or a quota was exhausted. Only in streams of ibeam."""
+
+    type: Literal["ibeam"]
+    """The type of the object. (since 0.1.0)"""
+
+    subtype: Literal["model_fallback"]
+    """The subtype of the event. (since 0.1.0)"""
+
+    from_model: str
+    """The model that was unavailable, as `PROVIDER/ID`. (since 0.1.0)"""
+
+    to_model: str
+    """The model that takes over, as `PROVIDER/ID`. (since 0.1.0)"""
+
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    """The class of the last failure of the unavailable model. (since 0.1.0)"""
+
+    message: str
+    """That failure for people: one English sentence. (since 0.1.0)"""
+
+    session_id: str
+    """The id of the session. (since 0.1.0)"""
+
+    timestamp_ms: int
+    """The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
+
+
+class ModelTokens(TypedDict):
+    """The tokens of the requests to one model."""
+
+    inputTokens: int
+    """Input tokens that were neither read from nor written to the provider's cache. [tokens] (since 0.1.0)"""
+
+    outputTokens: int
+    """Output tokens, reasoning included. [tokens] (since 0.1.0)"""
+
+    cacheReadTokens: int
+    """Input tokens read from the provider's cache. [tokens] (since 0.1.0)"""
+
+    cacheWriteTokens: int
+    """Input tokens written to the provider's cache. [tokens] (since 0.1.0)"""
+
+    reasoningTokens: int
+    """The part of the output tokens that was reasoning, as far as the provider reports it. [tokens] (since 0.1.0)"""
+
+
+class ModelUsage(TypedDict):
+    """The requests of the run to one model. Failed requests, and requests for summaries and corrections, are included."""
+
+    model: str
+    """The model as `PROVIDER/ID`, the form that `--model` takes. (since 0.1.0)"""
+
+    requests: int
+    """The number of requests that were answered. [count] (since 0.1.0)"""
+
+    failed_requests: int
+    """The number of requests that failed, whether they were retried or not. [count] (since 0.1.0)"""
+
+    uncounted_requests: NotRequired[int]
+    """The number of answers without token counts; absent if there were none. [count] (since 0.1.0)"""
+
+    usage: NotRequired["ModelTokens"]
+    """The tokens, as far as the provider reported them; absent if it reported none. (since 0.1.0)"""
+
+    cost_usd: NotRequired[float]
+    """The cost of these tokens, rounded up to millionths for each request; absent if the price is unknown. [USD] (since 0.1.0)"""
+
+    cost_by_class: NotRequired["ModelCosts"]
+    """The cost of each class of tokens, not rounded; absent if the price is unknown. (since 0.1.0)"""
+
+
 class Patch(TypedDict):
     """A patch of one file."""
 
@@ -944,6 +1051,12 @@ class RunSummary(TypedDict):
 
     unsynced: NotRequired[Literal[True]]
     """Present and true if the run ended before its session was synced to disk: the last records may be lost. (since 0.1.0)"""
+
+    models: NotRequired[list["ModelUsage"]]
+    """The requests, tokens and cost of each model, in the order of the first request; absent if nothing was requested. (since 0.1.0)"""
+
+    fallbacks: NotRequired[list["FallbackEntry"]]
+    """The changes of the model, in their order; absent if there were none. (since 0.1.0)"""
 
 
 class SandboxEntry(TypedDict):
@@ -1380,6 +1493,7 @@ StreamEvent = Union[
     AssistantEvent,
     ErrorEvent,
     InitEvent,
+    ModelFallbackEvent,
     ResultEvent,
     ToolCallCompletedEvent,
     ToolCallStartedEvent,

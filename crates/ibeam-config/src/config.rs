@@ -148,6 +148,15 @@ impl Config {
         }
     }
 
+    /// Returns the texts in force of a key that is a text or a list.
+    pub fn texts(&self, path: &[&str]) -> Vec<&str> {
+        match self.get(path).map(|setting| &setting.value) {
+            Some(Value::Text(text)) => vec![text],
+            Some(Value::List(texts)) => texts.iter().map(String::as_str).collect(),
+            Some(Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_)) | None => Vec::new(),
+        }
+    }
+
     /// Returns the number in force.
     pub fn number(&self, path: &[&str]) -> Option<u64> {
         match &self.get(path)?.value {

@@ -53,7 +53,7 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 
 /// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
-    with_variable(key("model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_MODEL"),
+    with_variable(key("model", Kind::TextOrList, None, ProjectScope::Trusted), "IBEAM_MODEL"),
     // More reasoning costs more.
     with_variable(
         key(

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Size,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A text that is not blank, or a list of such texts.
+    TextOrList,
     /// A list; the list of the strongest layer replaces the lists of the others.
     List,
     /// A list of texts that are not blank; the lists of all layers are merged.
@@ -49,6 +51,7 @@ impl Kind {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 return words.join(" or ").into();
             }
+            Self::TextOrList => "a string that is not empty, or a list of such strings",
             Self::List | Self::Tokens => "a list of strings",
             Self::Set => "a list of strings that are not empty",
         };
@@ -100,6 +103,7 @@ impl Value {
             Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
             Kind::Size => parse_size(text).map(Self::Number),
             Kind::Choice(words) => words.contains(&text).then(|| Self::Text(text.to_owned())),
+            Kind::TextOrList => Self::text_or_list(text.split(',').map(Some)),
             Kind::List | Kind::Set | Kind::Tokens => {
                 Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect()))
             }
@@ -131,6 +135,11 @@ impl Value {
                 (None, None) => None,
             },
             Kind::Choice(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
+            Kind::TextOrList => match (item.as_str(), item.as_array()) {
+                (Some(text), _) => Self::parse(kind, text),
+                (None, Some(array)) => Self::text_or_list(array.iter().map(|entry| entry.as_str())),
+                (None, None) => None,
+            },
             Kind::List | Kind::Set | Kind::Tokens => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str());
                 // An invalid token is reported later, with its own line.
@@ -144,6 +153,18 @@ impl Value {
 }
 
 impl Value {
+    /// Returns one entry as a text, and several as a list; `None` if there is none, or if one is no text or blank.
+    fn text_or_list<'a>(entries: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
+        let trimmed =
+            |entry: Option<&str>| entry.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let entries = entries.map(trimmed).collect::<Option<Vec<String>>>()?;
+        match entries.as_slice() {
+            [] => None,
+            [text] => Some(Self::Text(text.clone())),
+            [_, _, ..] => Some(Self::List(entries)),
+        }
+    }
+
     /// Whether the value is a smaller amount than `other`.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         match (self, other) {
@@ -304,6 +325,9 @@ mod tests {
             (Kind::Set, "['a', ' ']", false),
             // The parser of tokens reports it with the line.
             (Kind::Tokens, "['']", true),
+            (Kind::TextOrList, "[]", false),
+            (Kind::TextOrList, "['a', ' ']", false),
+            (Kind::TextOrList, "['a', 'b']", true),
             (Kind::Set, "[]", true),
             (Kind::List, "['']", true),
         ] {
@@ -342,6 +366,8 @@ mod tests {
             (Kind::Money, "0.5", "\"0.50\"", serde_json::json!(0.5)),
             (Kind::Switch, "true", "true", serde_json::json!(true)),
             (Kind::Number, "7", "7", serde_json::json!(7)),
+            (Kind::TextOrList, "a", "\"a\"", serde_json::json!("a")),
+            (Kind::TextOrList, "a,b", "[\"a\", \"b\"]", serde_json::json!(["a", "b"])),
             (Kind::Set, "a, b", "[\"a\", \"b\"]", serde_json::json!(["a", "b"])),
         ] {
             let value = Value::parse(kind, text).unwrap();

@@ -122,7 +122,10 @@ impl History {
             // The service completes an answer that ends in a block of its own only if nothing follows the block.
             EventKind::Notice(Notice::AnswerPaused) if self.ends_in_opaque_block() => {}
             EventKind::Notice(notice) => {
-                if let Some(text) = notice.for_model() {
+                // The next model cannot complete the block of another API.
+                let is_lost = matches!(notice, Notice::ModelFallback { .. }) && self.ends_in_opaque_block();
+                let text = if is_lost { Notice::AnswerPaused.for_model() } else { notice.for_model() };
+                if let Some(text) = text {
                     self.close_answer();
                     self.push(Message::User(vec![text.into()]));
                 }
@@ -132,6 +135,7 @@ impl History {
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::RunFinished(_) => {}
         }
     }

@@ -122,6 +122,7 @@ impl Journal {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => (true, true),
         };
@@ -197,9 +198,10 @@ impl Journal {
             }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
             EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
-            EventKind::Notice(Notice::AnswerInterrupted { reason }) => {
-                self.redactor.redact_value(reason.as_mut())
-            }
+            EventKind::ModelRequestFailed { reason, .. } => self.redactor.redact_value(reason.as_mut()),
+            EventKind::Notice(
+                Notice::AnswerInterrupted { reason } | Notice::ModelFallback { reason, .. },
+            ) => self.redactor.redact_value(reason.as_mut()),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::TextDelta { text } => {
                 *text = self.text.push(&model_text, std::mem::take(text));
@@ -304,6 +306,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::PermissionDecided(_)
         | EventKind::CallInterrupted { .. }
         | EventKind::Retrying { .. }
+        | EventKind::ModelRequestFailed { .. }
         | EventKind::Notice(_) => false,
     }
 }

@@ -31,4 +31,4 @@ pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
 pub use tally::{Prices, Tally};
-pub use turn::{FailOn, Run, RunPrecondition};
+pub use turn::{FailOn, FallbackModel, Run, RunPrecondition};

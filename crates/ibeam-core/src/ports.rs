@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_policy::Access;
 use ibeam_protocol::{
-    Answer, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome, ToolSpec, UserPrompt,
+    Answer, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome, ToolSpec, Usage, UserPrompt,
 };
 use serde_json::Value;
 
@@ -69,9 +69,19 @@ pub struct ProviderError {
     pub failure: Failure,
     /// Whether and how the loop may retry.
     pub retry: Retry,
+    /// The tokens that the service reported for the request before it failed.
+    pub usage: Option<Box<Usage>>,
+    /// Whether the model cannot answer now for a reason that another model may not have: it is overloaded, or a quota of
+    /// the account is exhausted.
+    pub is_unavailable: bool,
 }
 
 impl ProviderError {
+    /// Returns an error without token counts.
+    pub fn new(failure: impl Into<Failure>, retry: Retry) -> Self {
+        Self { failure: failure.into(), retry, usage: None, is_unavailable: false }
+    }
+
     /// Returns the shortest delay that the provider asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         self.failure.retry_after_ms.map(Duration::from_millis)

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use ibeam_protocol::event::PermissionDecided;
 use ibeam_protocol::run::{Denial, RunTotals};
-use ibeam_protocol::{EventKind, Notice, ToolOutcome, Usage};
+use ibeam_protocol::{
+    ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolOutcome, Usage,
+};
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
 const MAX_DENIAL_REASONS: usize = 3;
@@ -20,28 +22,47 @@ pub struct Tally {
     pub denial_reasons: Vec<String>,
     /// When the run began, on the monotonic clock.
     pub started: Duration,
+    /// The model that receives the requests, as `PROVIDER/ID`.
+    model: String,
 }
 
 impl Tally {
     /// Adds one event, recorded at `now`.
     pub fn fold(&mut self, kind: &EventKind, now: Duration) {
         match kind {
-            EventKind::SessionStarted(_) => *self = Self { started: now, ..Self::default() },
+            EventKind::SessionStarted(head) => {
+                *self = Self { started: now, model: head.model.qualified_name(), ..Self::default() };
+            }
             EventKind::TextDelta { text } => self.text.push_str(text),
-            EventKind::ModelRequestFinished { answer, api_ms, cost_micros, .. } => {
+            EventKind::ModelRequestFinished { answer, api_ms, cost_micros, costs, .. } => {
                 self.totals.turns += 1;
-                self.fold_request(answer.usage, *api_ms, *cost_micros);
+                self.totals.api_ms += api_ms;
+                self.fold_answer(answer.usage);
+                self.fold_tokens(answer.usage, *cost_micros, *costs);
                 if answer.request_id.is_some() {
                     self.totals.request_id.clone_from(&answer.request_id);
                 }
             }
             EventKind::PermissionDecided(decision) if !decision.allowed => self.fold_refusal(decision),
             EventKind::ToolCallFinished { outcome, .. } => self.fold_outcome(outcome),
-            EventKind::Retrying { .. } => self.totals.retries += 1,
+            EventKind::Retrying { usage, .. } => {
+                self.totals.retries += 1;
+                self.fold_failed(usage.as_deref());
+            }
+            EventKind::ModelRequestFailed { usage, .. } => self.fold_failed(usage.as_deref()),
             EventKind::ToolCallStarted { .. } => self.totals.tool_calls += 1,
             EventKind::Compacted(compacted) => {
                 self.totals.compactions += 1;
-                self.fold_request(compacted.usage, compacted.api_ms, compacted.cost_micros);
+                self.totals.api_ms += compacted.api_ms;
+                if compacted.replaced > 0 {
+                    self.fold_answer(compacted.usage);
+                }
+                self.fold_tokens(compacted.usage, compacted.cost_micros, compacted.costs);
+            }
+            EventKind::Notice(Notice::ModelFallback { from, to, reason }) => {
+                self.model.clone_from(to);
+                let (from, to, reason) = (from.clone(), to.clone(), reason.clone());
+                self.totals.fallbacks.push(ModelFallback { from, to, reason });
             }
             EventKind::Notice(Notice::AnswerInterrupted { .. }) => self.totals.continuations += 1,
             EventKind::Notice(Notice::BackgroundStopped { count }) => {
@@ -76,14 +97,49 @@ impl Tally {
         }
     }
 
-    fn fold_request(&mut self, usage: Option<Usage>, api_ms: u64, cost_micros: Option<u64>) {
-        let totals = &mut self.totals;
-        totals.api_ms += api_ms;
-        if let Some(usage) = usage {
-            totals.usage = Some(totals.usage.unwrap_or_default().plus(usage));
+    /// Counts an answered request to the current model.
+    fn fold_answer(&mut self, usage: Option<Usage>) {
+        self.update_model(|model| {
+            model.requests += 1;
+            model.uncounted_requests += u32::from(usage.is_none());
+        });
+    }
+
+    /// Counts a failed request to the current model.
+    fn fold_failed(&mut self, failed: Option<&FailedUsage>) {
+        self.update_model(|model| model.failed_requests += 1);
+        if let Some(FailedUsage { usage, costs }) = failed {
+            self.fold_tokens(Some(*usage), costs.map(ClassCosts::micros), *costs);
         }
-        if let Some(cost) = cost_micros {
-            totals.cost_micros = Some(totals.cost_micros.unwrap_or(0).saturating_add(cost));
+    }
+
+    /// Adds the tokens of a request to the current model.
+    fn fold_tokens(&mut self, usage: Option<Usage>, cost_micros: Option<u64>, costs: Option<ClassCosts>) {
+        let add_usage = |sum: &mut Option<Usage>| {
+            *sum = usage.map(|usage| sum.unwrap_or_default().plus(usage)).or(*sum);
+        };
+        let add_micros = |sum: &mut Option<u64>| {
+            *sum = cost_micros.map(|cost| sum.unwrap_or(0).saturating_add(cost)).or(*sum);
+        };
+        add_usage(&mut self.totals.usage);
+        add_micros(&mut self.totals.cost_micros);
+        if usage.is_some() {
+            self.update_model(|model| {
+                add_usage(&mut model.usage);
+                add_micros(&mut model.cost_micros);
+                model.costs = costs.map(|costs| model.costs.unwrap_or_default().plus(costs)).or(model.costs);
+            });
+        }
+    }
+
+    /// Updates the totals of the model that receives the requests.
+    fn update_model(&mut self, update: impl FnOnce(&mut ModelTotals)) {
+        let models = &mut self.totals.models;
+        if !models.iter().any(|totals| totals.model == self.model) {
+            models.push(ModelTotals { model: self.model.clone(), ..ModelTotals::default() });
+        }
+        if let Some(totals) = models.iter_mut().find(|totals| totals.model == self.model) {
+            update(totals);
         }
     }
 
@@ -118,18 +174,15 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Returns the cost of `usage` in millionths of a US dollar, rounded up; saturating.
-    pub fn cost_micros(&self, usage: Usage) -> u64 {
-        let classes = [
-            (usage.input, self.input),
-            (usage.output, self.output),
-            (usage.cache_read, self.cache_read),
-            (usage.cache_write, self.cache_write),
-        ];
-        let sum = classes
-            .iter()
-            .fold(0u128, |sum, (tokens, price)| sum.saturating_add(u128::from(*tokens) * u128::from(*price)));
-        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    /// Returns the cost of each class of `usage`; saturating.
+    pub fn costs(&self, usage: Usage) -> ClassCosts {
+        ClassCosts {
+            input: usage.input.saturating_mul(self.input),
+            output: usage.output.saturating_mul(self.output),
+            cache_read: usage.cache_read.saturating_mul(self.cache_read),
+            cache_write: usage.cache_write.saturating_mul(self.cache_write),
+            reasoning: usage.reasoning.saturating_mul(self.output),
+        }
     }
 }
 
@@ -144,8 +197,17 @@ mod tests {
             Prices { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
         let usage =
             Usage { input: 1000, output: 100, cache_read: 10_000, cache_write: 400, ..Usage::default() };
-        assert_eq!(prices.cost_micros(usage), 3000 + 1500 + 3000 + 1500);
-        assert_eq!(prices.cost_micros(Usage { cache_read: 1, ..Usage::default() }), 1);
+        let usage = Usage { reasoning: 40, ..usage };
+        let costs = prices.costs(usage);
+        let expect = ClassCosts {
+            input: 3_000_000_000,
+            output: 1_500_000_000,
+            cache_read: 3_000_000_000,
+            cache_write: 1_500_000_000,
+            reasoning: 600_000_000,
+        };
+        assert_eq!((costs, costs.micros()), (expect, 3000 + 1500 + 3000 + 1500));
+        assert_eq!(prices.costs(Usage { cache_read: 1, ..Usage::default() }).micros(), 1);
         let absurd = Usage {
             input: u64::MAX,
             output: u64::MAX,
@@ -153,6 +215,7 @@ mod tests {
             cache_write: u64::MAX,
             ..Usage::default()
         };
-        assert_eq!(Prices { input: u64::MAX, ..prices }.cost_micros(absurd), u64::MAX);
+        let absurd = Prices { input: u64::MAX, ..prices }.costs(absurd);
+        assert_eq!((absurd.input, absurd.plus(absurd).output), (u64::MAX, u64::MAX));
     }
 }

@@ -3,6 +3,7 @@
 //! Everything that happens is recorded through `Journal::record`. The first event is `SessionStarted` and the last is
 //! `RunFinished`, whatever happens in between.
 
+mod active_model;
 mod compaction;
 mod hooks;
 mod model_request;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason,
-    ToolSpec, UserPrompt,
+    Answer, Block, EventKind, Failure, ModelInfo, Notice, Reason, RunFinished, RunOutcome, SessionStarted,
+    StopReason, ToolSpec, UserPrompt,
 };
 
 use crate::gate::Gate;
@@ -56,12 +57,26 @@ pub struct FailOn {
 /// removed.
 pub type RunPrecondition = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
 
+/// A model that takes over while the models before it are unavailable.
+pub struct FallbackModel {
+    /// The name of the model.
+    pub model: ModelInfo,
+    /// The model.
+    pub provider: Arc<dyn Provider>,
+    /// The largest number of tokens of prompt and answer together; `None` where only the provider knows it.
+    pub context_window: Option<u64>,
+    /// The prices of tokens; `None` where they are unknown.
+    pub prices: Option<Prices>,
+}
+
 /// Everything that a run needs, resolved once. The loop reads nothing else.
 pub struct Run {
     /// The first event: session, model, limits.
     pub head: SessionStarted,
     /// The model.
     pub provider: Arc<dyn Provider>,
+    /// The models that take over, one after another, while those before them are unavailable.
+    pub fallbacks: Vec<FallbackModel>,
     /// The tools that the model may call.
     pub tools: ToolSet,
     /// Decides which calls may run.

@@ -48,6 +48,7 @@ fn answer(text: &str, calls: &[ToolCall]) -> EventKind {
         }),
         api_ms: 1,
         cost_micros: None,
+        costs: None,
     }
 }
 
@@ -89,6 +90,7 @@ fn journal(turns: &[Vec<usize>]) -> Vec<Event> {
                 usage: None,
                 api_ms: 1,
                 cost_micros: None,
+                costs: None,
                 shortened_results: Vec::new(),
             })));
         }

@@ -14,6 +14,8 @@ mod background;
 mod compact;
 #[path = "turn/endings.rs"]
 mod endings;
+#[path = "turn/fallback.rs"]
+mod fallback;
 #[path = "turn/hooks.rs"]
 mod hooks;
 #[path = "turn/images.rs"]
@@ -28,6 +30,8 @@ mod secrets;
 mod steering;
 #[path = "turn/structured.rs"]
 mod structured;
+#[path = "turn/usage.rs"]
+mod usage;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -129,7 +133,7 @@ fn calls_reply(calls: Vec<ToolCall>) -> Reply {
 
 fn failed_reply(retry: Retry) -> Reply {
     let reason = Reason::ProviderFailed { provider: "p".to_owned(), detail: "down".to_owned() };
-    Reply::Fail(ProviderError { failure: reason.into(), retry })
+    Reply::Fail(ProviderError::new(reason, retry))
 }
 
 /// A tool whose name decides what it does: `look` and `change` read and write, `repeat` returns a long result, `leak`
@@ -247,6 +251,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
     let run = Run {
         head,
         provider: provider.clone(),
+        fallbacks: Vec::new(),
         tools,
         gate: Gate::new(policy, Arc::new(NoApprover)),
         hooks: Arc::new(ibeam_core::NoHooks),
@@ -332,6 +337,7 @@ fn kind_name(kind: &EventKind) -> String {
         EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
         EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),
         EventKind::Retrying { attempt, .. } => format!("Retrying({attempt})"),
+        EventKind::ModelRequestFailed { .. } => "RequestFailed".into(),
         EventKind::Notice(notice) => format!("{notice:?}").split([' ', '{']).next().unwrap().to_owned(),
         EventKind::RunFinished(end) => match &end.outcome {
             RunOutcome::Completed => "Completed".into(),
@@ -343,7 +349,9 @@ fn kind_name(kind: &EventKind) -> String {
 #[track_caller]
 fn check(fixture: &Fixture, expect: &str) -> Vec<Event> {
     let (_, events) = run_turn(fixture, &[]);
-    let kinds: Vec<String> = events.iter().map(|event| kind_name(&event.kind)).collect();
+    // Every failure of a request has its own event before what follows from it.
+    let is_shown = |event: &&Event| !matches!(event.kind, EventKind::ModelRequestFailed { .. });
+    let kinds: Vec<String> = events.iter().filter(is_shown).map(|event| kind_name(&event.kind)).collect();
     assert_eq!(kinds.join(" "), expect);
     events
 }
@@ -579,7 +587,7 @@ fn retry_delays_respect_the_provider_and_stay_within_bounds() {
     let error = |retry, retry_after_ms| {
         let reason = Reason::RateLimited { provider: "p".into(), detail: String::new() };
         let failure = Failure { retry_after_ms, ..reason.into() };
-        ProviderError { failure, retry }
+        ProviderError::new(failure, retry)
     };
     let overloaded = error(Retry::Backoff, None);
     for jitter in [0.0, 0.5, 1.0] {

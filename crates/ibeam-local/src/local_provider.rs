@@ -206,7 +206,7 @@ fn too_long(path: Option<&str>) -> String {
 }
 
 fn failure(reason: Reason) -> ProviderError {
-    ProviderError { failure: reason.into(), retry: Retry::Never }
+    ProviderError::new(reason, Retry::Never)
 }
 
 fn reason(error: LocalError) -> Reason {

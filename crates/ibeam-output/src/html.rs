@@ -205,6 +205,7 @@ impl<W: Write> EventWriter for Html<W> {
             EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. } => {}
             EventKind::SessionStarted(_)
@@ -233,7 +234,7 @@ impl<W: Write> EventWriter for Html<W> {
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
                 self.write_call((model_call_id, at_ms), call, outcome, page);
             }
-            EventKind::Retrying { attempt, delay_ms, reason } => {
+            EventKind::Retrying { attempt, delay_ms, reason, usage: _ } => {
                 Self::write_notice(&self.catalogue.retrying(*attempt, *delay_ms, reason), at_ms, page);
             }
             EventKind::Compacted(compacted) => {
@@ -243,6 +244,7 @@ impl<W: Write> EventWriter for Html<W> {
             EventKind::RunFinished(run) => self.write_run_end(run, page),
             EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. } => {}
         }

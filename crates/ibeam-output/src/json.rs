@@ -64,6 +64,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use ibeam_protocol::{
-    Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId, PermissionMode, RunFinished, RunTotals,
-    Sandbox, SandboxMode, SessionStarted, ToolCall, ToolOutcome, Usage,
+    ClassCosts, Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId, ModelFallback, ModelTotals,
+    Notice, PermissionMode, RunFinished, RunTotals, Sandbox, SandboxMode, SessionStarted, ToolCall,
+    ToolOutcome, Usage,
 };
 use ibeam_wire::{
-    ApiKeySource, CallPhase, Contract, DenialEntry, ErrorEvent, InitEvent, InitExtras, InitSubtype,
-    LimitValues, ResultEvent, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TokenUsage,
-    ToolCallEvent,
+    ApiKeySource, CallPhase, Contract, DenialEntry, ErrorEvent, FallbackEntry, FallbackSubtype, InitEvent,
+    InitExtras, InitSubtype, LimitValues, ModelCosts, ModelFallbackEvent, ModelTokens, ModelUsage,
+    ResultEvent, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TokenUsage, ToolCallEvent,
 };
 
 use serde::Serialize;
@@ -136,6 +137,69 @@ pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
     }
 }
 
+/// Returns the cost of a run in millionths; `None` if the price of some of its tokens is unknown.
+fn known_cost(totals: &RunTotals) -> Option<u64> {
+    let is_unknown = |model: &ModelTotals| model.usage.is_some() && model.cost_micros.is_none();
+    totals.cost_micros.filter(|_| !totals.models.iter().any(is_unknown))
+}
+
+/// Returns a change of the model.
+fn fallback_entry(fallback: &ModelFallback) -> FallbackEntry<Cow<'_, str>> {
+    FallbackEntry {
+        from_model: borrowed(&fallback.from),
+        to_model: borrowed(&fallback.to),
+        code: borrowed(fallback.reason.code().as_str()),
+        message: crate::catalogue::english().reason(&fallback.reason).message.into(),
+    }
+}
+
+/// Returns the event of a change of the model; `None` for another notice.
+pub(crate) fn fallback_event<'a>(
+    notice: &'a Notice,
+    session_id: &'a str,
+    timestamp_ms: u64,
+) -> Option<ModelFallbackEvent<Cow<'a, str>>> {
+    let Notice::ModelFallback { from, to, reason } = notice else { return None };
+    Some(ModelFallbackEvent {
+        subtype: FallbackSubtype::ModelFallback,
+        from_model: borrowed(from),
+        to_model: borrowed(to),
+        code: borrowed(reason.code().as_str()),
+        message: crate::catalogue::english().reason(reason).message.into(),
+        session_id: borrowed(session_id),
+        timestamp_ms,
+    })
+}
+
+/// Returns the tokens and the cost of one model.
+fn model_usage(totals: &ModelTotals) -> ModelUsage<Cow<'_, str>> {
+    let tokens = |usage: Usage| ModelTokens {
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cache_read,
+        cache_write_tokens: usage.cache_write,
+        reasoning_tokens: usage.reasoning,
+    };
+    // Exact to the twelfth place.
+    let exact_dollars = |cost: u64| cost as f64 / 1e12;
+    let costs = |costs: ClassCosts| ModelCosts {
+        input_usd: exact_dollars(costs.input),
+        output_usd: exact_dollars(costs.output),
+        cache_read_usd: exact_dollars(costs.cache_read),
+        cache_write_usd: exact_dollars(costs.cache_write),
+        reasoning_usd: exact_dollars(costs.reasoning),
+    };
+    ModelUsage {
+        model: borrowed(&totals.model),
+        requests: totals.requests.into(),
+        failed_requests: totals.failed_requests.into(),
+        uncounted_requests: totals.uncounted_requests.into(),
+        usage: totals.usage.map(tokens),
+        cost_usd: totals.cost_micros.map(dollars),
+        cost_by_class: totals.costs.map(costs),
+    }
+}
+
 /// Returns the totals of a run. `final_message` is the text after the last call of a successful run.
 pub(crate) fn run_summary<'a>(
     totals: &'a RunTotals,
@@ -149,7 +213,7 @@ pub(crate) fn run_summary<'a>(
     RunSummary {
         turns: totals.turns.into(),
         api_ms: totals.api_ms,
-        cost_usd: totals.cost_micros.map(dollars),
+        cost_usd: known_cost(totals).map(dollars),
         permission_denials: totals.denials.iter().map(denial).collect(),
         failed_tool_calls: totals.failed_tool_calls.into(),
         files_changed: totals.files_changed.iter().map(|path| lossy(path)).collect(),
@@ -161,6 +225,8 @@ pub(crate) fn run_summary<'a>(
         final_message: final_message.map(borrowed),
         structured: None,
         unsynced: totals.unsynced,
+        models: totals.models.iter().map(model_usage).collect(),
+        fallbacks: totals.fallbacks.iter().map(fallback_entry).collect(),
     }
 }
 

@@ -11,7 +11,9 @@ use serde::Serialize;
 use crate::delta_line::{DeltaLine, assistant_message};
 use crate::json_line::write_line;
 use crate::line_buffer::LineBuffer;
-use crate::run_lines::{borrowed, call_event, completed_summary, error_event, init_event, result_event};
+use crate::run_lines::{
+    borrowed, call_event, completed_summary, error_event, fallback_event, init_event, result_event,
+};
 use crate::writer::EventWriter;
 
 /// Writes NDJSON of either contract.
@@ -151,14 +153,21 @@ impl<W: Write> EventWriter for StreamJson<W> {
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
                 self.write_call(model_call_id, timestamp_ms, call, Some(outcome))
             }
+            EventKind::Notice(notice) => {
+                let session_id = self.session_id.as_deref().unwrap_or_default();
+                match fallback_event(notice, session_id, timestamp_ms) {
+                    Some(event) => self.lines.append(|bytes| write_line(bytes, &event)),
+                    None => Ok(()),
+                }
+            }
             EventKind::RunFinished(run) => self.write_end(run),
             EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
-            | EventKind::Compacted(_)
-            | EventKind::Notice(_) => Ok(()),
+            | EventKind::Compacted(_) => Ok(()),
         }
     }
 

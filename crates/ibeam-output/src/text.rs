@@ -131,6 +131,7 @@ impl<W: Write> EventWriter for Text<W> {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),

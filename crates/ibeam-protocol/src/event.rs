@@ -14,8 +14,10 @@ use crate::id::{CallId, ModelCallId, SessionId};
 use crate::media::Attachment;
 use crate::message::Answer;
 use crate::notice::Notice;
-use crate::run::Usage;
-use crate::run::{KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals, Sandbox};
+use crate::run::{
+    ClassCosts, FailedUsage, KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals,
+    Sandbox, Usage,
+};
 use crate::tool::{ToolCall, ToolOutcome};
 
 /// A numbered, dated fact of a session.
@@ -70,6 +72,17 @@ pub enum EventKind {
         /// The cost in millionths of a US dollar, if the price is known.
         #[serde(default)]
         cost_micros: Option<u64>,
+        /// The cost of each class of tokens, if the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        costs: Option<ClassCosts>,
+    },
+    /// A model request gave no usable answer, and it is not retried.
+    ModelRequestFailed {
+        /// The reason of the failure.
+        reason: Box<Reason>,
+        /// The tokens, if the provider reported any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Box<FailedUsage>>,
     },
     /// The permission check decided on a call.
     PermissionDecided(PermissionDecided),
@@ -97,6 +110,9 @@ pub enum EventKind {
         delay_ms: u64,
         /// The reason of the failure.
         reason: Reason,
+        /// The tokens of the failed attempt, if the provider reported any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Box<FailedUsage>>,
     },
     /// A killed run had started this call and not finished it. The resuming run looked for its effects.
     CallInterrupted {
@@ -200,6 +216,9 @@ pub struct Compacted {
     pub api_ms: u64,
     /// The cost of the summary in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
+    /// The cost of each class of tokens of the summary, if the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<ClassCosts>,
     /// The tool results that were shortened after the summary, in this order.
     #[serde(default)]
     pub shortened_results: Vec<ShortenedResults>,

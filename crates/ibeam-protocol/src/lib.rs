@@ -34,8 +34,8 @@ pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
 pub use message::{Answer, Block, Message, OriginalBlock, StopReason, ToolResult, UserPart};
 pub use notice::Notice;
 pub use run::{
-    KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,
-    Sandbox, SandboxMode, Usage,
+    ClassCosts, FailedUsage, KeySource, LimitKind, Limits, McpServer, McpStatus, ModelFallback, ModelInfo,
+    ModelTotals, PermissionMode, RunOutcome, RunTotals, Sandbox, SandboxMode, Usage,
 };
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;

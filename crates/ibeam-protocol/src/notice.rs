@@ -75,6 +75,22 @@ pub enum Notice {
         /// The reason.
         detail: String,
     },
+    /// A model was unavailable, and another one takes over.
+    ModelFallback {
+        /// The model that was unavailable, as `PROVIDER/ID`.
+        from: String,
+        /// The model that takes over, as `PROVIDER/ID`.
+        to: String,
+        /// The last failure of the unavailable model.
+        reason: Box<Reason>,
+    },
+    /// A model of the configured chain cannot be used, so it will not take over.
+    FallbackUnusable {
+        /// The name of the model, as it was given.
+        model: String,
+        /// The reason.
+        reason: Box<Reason>,
+    },
     /// The service paused the answer; it was sent back for completion.
     AnswerPaused,
     /// The answer was empty; the model was asked again.
@@ -266,6 +282,8 @@ impl Notice {
             }
             Self::EmbeddedModel { .. }
             | Self::EffortIgnored { .. }
+            | Self::ModelFallback { .. }
+            | Self::FallbackUnusable { .. }
             | Self::StdinIgnored { .. }
             | Self::ArgumentsIgnored { .. }
             | Self::SessionUnsynced

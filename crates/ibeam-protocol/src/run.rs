@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::id::CallId;
 
 /// The model of a run.
@@ -175,6 +175,12 @@ pub struct RunTotals {
     /// The cost of the tokens in millionths of a US dollar; `None` if the price is unknown.
     #[serde(default)]
     pub cost_micros: Option<u64>,
+    /// The requests to each model, in the order of the first request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelTotals>,
+    /// The changes of the model, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ModelFallback>,
     /// Tool calls that were started.
     #[serde(default)]
     pub tool_calls: u32,
@@ -200,6 +206,39 @@ pub struct RunTotals {
     pub unsynced: bool,
     /// The provider's id of the last request.
     pub request_id: Option<String>,
+}
+
+/// The requests of a run to one model, with their tokens and costs. Requests for summaries and for corrections of an
+/// answer are included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTotals {
+    /// The model as `PROVIDER/ID`.
+    pub model: String,
+    /// Requests that were answered.
+    pub requests: u32,
+    /// Requests that failed, whether they were retried or not.
+    #[serde(default)]
+    pub failed_requests: u32,
+    /// Answers without token counts.
+    #[serde(default)]
+    pub uncounted_requests: u32,
+    /// The tokens; `None` if the provider reported none.
+    pub usage: Option<Usage>,
+    /// The cost of the tokens in millionths of a US dollar, rounded up for each request; `None` if the price is unknown.
+    pub cost_micros: Option<u64>,
+    /// The cost of each class of tokens; `None` if the price is unknown.
+    pub costs: Option<ClassCosts>,
+}
+
+/// A change to another model, because a model was unavailable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFallback {
+    /// The model that was unavailable, as `PROVIDER/ID`.
+    pub from: String,
+    /// The model that took over, as `PROVIDER/ID`.
+    pub to: String,
+    /// The last failure of the unavailable model.
+    pub reason: Box<Reason>,
 }
 
 /// A refused call.
@@ -229,9 +268,63 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
+/// The cost of each class of tokens in millionths of a millionth of a US dollar, for one model request or as a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassCosts {
+    /// The cost of [`Usage::input`].
+    pub input: u64,
+    /// The cost of [`Usage::output`].
+    pub output: u64,
+    /// The cost of [`Usage::cache_read`].
+    pub cache_read: u64,
+    /// The cost of [`Usage::cache_write`].
+    pub cache_write: u64,
+    /// The part of `output` that was for reasoning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+}
+
+impl ClassCosts {
+    /// Returns the sum in millionths of a US dollar, rounded up; saturating.
+    pub fn micros(self) -> u64 {
+        let classes = [self.input, self.output, self.cache_read, self.cache_write];
+        let sum = classes.iter().fold(0u128, |sum, cost| sum + u128::from(*cost));
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the sum of two costs; saturating.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+/// The tokens of a failed model request, as far as the provider reported them before the failure, and their cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedUsage {
+    /// The tokens.
+    pub usage: Usage,
+    /// The cost of each class; `None` if the price is unknown.
+    #[serde(default)]
+    pub costs: Option<ClassCosts>,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+impl ModelInfo {
+    /// Returns the name under which `--model` chooses this model: `PROVIDER/ID`.
+    pub fn qualified_name(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
 }
 
 impl Usage {

@@ -62,6 +62,9 @@ impl AnswerReader {
         self.started += pause;
         self.last_content += pause;
         let mut result = self.read_events(out).await;
+        if let Err(error) = &mut result {
+            error.usage = self.decoder.reported_usage().map(Box::new);
+        }
         let answer = match out.last() {
             Some(ModelEvent::Finished(answer)) => Some(answer),
             Some(

@@ -3,6 +3,7 @@
 //! Uses no socket and no clock: [`AnswerReader`](crate::answer_reader::AnswerReader) has both.
 
 use ibeam_core::ModelEvent;
+use ibeam_protocol::Usage;
 
 use crate::answer_limits::BodyLimits;
 use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
@@ -97,6 +98,11 @@ impl BodyDecoder {
                 self.decoder.decode_document(&body, out)
             }
         }
+    }
+
+    /// Returns the tokens that the service has reported so far.
+    pub fn reported_usage(&self) -> Option<Usage> {
+        self.decoder.reported_usage()
     }
 
     /// Whether the model has stopped, so that only token counts and the terminal event may follow.

@@ -80,6 +80,7 @@ impl ErrorBuilder {
         if error.message.trim().is_empty() {
             error.message = format!("HTTP status {status}");
         }
+        let is_unavailable = self.is_unavailability(Some(status), &error);
         let (reason, retry) = match status {
             300..=399 => {
                 let to = head.location.as_deref().unwrap_or("another address");
@@ -96,7 +97,7 @@ impl ErrorBuilder {
             401 => (self.classify(Some(status), &error).0, Retry::Once),
             _ => self.classify(Some(status), &error),
         };
-        self.error(reason, retry, head)
+        ProviderError { is_unavailable, ..self.error(reason, retry, head) }
     }
 
     /// Returns the message of a body that is not JSON: its text, with the status if the text does not contain it. The page
@@ -112,6 +113,10 @@ impl ErrorBuilder {
     /// Returns the error of a response body that is not an answer.
     pub(crate) fn invalid_response(&self, error: ResponseError, head: ResponseHead) -> ProviderError {
         let provider = self.provider.clone();
+        let is_unavailable = match &error {
+            ResponseError::Reported(error) => self.is_unavailability(error.status, error),
+            ResponseError::Truncated | ResponseError::Protocol(_) | ResponseError::TooLarge(_) => false,
+        };
         let (reason, retry) = match error {
             ResponseError::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
             ResponseError::Protocol(detail) => {
@@ -122,7 +127,7 @@ impl ErrorBuilder {
             }
             ResponseError::Reported(error) => self.classify(error.status, &error),
         };
-        self.error(reason, retry, head)
+        ProviderError { is_unavailable, ..self.error(reason, retry, head) }
     }
 
     /// Returns the error of a service that sent nothing for `waited`.
@@ -226,6 +231,10 @@ impl ErrorBuilder {
         Reason::Unreachable { address: self.address.clone(), detail: self.sanitize(message) }
     }
 
+    fn is_unavailability(&self, status: Option<u16>, error: &ReportedError) -> bool {
+        self.protocol.classify_error(status, error, &self.model).is_unavailability(status, error)
+    }
+
     fn classify(&self, status: Option<u16>, error: &ReportedError) -> (Reason, Retry) {
         let provider = self.provider.clone();
         let detail = self.sanitize(&error.message);
@@ -262,7 +271,7 @@ impl ErrorBuilder {
         let request_id = self.sanitize_id(request_id);
         // A status of success does not describe a failure that came after it.
         let http_status = status.filter(|status| !(200..300).contains(status));
-        ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, retry }
+        ProviderError::new(Failure { reason, http_status, request_id, retry_after_ms }, retry)
     }
 }
 

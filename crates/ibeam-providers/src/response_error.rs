@@ -128,6 +128,20 @@ impl FailureClass {
     }
 }
 
+impl FailureClass {
+    /// Whether another model may answer instead: the service is overloaded, or it refuses further requests of the account.
+    pub(crate) fn is_unavailability(self, status: Option<u16>, error: &ReportedError) -> bool {
+        match self {
+            Self::QuotaExhausted | Self::RateLimited => true,
+            Self::ServiceFailed => {
+                let words = format!("{} {}", error.kind, error.message).to_lowercase();
+                matches!(status.or(error.status), Some(503 | 529)) || words.contains("overloaded")
+            }
+            Self::ContextTooLong | Self::UnknownModel | Self::KeyRefused | Self::BadRequest => false,
+        }
+    }
+}
+
 /// Whether an error in lower case is about the length of the conversation.
 fn is_about_context(words: &str) -> bool {
     const PHRASES: &[&str] = &[

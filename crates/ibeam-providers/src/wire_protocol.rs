@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_protocol::{Block, Message};
+use ibeam_protocol::{Block, Message, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -164,6 +164,12 @@ pub trait AnswerDecoder: fmt::Debug + Send {
 
     /// Whether the model has stopped, so that only token counts and the terminal event may follow.
     fn has_stopped(&self) -> bool;
+
+    /// Returns the tokens that the service has reported so far; they count even if the answer fails. `None` for services
+    /// that report tokens only with the end of an answer.
+    fn reported_usage(&self) -> Option<Usage> {
+        None
+    }
 
     /// Ends the stream. `last` is a frame that lacks its terminator.
     ///

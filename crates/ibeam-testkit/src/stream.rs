@@ -15,7 +15,7 @@ pub struct Stream {
 }
 
 /// The allowed keys of each type of event, in the order of the contract.
-const KEYS: [(&str, &[&str]); 6] = [
+const KEYS: [(&str, &[&str]); 7] = [
     (
         "system",
         &[
@@ -36,6 +36,10 @@ const KEYS: [(&str, &[&str]); 6] = [
     (
         "tool_call",
         &["type", "subtype", "call_id", "tool_call", "session_id", "model_call_id", "timestamp_ms"],
+    ),
+    (
+        "ibeam",
+        &["type", "subtype", "from_model", "to_model", "code", "message", "session_id", "timestamp_ms"],
     ),
     (
         "result",

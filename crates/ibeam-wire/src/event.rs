@@ -12,8 +12,8 @@ use serde_json::Value;
 
 pub(crate) use self::ending::RUN_KEYS;
 pub use self::ending::{
-    DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, ResultEvent, ResultObject, ResultSubtype,
-    RunSummary, TokenUsage,
+    DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, FallbackEntry, ModelCosts, ModelTokens,
+    ModelUsage, ResultEvent, ResultObject, ResultSubtype, RunSummary, TokenUsage,
 };
 pub use self::init::{
     ApiKeySource, InitEvent, InitExtras, InitSubtype, LimitValues, SandboxEntry, ServerEntry,
@@ -35,6 +35,8 @@ pub enum Event {
     Assistant(AssistantEvent),
     /// `tool_call`: a call starts or has ended.
     ToolCall(Box<ToolCallEvent>),
+    /// `ibeam`/`model_fallback`: another model takes over.
+    ModelFallback(Box<ModelFallbackEvent>),
     /// `result`: the end of a run that succeeded. Last.
     Result(Box<ResultEvent>),
     /// `error`: the end of a run that failed. Last.
@@ -92,6 +94,39 @@ impl AssistantEvent {
 }
 
 contract_object! {
+    /// Another model takes over, because a model was overloaded or a quota was exhausted. Only in streams of ibeam.
+    pub struct ModelFallbackEvent<S: Default = String> type "ibeam" {
+        /// The subtype of the event.
+        required subtype("subtype"): FallbackSubtype,
+        /// The model that was unavailable, as `PROVIDER/ID`.
+        required from_model("from_model"): S,
+        /// The model that takes over, as `PROVIDER/ID`.
+        required to_model("to_model"): S,
+        /// The class of the last failure of the unavailable model.
+        required code("code", shape: Shape::FailureCode): S,
+        /// That failure for people: one English sentence.
+        required message("message"): S,
+        /// The id of the session.
+        required session_id("session_id", shape: Shape::Uuid): S,
+        /// The time of the event, since 1970-01-01 UTC.
+        required timestamp_ms("timestamp_ms", unit: "ms"): u64,
+    }
+}
+
+/// The `subtype` of [`ModelFallbackEvent`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FallbackSubtype {
+    /// Another model takes over.
+    #[default]
+    ModelFallback,
+}
+
+impl Describe for FallbackSubtype {
+    const SHAPE: Shape = Shape::Enum(&["model_fallback"]);
+}
+
+contract_object! {
     /// A message of the user or of the model.
     pub struct Message<S: Default = String> {
         /// The author of the message.
@@ -139,6 +174,7 @@ impl Event {
             ("user", _) => Self::User(scan::parse(line)?),
             ("assistant", _) => Self::Assistant(scan::parse(line)?),
             ("tool_call", Some("started" | "completed")) => Self::ToolCall(scan::parse(line)?),
+            ("ibeam", Some("model_fallback")) => Self::ModelFallback(scan::parse(line)?),
             ("result", Some("success")) => Self::Result(scan::parse(line)?),
             ("error", _) => Self::Error(scan::parse(line)?),
             _ => Self::Other(scan::parse(line)?),
@@ -152,6 +188,7 @@ impl Event {
             Self::User(event) => Some(&event.session_id),
             Self::Assistant(event) => Some(&event.session_id),
             Self::ToolCall(event) => Some(&event.session_id),
+            Self::ModelFallback(event) => Some(&event.session_id),
             Self::Result(event) => Some(&event.session_id),
             Self::Error(event) => event.session_id.as_deref(),
             Self::Other(event) => event.get("session_id")?.as_str(),

@@ -39,9 +39,9 @@ pub mod tool;
 
 pub use event::{
     ApiKeySource, AssistantEvent, CallPhase, DeltaEvent, DenialEntry, ErrorEvent, Event, FAILURE_CLASSES,
-    FailureClass, InitEvent, InitExtras, InitSubtype, LimitValues, Message, ResultEvent, ResultObject,
-    ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody, ToolCallEvent,
-    UserEvent,
+    FailureClass, FallbackEntry, FallbackSubtype, InitEvent, InitExtras, InitSubtype, LimitValues, Message,
+    ModelCosts, ModelFallbackEvent, ModelTokens, ModelUsage, ResultEvent, ResultObject, ResultSubtype,
+    RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody, ToolCallEvent, UserEvent,
 };
 pub use input::{
     Delivery, Input, InputBlock, InputError, InputErrorKind, InputMessage, InputOptions, InputReader,

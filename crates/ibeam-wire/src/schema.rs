@@ -11,8 +11,8 @@ use crate::Contract;
 use crate::check::FUNCTION_CALL;
 use crate::describe::{Constraint, DescribeObject, Description, Key, Need, Object, Shape};
 use crate::event::{
-    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, RUN_KEYS, ResultEvent,
-    ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, ModelFallbackEvent,
+    RUN_KEYS, ResultEvent, ResultObject, TextBlock, ToolCallBody, ToolCallEvent, UserEvent,
 };
 use crate::input::{InputOptions, InterruptInput, UserInput};
 use crate::tool::{Arm, COMMON_ARMS, FUNCTION, SUCCESS, TOOLS, Tool, shell};
@@ -173,6 +173,7 @@ impl Generator {
             self.reference_to(assistant),
             self.tool_call_event("ToolCallStartedEvent", CallPhase::Started),
             self.tool_call_event("ToolCallCompletedEvent", CallPhase::Completed),
+            self.reference_to(ModelFallbackEvent::<String>::object()),
             self.result_event(),
             self.define("ErrorEvent", Self::error_event),
         ];

@@ -268,6 +268,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         ("--allow-net", &flags.allow_net),
         ("--allow-socket", &flags.allow_socket),
         ("--without", &flags.without),
+        ("--fallback-model", &flags.fallback_model),
         ("--header", &flags.header),
         ("--mcp-config", &flags.mcp_config),
     ];

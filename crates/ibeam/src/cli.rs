@@ -157,9 +157,13 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) stream_partial_output: bool,
 
-    /// The model: `provider/name`, a bare name or an alias
+    /// The model: `provider/name`, a bare name or an alias; several with commas, see `--fallback-model`
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
+
+    /// The model that takes over if the model is overloaded or its quota is exhausted; may be repeated
+    #[arg(long, value_name = "MODEL", value_delimiter = ',', global = true)]
+    pub(crate) fallback_model: Vec<String>,
 
     /// Amount of reasoning by the model: none, minimal, low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL", global = true)]

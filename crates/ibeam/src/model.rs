@@ -9,6 +9,7 @@ mod connect;
 mod connection;
 mod deferred_key;
 mod embedded;
+mod fallback_chain;
 mod list_cache;
 mod near_models;
 pub(crate) mod recordings;
@@ -27,6 +28,7 @@ pub(crate) use connect::list_models;
 pub(crate) use connection::{secret_files, tls_settings};
 pub(crate) use deferred_key::DeferredKeys;
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
+pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 
 /// The provider name of the embedded model.
@@ -99,7 +101,7 @@ pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let setting = app.base.config.get(&["model"]);
     let origin = setting.map(|setting| setting.origin.to_string());
-    match (app.base.config.text(&["model"]), origin) {
+    match (app.base.config.texts(&["model"]).first().copied(), origin) {
         (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin),
         (Some(_), _) if alias_target(app, "auto").is_some() => {
             choose_by_name(app, "auto", "models.aliases".to_owned())

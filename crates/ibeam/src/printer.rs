@@ -354,6 +354,7 @@ impl PrinterState {
             | EventKind::CallInterrupted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {
                 let Some(run) = &mut self.run else { return };

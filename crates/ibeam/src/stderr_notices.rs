@@ -35,7 +35,7 @@ impl NoticePrinter {
                 self.closing.push(line);
                 return Vec::new();
             }
-            EventKind::Retrying { attempt, delay_ms, reason } => {
+            EventKind::Retrying { attempt, delay_ms, reason, usage: _ } => {
                 self.catalogue.retrying(*attempt, *delay_ms, reason)
             }
             EventKind::Compacted(compacted) => self.catalogue.compacted(compacted),
@@ -74,6 +74,7 @@ impl NoticePrinter {
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. } => return Vec::new(),

@@ -46,6 +46,8 @@ mod ending;
 mod ephemeral;
 #[path = "end_to_end/failures.rs"]
 mod failures;
+#[path = "end_to_end/fallback.rs"]
+mod fallback;
 #[path = "end_to_end/faults.rs"]
 pub(crate) mod faults;
 #[path = "end_to_end/file_tools.rs"]

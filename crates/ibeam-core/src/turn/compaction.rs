@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason, UserPart,
+    Block, ClassCosts, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason, UserPart,
 };
 
 use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
@@ -54,7 +54,7 @@ impl Run {
         request: &ModelRequest,
         estimator: &TokenEstimator,
     ) -> Result<bool, TurnError> {
-        let Some(room) = self.token_budget() else { return Ok(false) };
+        let Some(room) = self.token_budget(journal) else { return Ok(false) };
         let estimate = estimator.estimate(self.overhead_bytes(request), journal.history());
         // There is nothing to replace, and the estimate can be wrong: let the provider decide.
         if estimate <= room || first_retained(journal.history().messages(), 0) == 0 {
@@ -75,7 +75,7 @@ impl Run {
         refusal: Option<Failure>,
     ) -> Result<(), TurnError> {
         let messages = journal.history().messages();
-        let older = messages.get(..self.replaceable_count(messages, estimator)).unwrap_or_default();
+        let older = messages.get(..self.replaceable_count(journal, messages, estimator)).unwrap_or_default();
         let older_is_small = 2 * size_bytes(older) < size_bytes(messages);
         if older_is_small && self.shorten_results(journal, request, estimator).await? {
             return Ok(());
@@ -101,7 +101,7 @@ impl Run {
         let Some(newest) = messages.iter().rposition(is_results) else { return Ok(false) };
         let overhead = self.overhead_bytes(request);
         let before = overhead + size_bytes(messages);
-        let target_bytes = match self.token_budget() {
+        let target_bytes = match self.token_budget(journal) {
             Some(room) if room < before_tokens => {
                 (before as f64 * room as f64 / before_tokens.max(1) as f64) as usize
             }
@@ -134,6 +134,7 @@ impl Run {
             usage: None,
             api_ms: 0,
             cost_micros: None,
+            costs: None,
             shortened_results,
         };
         journal.record(EventKind::Compacted(Box::new(compacted))).await?;
@@ -141,10 +142,16 @@ impl Run {
     }
 
     /// Returns how many messages, from the oldest, a summary would replace.
-    fn replaceable_count(&self, messages: &[Arc<Message>], estimator: &TokenEstimator) -> usize {
+    fn replaceable_count(
+        &self,
+        journal: &Journal,
+        messages: &[Arc<Message>],
+        estimator: &TokenEstimator,
+    ) -> usize {
         // A provider that refuses the request may count differently from the estimate.
         let quarter = size_bytes(messages) / 4;
-        let tail_bytes = self.token_budget().map_or(quarter, |room| estimator.bytes(room / 4).min(quarter));
+        let tail_bytes =
+            self.token_budget(journal).map_or(quarter, |room| estimator.bytes(room / 4).min(quarter));
         first_retained(messages, tail_bytes)
     }
 
@@ -161,22 +168,26 @@ impl Run {
         let overhead = self.overhead_bytes(request);
         let before_tokens = estimator.estimate(overhead, journal.history());
         let messages = journal.history().messages().to_vec();
-        let replaced = self.replaceable_count(&messages, estimator);
+        let replaced = self.replaceable_count(journal, &messages, estimator);
         let (older, retained) = messages.split_at(replaced);
+        let model = self.active_model(journal);
+        let window = model.context_window.map_or(String::new(), |window| format!(" of {window}"));
+        let provider = model.info.provider.clone();
         let too_long = |why: &str| {
-            let window = self.context_window.map_or(String::new(), |window| format!(" of {window}"));
-            let mut failure = refusal.clone().unwrap_or_else(|| self.too_long("").into());
+            let mut failure = refusal.clone().unwrap_or_else(|| Self::too_long(&provider, "").into());
             let detail = match &failure.reason {
                 Reason::ContextTooLong { detail, .. } if !detail.is_empty() => format!("{detail}; "),
                 _ => String::new(),
             };
-            failure.reason = self.too_long(&format!("{detail}about {before_tokens} tokens{window}; {why}"));
+            failure.reason =
+                Self::too_long(&provider, &format!("{detail}about {before_tokens} tokens{window}; {why}"));
             failure
         };
         if older.is_empty() {
             return Ok(SummaryResult::Unhelpful(too_long("there is no older part to shorten")));
         }
-        let log_bytes = self.token_budget().map_or(MAX_TRANSCRIPT_BYTES, |room| estimator.bytes(room / 2));
+        let log_bytes =
+            self.token_budget(journal).map_or(MAX_TRANSCRIPT_BYTES, |room| estimator.bytes(room / 2));
         let summary_request = Arc::new(ModelRequest {
             answer_schema: None,
             system: SUMMARY_SYSTEM_PROMPT.into(),
@@ -187,7 +198,15 @@ impl Run {
             ]))],
             max_output_tokens: Some(MAX_SUMMARY_TOKENS),
         });
-        let response = match self.send_with_retries(journal, &summary_request, Deltas::Discard).await {
+        let outcome = loop {
+            match self.send_with_retries(journal, &summary_request, Deltas::Discard).await {
+                Ok(Some(outcome)) => break Ok(outcome),
+                // The next model writes the summary.
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let response = match outcome {
             Ok(RequestOutcome::Complete(response)) => response,
             Ok(RequestOutcome::Interrupted(ProviderError { failure, .. }))
             | Err(TurnError::Failed(failure)) => {
@@ -202,16 +221,19 @@ impl Run {
         };
         let summary_text = visible_text(&response.answer);
         if summary_text.trim().is_empty() || response.answer.stop == StopReason::Refusal {
-            return Err(too_long("the model gave no summary").into());
+            let failure = too_long("the model gave no summary");
+            self.record_failed_request(journal, &failure.reason, response.answer.usage.as_ref()).await?;
+            return Err(failure.into());
         }
         let summary = summary_message(older, &summary_text);
         let (before_bytes, after_bytes) =
             (overhead + size_bytes(&messages), overhead + summary.len() + size_bytes(retained));
         // In proportion, since the provider's earlier count is the best prediction of its next one.
         let after_tokens = (before_tokens as f64 * after_bytes as f64 / before_bytes.max(1) as f64) as u64;
-        if after_bytes >= before_bytes || self.token_budget().is_some_and(|room| after_tokens > room) {
-            let still = format!("still {after_tokens} with a summary of the older part");
-            return Ok(SummaryResult::Unhelpful(too_long(&still)));
+        if after_bytes >= before_bytes || self.token_budget(journal).is_some_and(|room| after_tokens > room) {
+            let failure = too_long(&format!("still {after_tokens} with a summary of the older part"));
+            self.record_failed_request(journal, &failure.reason, response.answer.usage.as_ref()).await?;
+            return Ok(SummaryResult::Unhelpful(failure));
         }
         let compacted = Compacted {
             replaced,
@@ -220,7 +242,8 @@ impl Run {
             after_tokens,
             usage: response.answer.usage,
             api_ms: response.api_ms,
-            cost_micros: response.cost_micros,
+            cost_micros: response.costs.map(ClassCosts::micros),
+            costs: response.costs,
             shortened_results: Vec::new(),
         };
         journal.record(EventKind::Compacted(Box::new(compacted))).await?;
@@ -233,14 +256,15 @@ impl Run {
     }
 
     /// Returns the tokens that a request may have, if the context window of the model is known.
-    fn token_budget(&self) -> Option<u64> {
-        let window = self.context_window?;
+    fn token_budget(&self, journal: &Journal) -> Option<u64> {
+        let window = self.active_model(journal).context_window?;
         let answer = self.max_output_tokens.map_or(DEFAULT_ANSWER_TOKENS, u64::from).min(window / 4);
         Some(window - answer)
     }
 
-    fn too_long(&self, detail: &str) -> Reason {
-        Reason::ContextTooLong { provider: self.head.model.provider.clone(), detail: detail.to_owned() }
+    /// Returns the failure of a conversation that is too long for a model of `provider`.
+    fn too_long(provider: &str, detail: &str) -> Reason {
+        Reason::ContextTooLong { provider: provider.to_owned(), detail: detail.to_owned() }
     }
 }
 

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec, UserPart};
+use ibeam_protocol::{
+    Answer, ClassCosts, EventKind, FailedUsage, Failure, Message, ModelCallId, Notice, Reason, ToolSpec,
+    Usage, UserPart,
+};
 
 use super::structured_answer::StructuredAnswer;
 use super::{Run, TurnError};
-use crate::journal::{Journal, millis};
+use crate::journal::{Journal, JournalClosed, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::token_estimator::TokenEstimator;
 
@@ -39,7 +42,7 @@ pub(super) enum Deltas {
 pub(super) struct Response {
     pub(super) answer: Box<Answer>,
     pub(super) api_ms: u64,
-    pub(super) cost_micros: Option<u64>,
+    pub(super) costs: Option<ClassCosts>,
 }
 
 /// The outcome of a request after all retries.
@@ -122,7 +125,7 @@ impl Run {
         if let Some(usage) = response.answer.usage {
             estimator.calibrate(&request, usage);
         }
-        let Response { answer, api_ms, cost_micros } = response;
+        let Response { answer, api_ms, costs } = response;
         if let Some(text) = structured.receive(&answer) {
             journal.record(EventKind::TextDelta { text }).await?;
         }
@@ -131,7 +134,8 @@ impl Run {
             model_call_id: model_call_id.clone(),
             answer: answer.clone(),
             api_ms,
-            cost_micros,
+            cost_micros: costs.map(ClassCosts::micros),
+            costs,
         };
         journal.record(finished).await?;
         Ok(ModelAnswer { model_call_id, answer: *answer })
@@ -154,11 +158,18 @@ impl Run {
         loop {
             let failure = match self.send_with_retries(journal, &request, deltas).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
-                outcome => return Ok((request, outcome?)),
+                Ok(None) => {
+                    // The context window of the next model may be smaller.
+                    shortened += u32::from(self.compact_if_needed(journal, &request, estimator).await?);
+                    request = Arc::new(self.build_request(journal, tools));
+                    continue;
+                }
+                Ok(Some(outcome)) => return Ok((request, outcome)),
+                Err(error) => return Err(error),
             };
             if shortened == 0 {
                 self.compact(journal, &request, estimator, Some(failure)).await?;
-            } else if shortened == MAX_COMPACTIONS_PER_REQUEST
+            } else if shortened >= MAX_COMPACTIONS_PER_REQUEST
                 || !self.shorten_results(journal, &request, estimator).await?
             {
                 return Err(failure.into());
@@ -168,13 +179,14 @@ impl Run {
         }
     }
 
-    /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried.
+    /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried. If the model
+    /// is unavailable and no text is recorded, lets the next model take over and returns `None`.
     pub(super) async fn send_with_retries(
         &self,
         journal: &mut Journal,
         request: &Arc<ModelRequest>,
         deltas: Deltas,
-    ) -> Result<RequestOutcome, TurnError> {
+    ) -> Result<Option<RequestOutcome>, TurnError> {
         let began = self.clock.monotonic();
         let mut attempt = 1;
         loop {
@@ -182,27 +194,53 @@ impl Run {
             match self.send_once(journal, request, deltas).await? {
                 Attempt::Complete(answer) => {
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
-                    let cost = |prices: crate::Prices| answer.usage.map(|usage| prices.cost_micros(usage));
-                    let cost_micros = self.prices.and_then(cost);
-                    return Ok(RequestOutcome::Complete(Response { answer, api_ms, cost_micros }));
+                    let costs = answer.usage.and_then(|usage| self.active_model(journal).costs(usage));
+                    return Ok(Some(RequestOutcome::Complete(Response { answer, api_ms, costs })));
                 }
                 Attempt::Failed { error, progress: Progress::Text } => {
-                    return Ok(RequestOutcome::Interrupted(error));
+                    self.record_failed_request(journal, &error.failure.reason, error.usage.as_deref())
+                        .await?;
+                    return Ok(Some(RequestOutcome::Interrupted(error)));
                 }
                 Attempt::Failed { error, progress } => {
                     let pause = self.retry.delay(&error, attempt, self.jitter());
                     let spent = self.clock.monotonic().saturating_sub(began);
                     let in_time = |pause: &Duration| self.retry.has_time(spent, *pause);
                     let Some(pause) = pause.filter(in_time).filter(|_| progress == Progress::NoText) else {
+                        let reason = &error.failure.reason;
+                        self.record_failed_request(journal, reason, error.usage.as_deref()).await?;
+                        let may_fall_back = error.is_unavailable && progress == Progress::NoText;
+                        if may_fall_back && self.fall_back(journal, reason).await? {
+                            return Ok(None);
+                        }
                         return Err(error.failure.into());
                     };
+                    let usage = self.failed_usage(journal, error.usage.as_deref());
                     let reason = error.failure.reason;
-                    journal.record(EventKind::Retrying { attempt, delay_ms: millis(pause), reason }).await?;
+                    let delay_ms = millis(pause);
+                    journal.record(EventKind::Retrying { attempt, delay_ms, reason, usage }).await?;
                     self.clock.sleep(pause).await;
                     attempt += 1;
                 }
             }
         }
+    }
+
+    /// Records a request that failed and is not retried.
+    pub(super) async fn record_failed_request(
+        &self,
+        journal: &mut Journal,
+        reason: &Reason,
+        usage: Option<&Usage>,
+    ) -> Result<(), JournalClosed> {
+        let (reason, usage) = (Box::new(reason.clone()), self.failed_usage(journal, usage));
+        journal.record(EventKind::ModelRequestFailed { reason, usage }).await
+    }
+
+    /// Returns the tokens of a failed request with their cost.
+    fn failed_usage(&self, journal: &Journal, usage: Option<&Usage>) -> Option<Box<FailedUsage>> {
+        let costs = |usage| self.active_model(journal).costs(usage);
+        usage.map(|usage| Box::new(FailedUsage { usage: *usage, costs: costs(*usage) }))
     }
 
     async fn send_once(
@@ -211,7 +249,7 @@ impl Run {
         request: &Arc<ModelRequest>,
         deltas: Deltas,
     ) -> Result<Attempt, TurnError> {
-        let mut stream = self.provider.stream(Arc::clone(request));
+        let mut stream = self.active_model(journal).provider.stream(Arc::clone(request));
         let (mut has_text, mut has_call) = (false, false);
         let error = loop {
             match stream.next().await {
@@ -234,8 +272,8 @@ impl Run {
                 Some(Err(error)) => break error,
                 None => {
                     let detail = "a provider's stream ended without an end".to_owned();
-                    let failure = Reason::Internal { detail }.into();
-                    break ProviderError { failure, retry: Retry::Never };
+                    let failure = Reason::Internal { detail };
+                    break ProviderError::new(failure, Retry::Never);
                 }
             }
         };

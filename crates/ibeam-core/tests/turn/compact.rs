@@ -4,7 +4,7 @@ use super::*;
 
 fn too_long() -> Reply {
     let reason = Reason::ContextTooLong { provider: "p".into(), detail: "prompt is too long".into() };
-    Reply::Fail(ProviderError { failure: reason.into(), retry: Retry::Never })
+    Reply::Fail(ProviderError::new(reason, Retry::Never))
 }
 
 /// A call whose result is as long as `bytes`.

@@ -19,7 +19,7 @@ fn a_secret_in_the_output_of_a_tool_reaches_neither_the_journal_nor_the_model() 
 #[test]
 fn a_secret_in_a_failure_is_redacted() {
     let reason = Reason::ProviderFailed { provider: "p".into(), detail: format!("bad key {SECRET}") };
-    let error = ProviderError { failure: reason.into(), retry: Retry::Once };
+    let error = ProviderError::new(reason, Retry::Once);
     let fixture = fixture(vec![Reply::Fail(error.clone()), Reply::Fail(error)]);
     let (outcome, events) = run_turn(&fixture, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));

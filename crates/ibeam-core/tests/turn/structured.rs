@@ -94,10 +94,7 @@ fn an_empty_answer_after_tool_work_is_corrected() {
 
 #[test]
 fn an_answer_that_breaks_off_is_requested_again() {
-    let error = ProviderError {
-        failure: Reason::AnswerTruncated { provider: "p".into() }.into(),
-        retry: Retry::Fast,
-    };
+    let error = ProviderError::new(Reason::AnswerTruncated { provider: "p".into() }, Retry::Fast);
     let broken = Reply::BreakOff(vec![ModelEvent::TextDelta("{\"cou".to_owned())], error);
     check(
         &with_schema(vec![broken, text_reply(&["{\"count\":7}"])]),

@@ -81,7 +81,10 @@ pub(crate) fn reason_message(reason: &Reason) -> Message {
 /// Returns the message of a notice. `catalogue` has the sentence of a failure inside it.
 pub(crate) fn notice_message(notice: &Notice, catalogue: &Catalogue) -> Message {
     let message = variant_message("notice", notice);
-    if let Notice::AnswerInterrupted { reason } = notice {
+    if let Notice::AnswerInterrupted { reason }
+    | Notice::ModelFallback { reason, .. }
+    | Notice::FallbackUnusable { reason, .. } = notice
+    {
         message.text("message", &catalogue.reason(reason).message)
     } else if let Notice::LimitNear { kind, .. } = notice {
         message.with_id(match kind {

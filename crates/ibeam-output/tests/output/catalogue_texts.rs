@@ -310,6 +310,12 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::AnswerCut,
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::WebsocketUnavailable { provider: s(), detail: s() },
+        Notice::ModelFallback {
+            from: s(),
+            to: s(),
+            reason: Box::new(Reason::AnswerTruncated { provider: s() }),
+        },
+        Notice::FallbackUnusable { model: s(), reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::AnswerPaused,
         Notice::EmptyAnswer,
         Notice::AnswerMismatch { attempt: 1, detail: s() },

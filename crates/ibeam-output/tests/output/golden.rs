@@ -12,8 +12,9 @@ use ibeam_protocol::tool_output::{
     McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
 use ibeam_protocol::{
-    CallId, Event, EventKind, Failure, KeySource, Limits, PermissionMode, Reason, RunOutcome, RunTotals,
-    Sandbox, SandboxMode, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
+    CallId, ClassCosts, Event, EventKind, Failure, KeySource, Limits, ModelFallback, ModelTotals,
+    PermissionMode, Reason, RunOutcome, RunTotals, Sandbox, SandboxMode, ToolCall, ToolFailure, ToolOutcome,
+    ToolOutput, Usage,
 };
 use serde_json::{Value, json};
 
@@ -286,6 +287,32 @@ fn totals() -> RunTotals {
         continuations: 2,
         compactions: 4,
         cost_micros: Some(12_500),
+        fallbacks: vec![ModelFallback {
+            from: "anthropic/claude-sonnet-4-5".into(),
+            to: "openai/gpt-5".into(),
+            reason: Box::new(Reason::RateLimited {
+                provider: "anthropic".into(),
+                detail: "slow down".into(),
+            }),
+        }],
+        models: vec![
+            ModelTotals {
+                model: "anthropic/claude-sonnet-4-5".into(),
+                requests: 2,
+                failed_requests: 3,
+                uncounted_requests: 1,
+                usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, reasoning: 5 }),
+                cost_micros: Some(12_500),
+                costs: Some(ClassCosts {
+                    input: 33_000_000,
+                    output: 330_000_000,
+                    cache_read: 9_900_000,
+                    cache_write: 165_000_000,
+                    reasoning: 75_000_000,
+                }),
+            },
+            ModelTotals { model: "openai/gpt-5".into(), failed_requests: 1, ..ModelTotals::default() },
+        ],
         tool_calls: 5,
         background_stopped: 6,
         unsynced: true,

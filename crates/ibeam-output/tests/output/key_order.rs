@@ -2,7 +2,8 @@
 
 use ibeam_protocol::run::{Denial, McpServer, McpStatus};
 use ibeam_protocol::{
-    EventKind, KeySource, Limits, PermissionMode, Reason, RunOutcome, RunTotals, ToolOutcome, Usage,
+    ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelTotals, PermissionMode, Reason, RunOutcome,
+    RunTotals, ToolOutcome, Usage,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +21,32 @@ fn totals() -> RunTotals {
         continuations: 2,
         compactions: 0,
         cost_micros: Some(12_500),
+        fallbacks: vec![ModelFallback {
+            from: "anthropic/claude-sonnet-4-5".into(),
+            to: "openai/gpt-5".into(),
+            reason: Box::new(Reason::RateLimited {
+                provider: "anthropic".into(),
+                detail: "slow down".into(),
+            }),
+        }],
+        models: vec![
+            ModelTotals {
+                model: "anthropic/claude-sonnet-4-5".into(),
+                requests: 2,
+                failed_requests: 3,
+                uncounted_requests: 1,
+                usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, reasoning: 5 }),
+                cost_micros: Some(12_500),
+                costs: Some(ClassCosts {
+                    input: 33_000_000,
+                    output: 330_000_000,
+                    cache_read: 9_900_000,
+                    cache_write: 165_000_000,
+                    reasoning: 75_000_000,
+                }),
+            },
+            ModelTotals { model: "openai/gpt-5".into(), failed_requests: 1, ..ModelTotals::default() },
+        ],
         tool_calls: 4,
         background_stopped: 0,
         unsynced: false,
@@ -27,7 +54,7 @@ fn totals() -> RunTotals {
     }
 }
 
-const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"continuations":2,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab"}"#;
+const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"continuations":2,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab","models":[{"model":"anthropic/claude-sonnet-4-5","requests":2,"failed_requests":3,"uncounted_requests":1,"usage":{"inputTokens":11,"outputTokens":22,"cacheReadTokens":33,"cacheWriteTokens":44,"reasoningTokens":5},"cost_usd":0.0125,"cost_by_class":{"input_usd":0.000033,"output_usd":0.00033,"cache_read_usd":9.9e-6,"cache_write_usd":0.000165,"reasoning_usd":0.000075}},{"model":"openai/gpt-5","requests":0,"failed_requests":1}],"fallbacks":[{"from_model":"anthropic/claude-sonnet-4-5","to_model":"openai/gpt-5","code":"rate_limited","message":"`anthropic` limits the rate of requests: slow down"}]}"#;
 
 #[test]
 fn init_has_the_published_keys_before_the_additions() {

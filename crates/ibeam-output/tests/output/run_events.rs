@@ -114,8 +114,9 @@ impl RunEvents {
             answer: Box::new(answer),
             api_ms: 1,
             cost_micros: None,
+            costs: None,
         })
-        .event(EventKind::Retrying { attempt: 1, delay_ms: 1, reason })
+        .event(EventKind::Retrying { attempt: 1, delay_ms: 1, reason, usage: None })
         .event(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
     }
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_core::{ModelEvent, ProviderError, Retry};
-use ibeam_protocol::{Answer, Failure, Reason};
+use ibeam_protocol::{Answer, Failure, Reason, Usage};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -310,6 +310,10 @@ pub(crate) struct RecordedFailure {
     request_id: Option<String>,
     retry_after_ms: Option<u64>,
     retry: RecordedRetry,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Box<Usage>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_unavailable: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,7 +334,8 @@ impl From<&ProviderError> for RecordedFailure {
             Retry::Backoff => RecordedRetry::Backoff,
         };
         let Failure { reason, http_status, request_id, retry_after_ms } = error.failure.clone();
-        Self { reason, http_status, request_id, retry_after_ms, retry }
+        let (usage, is_unavailable) = (error.usage.clone(), error.is_unavailable);
+        Self { reason, http_status, request_id, retry_after_ms, retry, usage, is_unavailable }
     }
 }
 
@@ -343,6 +348,7 @@ impl From<RecordedFailure> for ProviderError {
             RecordedRetry::Backoff => Retry::Backoff,
         };
         let RecordedFailure { reason, http_status, request_id, retry_after_ms, .. } = recorded;
-        Self { failure: Failure { reason, http_status, request_id, retry_after_ms }, retry }
+        let failure = Failure { reason, http_status, request_id, retry_after_ms };
+        Self { failure, retry, usage: recorded.usage, is_unavailable: recorded.is_unavailable }
     }
 }

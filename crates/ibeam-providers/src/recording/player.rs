@@ -112,7 +112,7 @@ impl Player {
 
 fn not_recorded(recording: &str, difference: String) -> ProviderError {
     let reason = Reason::NotRecorded { recording: recording.to_owned(), difference };
-    ProviderError { failure: reason.into(), retry: Retry::Never }
+    ProviderError::new(reason, Retry::Never)
 }
 
 fn key(api: &str, request: &Value) -> String {

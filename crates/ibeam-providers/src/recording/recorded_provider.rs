@@ -132,7 +132,7 @@ fn replay(
 ) -> ModelStream {
     let truncated = || {
         let reason = Reason::AnswerTruncated { provider: provider.to_owned() };
-        Err(ProviderError { failure: reason.into(), retry: Retry::Fast })
+        Err(ProviderError::new(reason, Retry::Fast))
     };
     let mut events: Vec<(u64, Result<ModelEvent, ProviderError>)> = match outcome {
         Ok(ExchangeOutcome::Events(events)) => {

@@ -107,9 +107,8 @@ impl ExchangeContext {
             .to_pretty_json()
             .map_err(|error| error.to_string())
             .and_then(|content| recorder.store.store(&(self.redact(&content) + "\n")));
-        stored.map_err(|detail| ProviderError {
-            failure: Reason::Io { what: "recording".to_owned(), detail }.into(),
-            retry: Retry::Never,
+        stored.map_err(|detail| {
+            ProviderError::new(Reason::Io { what: "recording".to_owned(), detail }, Retry::Never)
         })
     }
 }

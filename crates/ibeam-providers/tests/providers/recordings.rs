@@ -230,7 +230,7 @@ async fn a_model_without_a_transport_is_recorded_as_its_events() {
         request_id: None,
     };
     let reason = Reason::LocalModel { detail: "no memory".to_owned() };
-    let error = ProviderError { failure: reason.into(), retry: Retry::Fast };
+    let error = ProviderError::new(reason, Retry::Fast);
     for events in [
         vec![
             Ok(ModelEvent::ThinkingDelta("hm".into())),

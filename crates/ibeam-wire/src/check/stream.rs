@@ -12,8 +12,8 @@ use crate::Contract;
 use crate::describe::{DescribeObject, Object};
 use crate::digest::TextDigest;
 use crate::event::{
-    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, RUN_KEYS, ResultEvent,
-    ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
+    AssistantEvent, CallPhase, DeltaEvent, ErrorEvent, FAILURE_CLASSES, InitEvent, ModelFallbackEvent,
+    RUN_KEYS, ResultEvent, ResultObject, ToolCallBody, ToolCallEvent, UserEvent,
 };
 use crate::lines::{Line, MAX_LINE_BYTES};
 use crate::scan::{self, PathStep};
@@ -40,6 +40,7 @@ enum Kind {
     User,
     Assistant,
     ToolCall(CallPhase),
+    ModelFallback,
     Result,
     Error,
     Unknown,
@@ -245,6 +246,7 @@ impl Checker {
                     require_run(&mut line, event);
                 }
             }
+            Kind::ModelFallback => check_event(&mut line, ModelFallbackEvent::<String>::object(), event),
             Kind::Unknown => {}
         }
         self.check_order(number, text, kind, is_late);
@@ -257,7 +259,7 @@ impl Checker {
             return check_exit_code(&mut line, event);
         }
         match kind {
-            Kind::Init | Kind::User | Kind::Unknown => {}
+            Kind::Init | Kind::User | Kind::ModelFallback | Kind::Unknown => {}
             Kind::Assistant => self.answer.record_event(&mut line, event, EventPlace::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
@@ -311,6 +313,7 @@ impl Checker {
             ("assistant", _) => Kind::Assistant,
             ("tool_call", Some("started")) => Kind::ToolCall(CallPhase::Started),
             ("tool_call", Some("completed")) => Kind::ToolCall(CallPhase::Completed),
+            ("ibeam", Some("model_fallback")) => Kind::ModelFallback,
             ("result", _) => Kind::Result,
             ("error", _) => Kind::Error,
             ("system" | "tool_call", None) => {

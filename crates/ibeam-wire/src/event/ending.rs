@@ -189,6 +189,76 @@ contract_object! {
         optional structured("structured"): Option<Value>,
         /// Present and true if the run ended before its session was synced to disk: the last records may be lost.
         optional unsynced("unsynced", shape: Shape::True): bool,
+        /// The requests, tokens and cost of each model, in the order of the first request; absent if nothing was requested.
+        optional models("models"): Vec<ModelUsage<S>>,
+        /// The changes of the model, in their order; absent if there were none.
+        optional fallbacks("fallbacks"): Vec<FallbackEntry<S>>,
+    }
+}
+
+contract_object! {
+    /// A change to another model, because a model was overloaded or a quota was exhausted.
+    pub struct FallbackEntry<S: Default = String> {
+        /// The model that was unavailable, as `PROVIDER/ID`.
+        required from_model("from_model"): S,
+        /// The model that took over, as `PROVIDER/ID`.
+        required to_model("to_model"): S,
+        /// The class of the last failure of the unavailable model.
+        required code("code", shape: Shape::FailureCode): S,
+        /// That failure for people: one English sentence.
+        required message("message"): S,
+    }
+}
+
+contract_object! {
+    /// The requests of the run to one model. Failed requests, and requests for summaries and corrections, are included.
+    pub struct ModelUsage<S: Default = String> {
+        /// The model as `PROVIDER/ID`, the form that `--model` takes.
+        required model("model"): S,
+        /// The number of requests that were answered.
+        required requests("requests", unit: "count"): u64,
+        /// The number of requests that failed, whether they were retried or not.
+        required failed_requests("failed_requests", unit: "count"): u64,
+        /// The number of answers without token counts; absent if there were none.
+        optional uncounted_requests("uncounted_requests", unit: "count"): u64,
+        /// The tokens, as far as the provider reported them; absent if it reported none.
+        optional usage("usage"): Option<ModelTokens>,
+        /// The cost of these tokens, rounded up to millionths for each request; absent if the price is unknown.
+        optional cost_usd("cost_usd", unit: "USD"): Option<f64>,
+        /// The cost of each class of tokens, not rounded; absent if the price is unknown.
+        optional cost_by_class("cost_by_class"): Option<ModelCosts>,
+    }
+}
+
+contract_object! {
+    /// The tokens of the requests to one model.
+    pub struct ModelTokens {
+        /// Input tokens that were neither read from nor written to the provider's cache.
+        required input_tokens("inputTokens", unit: "tokens"): u64,
+        /// Output tokens, reasoning included.
+        required output_tokens("outputTokens", unit: "tokens"): u64,
+        /// Input tokens read from the provider's cache.
+        required cache_read_tokens("cacheReadTokens", unit: "tokens"): u64,
+        /// Input tokens written to the provider's cache.
+        required cache_write_tokens("cacheWriteTokens", unit: "tokens"): u64,
+        /// The part of the output tokens that was reasoning, as far as the provider reports it.
+        required reasoning_tokens("reasoningTokens", unit: "tokens"): u64,
+    }
+}
+
+contract_object! {
+    /// The cost of the tokens of one model by class.
+    pub struct ModelCosts {
+        /// The cost of `inputTokens`.
+        required input_usd("input_usd", unit: "USD"): f64,
+        /// The cost of `outputTokens`.
+        required output_usd("output_usd", unit: "USD"): f64,
+        /// The cost of `cacheReadTokens`.
+        required cache_read_usd("cache_read_usd", unit: "USD"): f64,
+        /// The cost of `cacheWriteTokens`.
+        required cache_write_usd("cache_write_usd", unit: "USD"): f64,
+        /// The part of `output_usd` that was for reasoning.
+        required reasoning_usd("reasoning_usd", unit: "USD"): f64,
     }
 }
 

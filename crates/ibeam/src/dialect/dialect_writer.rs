@@ -201,6 +201,7 @@ impl EventWriter for DialectWriter {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),

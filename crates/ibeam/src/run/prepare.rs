@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{Provider, ResumedState};
+use ibeam_core::{FallbackModel, Provider, ResumedState};
 use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
 use ibeam_session::Session;
 use ibeam_tools::PastFileAccess;
 
-use super::rule_markers;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral};
+use super::{resources, rule_markers};
 use crate::app::AppContext;
 use crate::cli::Mode;
-use crate::model::ModelChoice;
+use crate::model::{FallbackChain, ModelChoice};
 
 /// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
+    pub(super) fallbacks: Vec<FallbackModel>,
     /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
@@ -32,6 +33,7 @@ pub(super) fn prepare(
     app: &AppContext,
     opened: OpenedSession,
     choice: ModelChoice,
+    chain: FallbackChain,
 ) -> Result<PreparedRun, Failure> {
     let OpenedSession { id, session, past, past_file_access, environment } = opened;
     let mut notices = app.base.config.notices.clone();
@@ -42,10 +44,13 @@ pub(super) fn prepare(
     notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
     notices.extend(choice.reasoning_notice(app));
+    notices.extend(chain.notices);
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, environment, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app, id)?;
-    Ok(PreparedRun { head, provider, session, past, past_file_access, notices })
+    let connect = |choice| resources::connect_fallback(app, choice, id);
+    let fallbacks = chain.choices.into_iter().map(connect).collect::<Result<Vec<_>, _>>()?;
+    Ok(PreparedRun { head, provider, fallbacks, session, past, past_file_access, notices })
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.

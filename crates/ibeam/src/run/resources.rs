@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Approver, FailOn, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run, RunPrecondition,
-    Steering, Stop, Tool, ToolInputError, ToolSet,
+    Approver, FailOn, FallbackModel, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run,
+    RunPrecondition, Steering, Stop, Tool, ToolInputError, ToolSet,
 };
-use ibeam_protocol::{AcceptedMedia, Failure, ModelInfo, Reason, SessionStarted, ToolOutcome, ToolSpec};
+use ibeam_protocol::{
+    AcceptedMedia, Failure, ModelInfo, Reason, SessionId, SessionStarted, ToolOutcome, ToolSpec,
+};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
 
 use super::sandbox::RunSandbox;
@@ -31,6 +33,7 @@ pub(super) struct RunResources {
 pub(super) struct RunInputs {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
+    pub(super) fallbacks: Vec<FallbackModel>,
     pub(super) sandbox: RunSandbox,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) hooks: Arc<dyn Hooks>,
@@ -63,6 +66,7 @@ pub(super) fn build(
     let RunInputs {
         mut head,
         provider,
+        fallbacks,
         sandbox,
         approver,
         hooks,
@@ -129,6 +133,7 @@ pub(super) fn build(
     let run = Run {
         head,
         provider,
+        fallbacks,
         tools,
         gate: Gate::new(policy, approver),
         hooks,
@@ -193,6 +198,21 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     run.provider = provider;
     (run.head.model, run.head.key_source) = (info, key_source);
     Ok(())
+}
+
+/// Connects a model that takes over while the models before it are unavailable.
+///
+/// # Errors
+/// The errors of [`ModelChoice::connect`]; `Usage` if the cost is limited and the price of the model is unknown.
+pub(super) fn connect_fallback(
+    app: &AppContext,
+    choice: ModelChoice,
+    session: SessionId,
+) -> Result<FallbackModel, Failure> {
+    let prices = model_info::check_price(app, choice.info())?;
+    let (provider, model, _) = choice.connect(app, session)?;
+    let context_window = model_info::context_window(app, &model);
+    Ok(FallbackModel { model, provider, context_window, prices })
 }
 
 /// Passes the limits of the model to a dialect that prints them.

@@ -34,7 +34,7 @@ use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers, ServerDeclaration};
-use crate::model::ModelChoice;
+use crate::model::{self, FallbackChain, ModelChoice};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
@@ -245,6 +245,7 @@ impl<'a> RunSession<'a> {
     ) -> Result<Self, ExitFailure> {
         let (app, runtime) = (process.app, process.runtime);
         let answer_schema = answer_schema::load(app)?;
+        let chain = FallbackChain::choose(app, &model)?;
         let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
         let model_media = ModelMedia::new(&model);
         let attachments = attachments::load(app, &model_media)?;
@@ -260,8 +261,8 @@ impl<'a> RunSession<'a> {
         let stop = process.new_stop();
         let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
         let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
-        let PreparedRun { mut head, provider, session, past, past_file_access, mut notices } =
-            prepare::prepare(app, opened, model)?;
+        let PreparedRun { mut head, provider, fallbacks, session, past, past_file_access, mut notices } =
+            prepare::prepare(app, opened, model, chain)?;
         head.sandbox.clone_from(&sandbox.report);
         notices.extend(sandbox.notices.iter().cloned());
         notices.extend(first.notice.clone());
@@ -289,6 +290,7 @@ impl<'a> RunSession<'a> {
             answer_schema,
             head,
             provider,
+            fallbacks,
             sandbox,
             past_file_access,
             accepted_media: model_media.accepted(),

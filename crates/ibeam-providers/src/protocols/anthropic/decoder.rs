@@ -4,7 +4,7 @@
 //! later requests. Rejects events out of order, because it would have to guess the block to which they belong.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ struct Delta<'a> {
     stop_reason: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
     input_tokens: TokenCount,
@@ -83,7 +83,7 @@ struct WireUsage {
     output_tokens_details: OutputDetails,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct OutputDetails {
     thinking_tokens: TokenCount,
@@ -181,6 +181,18 @@ impl AnswerDecoder for Decoder {
 
     fn has_stopped(&self) -> bool {
         self.stop_reason.is_some()
+    }
+
+    fn reported_usage(&self) -> Option<Usage> {
+        let counts = self.usage.clone();
+        TokenCounts {
+            input: counts.input_tokens,
+            output: counts.output_tokens,
+            cache_read: counts.cache_read_input_tokens,
+            cache_write: counts.cache_creation_input_tokens,
+            reasoning: counts.output_tokens_details.thinking_tokens,
+        }
+        .usage()
     }
 
     fn finish_stream(
@@ -362,15 +374,7 @@ impl Decoder {
         self.finished = true;
         let blocks = std::mem::take(&mut self.blocks);
         let parts = blocks.into_iter().flat_map(|block| parts(block.content)).flatten().collect();
-        let counts = std::mem::take(&mut self.usage);
-        let usage = TokenCounts {
-            input: counts.input_tokens,
-            output: counts.output_tokens,
-            cache_read: counts.cache_read_input_tokens,
-            cache_write: counts.cache_creation_input_tokens,
-            reasoning: counts.output_tokens_details.thinking_tokens,
-        }
-        .usage();
+        let usage = self.reported_usage();
         let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));

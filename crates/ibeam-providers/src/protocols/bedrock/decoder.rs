@@ -203,6 +203,10 @@ impl AnswerDecoder for Decoder {
         self.stop_reason.is_some()
     }
 
+    fn reported_usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
     fn finish_stream(
         &mut self,
         last: Option<&Frame>,

@@ -3,6 +3,7 @@
 //! Claude answers in the form of Messages. Amazon Nova answers in the form of Converse.
 
 use ibeam_core::ModelEvent;
+use ibeam_protocol::Usage;
 
 use crate::framing::Frame;
 use crate::protocols::{anthropic, bedrock};
@@ -29,6 +30,10 @@ impl AnswerDecoder for Decoder {
 
     fn has_stopped(&self) -> bool {
         self.messages.has_stopped()
+    }
+
+    fn reported_usage(&self) -> Option<Usage> {
+        self.messages.reported_usage()
     }
 
     fn finish_stream(

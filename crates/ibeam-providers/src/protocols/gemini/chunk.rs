@@ -50,7 +50,7 @@ pub(super) struct PromptFeedback<'a> {
     pub(super) block_reason: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct UsageMetadata {
     pub(super) prompt_token_count: TokenCount,

@@ -5,7 +5,7 @@
 //! service runs code; then the answer has another one.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -76,6 +76,18 @@ impl AnswerDecoder for Decoder {
 
     fn has_stopped(&self) -> bool {
         self.stop.is_some() && !self.awaits_service
+    }
+
+    fn reported_usage(&self) -> Option<Usage> {
+        let counts = self.usage.clone();
+        TokenCounts {
+            input: counts.prompt_token_count,
+            output: counts.candidates_token_count.plus(&counts.thoughts_token_count),
+            cache_read: counts.cached_content_token_count,
+            cache_write: TokenCount::default(),
+            reasoning: counts.thoughts_token_count,
+        }
+        .usage_with_cache_in_input()
     }
 
     fn finish_stream(
@@ -338,15 +350,7 @@ impl Decoder {
                 draft.repaired = true;
             }
         }
-        let counts = std::mem::take(&mut self.usage);
-        let usage = TokenCounts {
-            input: counts.prompt_token_count,
-            output: counts.candidates_token_count.plus(&counts.thoughts_token_count),
-            cache_read: counts.cached_content_token_count,
-            cache_write: TokenCount::default(),
-            reasoning: counts.thoughts_token_count,
-        }
-        .usage_with_cache_in_input();
+        let usage = self.reported_usage();
         let stop = self.stop.take().unwrap_or(StopReason::EndTurn);
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.parts);

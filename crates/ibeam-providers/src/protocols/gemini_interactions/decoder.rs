@@ -4,7 +4,7 @@
 //! it would have to guess the step to which they belong.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -101,6 +101,8 @@ enum StepContent {
 #[derive(Debug)]
 pub(super) struct Decoder {
     finished: bool,
+    /// The tokens of an answer that failed.
+    failed_usage: Option<Usage>,
     steps: Vec<StepState>,
     calls_before: usize,
     limits: AnswerLimits,
@@ -136,6 +138,10 @@ impl AnswerDecoder for Decoder {
         self.finished
     }
 
+    fn reported_usage(&self) -> Option<Usage> {
+        self.failed_usage
+    }
+
     fn finish_stream(
         &mut self,
         last: Option<&Frame>,
@@ -160,7 +166,13 @@ impl AnswerDecoder for Decoder {
 
 impl Decoder {
     pub(super) fn new(calls_before: usize) -> Self {
-        Self { finished: false, steps: Vec::new(), calls_before, limits: AnswerLimits::default() }
+        Self {
+            finished: false,
+            failed_usage: None,
+            steps: Vec::new(),
+            calls_before,
+            limits: AnswerLimits::default(),
+        }
     }
 
     fn start_step(
@@ -261,20 +273,6 @@ impl Decoder {
         if let Some(error) = interaction.error.and_then(|error| errors::recognise(error.get())) {
             return Err(ResponseError::Reported(error));
         }
-        let stop = match string_or_empty(interaction.status).as_str() {
-            "completed" => StopReason::EndTurn,
-            "requires_action" => StopReason::ToolUse,
-            "incomplete" => StopReason::MaxTokens,
-            status @ ("failed" | "cancelled") => {
-                let message = format!("the interaction ended with the status `{status}`");
-                return Err(ResponseError::Reported(ReportedError { message, ..ReportedError::default() }));
-            }
-            "" | "in_progress" => {
-                return Err(ResponseError::Protocol("the document holds no complete interaction".into()));
-            }
-            status => StopReason::Unknown(status.to_owned()),
-        };
-        self.finished = true;
         let counts = interaction.usage.unwrap_or_default();
         let usage = TokenCounts {
             input: counts.total_input_tokens,
@@ -284,6 +282,21 @@ impl Decoder {
             reasoning: counts.total_thought_tokens,
         }
         .usage_with_cache_in_input();
+        let stop = match string_or_empty(interaction.status).as_str() {
+            "completed" => StopReason::EndTurn,
+            "requires_action" => StopReason::ToolUse,
+            "incomplete" => StopReason::MaxTokens,
+            status @ ("failed" | "cancelled") => {
+                self.failed_usage = usage;
+                let message = format!("the interaction ended with the status `{status}`");
+                return Err(ResponseError::Reported(ReportedError { message, ..ReportedError::default() }));
+            }
+            "" | "in_progress" => {
+                return Err(ResponseError::Protocol("the document holds no complete interaction".into()));
+            }
+            status => StopReason::Unknown(status.to_owned()),
+        };
+        self.finished = true;
         let request_id = interaction.id.map(Text::into_string).filter(|id| !id.is_empty());
         let end = AnswerEnd { stop, usage, request_id, calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.steps).into_iter().flat_map(|step| parts(step.content));

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -62,6 +62,10 @@ impl AnswerDecoder for Decoder {
 
     fn has_stopped(&self) -> bool {
         self.finish_reason.is_some()
+    }
+
+    fn reported_usage(&self) -> Option<Usage> {
+        parse_usage(&self.usage)
     }
 
     fn finish_stream(

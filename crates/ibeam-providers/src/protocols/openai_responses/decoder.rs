@@ -8,7 +8,7 @@
 //! event has no index, its item is found by its id, or by the kind of the event.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason};
+use ibeam_protocol::{OriginalBlock, StopReason, Usage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -52,6 +52,8 @@ pub(super) struct Decoder {
     id: Option<String>,
     items: Vec<ItemState>,
     refused: bool,
+    /// The tokens of an answer that failed.
+    failed_usage: Option<Usage>,
     calls_before: usize,
     limits: AnswerLimits,
 }
@@ -128,6 +130,10 @@ impl AnswerDecoder for Decoder {
         false
     }
 
+    fn reported_usage(&self) -> Option<Usage> {
+        self.failed_usage
+    }
+
     fn finish_stream(
         &mut self,
         last: Option<&Frame>,
@@ -164,6 +170,7 @@ impl Decoder {
             id: None,
             items: Vec::new(),
             refused: false,
+            failed_usage: None,
             calls_before,
             limits: AnswerLimits::default(),
         }
@@ -333,7 +340,9 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         let status = response.status.as_deref().unwrap_or_default();
+        let usage = token_counts(&response.usage).usage_with_cache_in_input();
         if event == EventName::Failed || matches!(status, "failed" | "cancelled") {
+            self.failed_usage = usage;
             return Err(ResponseError::Reported(failure(status, response.error)));
         }
         self.complete_missing_items(response.output.as_deref().unwrap_or_default(), repaired, out)?;
@@ -357,12 +366,7 @@ impl Decoder {
         for item in items {
             push_parts(item, &mut parts)?;
         }
-        let end = AnswerEnd {
-            stop,
-            usage: token_counts(&response.usage).usage_with_cache_in_input(),
-            request_id: self.id.take(),
-            calls_before: self.calls_before,
-        };
+        let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         self.finished = true;
         out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
         Ok(())

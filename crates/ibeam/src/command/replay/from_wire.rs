@@ -5,12 +5,14 @@
 use ibeam_protocol::run::Denial;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{
-    EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals,
-    Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
+    ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo, ModelTotals, Notice, PermissionMode,
+    Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure,
+    ToolOutcome, ToolOutput, Usage,
 };
 use ibeam_wire::tool::{self, CallArm, Tool};
 use ibeam_wire::{
-    CallPhase, ErrorEvent, Event, InitEvent, Message, NewText, ResultEvent, RunSummary, ToolCallBody,
+    CallPhase, ErrorEvent, Event, FallbackEntry, InitEvent, Message, ModelUsage, NewText, ResultEvent,
+    RunSummary, ToolCallBody,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +21,7 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
     match event {
         Event::Assistant(delta) => delta.timestamp_ms,
         Event::ToolCall(call) => call.timestamp_ms,
+        Event::ModelFallback(event) => Some(event.timestamp_ms),
         _ => None,
     }
 }
@@ -47,6 +50,11 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
                 }
             }
         }
+        Event::ModelFallback(event) => EventKind::Notice(Notice::ModelFallback {
+            from: event.from_model,
+            to: event.to_model,
+            reason: Box::new(Reason::ReplayedFailure { detail: event.message }),
+        }),
         Event::Result(end) => EventKind::RunFinished(Box::new(run_succeeded(*end)?)),
         Event::Error(end) => EventKind::RunFinished(Box::new(run_failed(*end)?)),
         _ => return Ok(None),
@@ -192,6 +200,38 @@ fn run_failed(end: ErrorEvent) -> Result<RunFinished, String> {
     })
 }
 
+fn model_fallback(entry: FallbackEntry) -> ModelFallback {
+    let reason = Box::new(Reason::ReplayedFailure { detail: entry.message });
+    ModelFallback { from: entry.from_model, to: entry.to_model, reason }
+}
+
+fn model_totals(model: ModelUsage) -> ModelTotals {
+    let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let micros = |dollars: f64| (dollars * 1e6).round() as u64;
+    let exact = |dollars: f64| (dollars * 1e12).round() as u64;
+    ModelTotals {
+        model: model.model,
+        requests: saturated(model.requests),
+        failed_requests: saturated(model.failed_requests),
+        uncounted_requests: saturated(model.uncounted_requests),
+        usage: model.usage.map(|usage| Usage {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens,
+            cache_write: usage.cache_write_tokens,
+            reasoning: usage.reasoning_tokens,
+        }),
+        cost_micros: model.cost_usd.map(micros),
+        costs: model.cost_by_class.map(|costs| ClassCosts {
+            input: exact(costs.input_usd),
+            output: exact(costs.output_usd),
+            cache_read: exact(costs.cache_read_usd),
+            cache_write: exact(costs.cache_write_usd),
+            reasoning: exact(costs.reasoning_usd),
+        }),
+    }
+}
+
 fn run_totals(summary: Option<RunSummary>) -> RunTotals {
     let Some(summary) = summary else { return RunTotals::default() };
     let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
@@ -201,6 +241,8 @@ fn run_totals(summary: Option<RunSummary>) -> RunTotals {
         api_ms: summary.api_ms,
         usage: None,
         cost_micros: None,
+        fallbacks: summary.fallbacks.into_iter().map(model_fallback).collect(),
+        models: summary.models.into_iter().map(model_totals).collect(),
         tool_calls: saturated(summary.tool_calls),
         denials: denials
             .map(|denial| Denial {

@@ -2,7 +2,7 @@
 
 use ibeam_protocol::Reason;
 
-use super::{ClaudeDraft, append, permission_rules, set};
+use super::{ClaudeDraft, append, permission_rules, resolve_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
 use crate::run::system_prompt::literal;
 use Arity::{Maybe, Nothing, Value, Values};
@@ -96,7 +96,10 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     apply(&["--no-session-persistence"], Nothing, |draft, _| {
         append(&mut draft.flags, ["--ephemeral".to_owned()])
     }),
-    flag(&["--fallback-model"], Value, Ignore),
+    apply(&["--fallback-model"], Value, |draft, value| {
+        let names = value.split(',').map(|name| resolve_model(name).unwrap_or_else(|| "auto".to_owned()));
+        draft.forward("--fallback-model", &names.collect::<Vec<_>>().join(","))
+    }),
     apply(&["--effort"], Value, |draft, value| draft.forward("--effort", value)),
     apply(&["--thinking"], Value, |draft, value| match value {
         "disabled" => draft.forward("--effort", "none"),

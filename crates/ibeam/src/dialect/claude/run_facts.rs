@@ -88,6 +88,7 @@ impl RunFacts {
             | EventKind::ToolCallStarted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
