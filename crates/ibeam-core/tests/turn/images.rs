@@ -70,7 +70,7 @@ fn attached_files_are_parts_of_the_prompt_without_secrets() {
 fn shortened_results_have_a_line_in_place_of_an_image() {
     let too_long = || {
         let reason = Reason::ContextTooLong { provider: "p".into(), detail: String::new() };
-        Reply::Fail(ProviderError { failure: reason.into(), retry: Retry::Never })
+        Reply::Fail(ProviderError::new(reason, Retry::Never))
     };
     let long = json!({ "bytes": 30_000 });
     let mut fixture = fixture(vec![
