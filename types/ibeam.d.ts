@@ -202,7 +202,7 @@ export interface FallbackEntry {
   to_model: string;
   /** The class of the last failure of the unavailable model. (since 0.1.0) */
   code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
-  /** That failure for people: one English sentence. (since 0.1.0) */
+  /** The failure for people: one English sentence. (since 0.1.0) */
   message: string;
 }
 
@@ -600,7 +600,7 @@ export interface ModelFallbackEvent {
   to_model: string;
   /** The class of the last failure of the unavailable model. (since 0.1.0) */
   code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
-  /** That failure for people: one English sentence. (since 0.1.0) */
+  /** The failure for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The id of the session. (since 0.1.0) */
   session_id: string;

@@ -262,7 +262,7 @@ class FallbackEntry(TypedDict):
     """The class of the last failure of the unavailable model. (since 0.1.0)"""
 
     message: str
-    """That failure for people: one English sentence. (since 0.1.0)"""
+    """The failure for people: one English sentence. (since 0.1.0)"""
 
 
 class FileNode(TypedDict):
@@ -781,7 +781,7 @@ class ModelFallbackEvent(TypedDict):
     """The class of the last failure of the unavailable model. (since 0.1.0)"""
 
     message: str
-    """That failure for people: one English sentence. (since 0.1.0)"""
+    """The failure for people: one English sentence. (since 0.1.0)"""
 
     session_id: str
     """The id of the session. (since 0.1.0)"""

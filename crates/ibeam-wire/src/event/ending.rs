@@ -205,7 +205,7 @@ contract_object! {
         required to_model("to_model"): S,
         /// The class of the last failure of the unavailable model.
         required code("code", shape: Shape::FailureCode): S,
-        /// That failure for people: one English sentence.
+        /// The failure for people: one English sentence.
         required message("message"): S,
     }
 }

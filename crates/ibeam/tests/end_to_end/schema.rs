@@ -162,7 +162,7 @@ fn the_types_for_python_name_only_types_that_exist() {
     let script = "import sys, typing, ibeam_events as m\n\
         types = [c for c in vars(m).values() if typing.is_typeddict(c)]\n\
         [typing.get_type_hints(c, include_extras=True) for c in types]\n\
-        assert len(types) > 50 and len(typing.get_args(m.StreamEvent)) == 7\n\
+        assert len(types) > 50 and len(typing.get_args(m.StreamEvent)) == 8\n\
         required = m.InitEvent.__required_keys__\n\
         assert 'cwd' in required and 'tools' not in required, required\n";
     let Ok(output) = Command::new("python3")
