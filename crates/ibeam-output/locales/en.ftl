@@ -226,7 +226,7 @@ failure-request-id = the provider's ID of the failed request is `{ $id }`
 
 ## Table of failures
 code-failed = the answer does not match the schema of --json-schema, even after corrections
-code-usage = flags, an empty prompt, or a format without print mode
+code-usage = flags, an empty prompt, a format without print mode, or an invalid line of --input-format stream-json
 code-denied = a hook refused the prompt; or a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
 code-auth = no key, or the provider refused it
 code-model = unknown model, or the embedded model is not set up

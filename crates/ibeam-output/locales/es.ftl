@@ -224,7 +224,7 @@ failure-request-id = el ID de la petición fallida en el proveedor es `{ $id }`
 
 ## Tabla de fallos
 code-failed = la respuesta no cumple el esquema de --json-schema, ni siquiera tras corregirla
-code-usage = opciones, una petición vacía o un formato sin modo de impresión
+code-usage = opciones, una petición vacía, un formato sin modo de impresión o una línea no válida de --input-format stream-json
 code-denied = un hook rechazó el mensaje; o una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
 code-auth = no hay clave, o el proveedor la rechazó
 code-model = modelo desconocido, o el modelo integrado no está instalado

@@ -224,7 +224,7 @@ failure-request-id = l'identifiant de la requête échouée chez le fournisseur 
 
 ## Table des échecs
 code-failed = la réponse ne correspond pas au schéma de --json-schema, même après corrections
-code-usage = options, demande vide, ou format sans mode impression
+code-usage = options, demande vide, format sans mode impression, ou ligne non valide de --input-format stream-json
 code-denied = un hook a refusé le message ; ou un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
 code-auth = aucune clé, ou le fournisseur l’a refusée
 code-model = modèle inconnu, ou le modèle intégré n’est pas installé

@@ -206,7 +206,7 @@ failure-request-id = ID permintaan yang gagal itu di penyedia adalah `{ $id }`
 
 ## Tabel kegagalan
 code-failed = jawaban tidak sesuai dengan skema --json-schema, bahkan setelah dikoreksi
-code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
+code-usage = opsi, permintaan kosong, format tanpa mode cetak, atau baris --input-format stream-json yang tidak valid
 code-denied = hook menolak prompt; atau panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
 code-auth = tidak ada kunci, atau penyedia menolaknya
 code-model = model tidak dikenal, atau model tertanam belum dipasang

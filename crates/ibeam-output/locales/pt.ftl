@@ -224,7 +224,7 @@ failure-request-id = o ID da requisição que falhou no provedor é `{ $id }`
 
 ## Tabela de falhas
 code-failed = a resposta não corresponde ao esquema de --json-schema, nem depois de corrigida
-code-usage = opções, pedido vazio, ou formato sem modo de impressão
+code-usage = opções, pedido vazio, formato sem modo de impressão, ou linha inválida de --input-format stream-json
 code-denied = um hook recusou a mensagem; ou uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
 code-auth = sem chave, ou o fornecedor recusou-a
 code-model = modelo desconhecido, ou o modelo integrado não está instalado

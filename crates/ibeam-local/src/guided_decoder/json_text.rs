@@ -64,7 +64,7 @@ enum Step {
     Invalid,
 }
 
-/// What is known of a string after its last byte.
+/// The state of a string after its last byte.
 #[derive(Clone, Copy, Default)]
 struct State {
     /// Whether the last byte is a backslash that begins an escape sequence.

@@ -34,7 +34,7 @@ use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers, ServerDeclaration};
-use crate::model::{self, FallbackChain, ModelChoice};
+use crate::model::{FallbackChain, ModelChoice};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
