@@ -13,7 +13,8 @@ pub(crate) fn to_iso(millis: u64) -> Option<String> {
     }
     let (seconds, millis) = (millis / 1000, millis % 1000);
     let (days, rest) = (seconds / DAY_SECONDS, seconds % DAY_SECONDS);
-    // Days are counted in eras of 400 years that start on the 1st of March.
+    // Days are counted from 0000-03-01, 719,468 days before 1970-01-01, in eras of 400 years. A leap day is then the
+    // last day of a year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -26,7 +27,7 @@ pub(crate) fn to_iso(millis: u64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"))
 }
 
-/// Parses a time in exactly this form; `None` for any other text.
+/// Parses a time in the form that [`to_iso`] returns; `None` for any other text.
 pub(crate) fn from_iso(text: &str) -> Option<u64> {
     let number = |from: usize, to: usize| -> Option<u64> {
         let digits = text.get(from..to).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;

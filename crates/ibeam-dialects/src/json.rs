@@ -60,7 +60,7 @@ pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
 }
 
-/// Returns the text at a JSON pointer; an empty text if the value is missing or not a text.
+/// Returns the text at a JSON pointer; an empty text if the value is missing or not a string.
 pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Runs a hook as a process with a payload on stdin, bounded output and bounded time.
 //!
-//! The process is the leader of a new session, so it has no terminal. A supervisor ends everything that it started
-//! when the hook ends, when it reaches its time limit, when the future is dropped and when this process dies.
+//! The process is the leader of a new session, so it has no terminal. A supervisor ends the hook and all processes that
+//! the hook started when the hook ends, when it reaches its time limit, when the future is dropped and when this process dies.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ impl ProcessRunner {
                 }
             };
             tree.kill();
-            // With the tree, all writers have ended: the pipes can be read to their end.
+            // When the process tree has ended, no process can write any more: the pipes can be read to their end.
             let rest = async {
                 tree.gone().await;
                 if !is_closed {

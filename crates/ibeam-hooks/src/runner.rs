@@ -1,7 +1,7 @@
 //! Runs the hooks of a run, event by event.
 //!
-//! Before a tool call, the hooks of `preToolUse` run first. Only if they do not refuse do the hooks of the access run:
-//! before a command, an MCP call, or reading a file.
+//! Before a tool call, the hooks of `preToolUse` run first. If none of them refuses, the hooks for the kind of access
+//! run: those for a command, an MCP call, or reading a file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -96,7 +96,7 @@ impl HookRunner {
 
     /// Runs the hooks of the end of a session with several runs; `None` if there are none.
     pub fn end_session<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
-        self.notify_all([self.session_end(outcome)])
+        self.notify_all([self.session_end_invocation(outcome)])
     }
 
     /// Selects the hooks of `event` whose matcher accepts `subject`; without a subject, all hooks of the event.
@@ -120,7 +120,7 @@ impl HookRunner {
         for hook in hooks {
             response.add(*event, hook, self.run_hook(hook, &payload).await);
         }
-        response.output.notices.retain(|failure| self.is_first_report(failure));
+        response.output.notices.retain(|failure| self.record_failure(failure));
         response
     }
 
@@ -130,8 +130,8 @@ impl HookRunner {
         HookResponse::from_output(&output, timeout)
     }
 
-    /// Whether this failure was not reported before.
-    fn is_first_report(&self, failure: &Notice) -> bool {
+    /// Records the failure. Returns whether it is new.
+    fn record_failure(&self, failure: &Notice) -> bool {
         let mut reported = self.reported_failures.lock().unwrap_or_else(PoisonError::into_inner);
         reported.insert(format!("{failure:?}"))
     }
@@ -224,10 +224,12 @@ impl HookRunner {
     fn run_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
         let (status, _) = run_status(outcome);
         let stop = self.invocation(EventName::Stop, None, json!({"status": status, "loop_count": 0}));
-        self.notify_all([stop].into_iter().chain(self.is_single_run.then(|| self.session_end(outcome))))
+        self.notify_all(
+            [stop].into_iter().chain(self.is_single_run.then(|| self.session_end_invocation(outcome))),
+        )
     }
 
-    fn session_end(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
+    fn session_end_invocation(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
         let (status, error) = run_status(outcome);
         let fields = self.payloads.session_end(status, error.as_deref(), self.started_at.elapsed());
         self.invocation(EventName::SessionEnd, None, fields)

@@ -5,7 +5,7 @@ const MAX_NAME_LENGTH: usize = 64;
 /// The length of `_` and eight hexadecimal digits.
 const SUFFIX_LENGTH: usize = 9;
 
-/// Returns the name of a tool for the model. If `mcp_<server>_<tool>` has other characters, is too long or `is_taken`,
+/// Returns the name of a tool for the model. If `mcp_<server>_<tool>` has characters that are not allowed, is too long or `is_taken`,
 /// the name ends in a fingerprint of server and tool.
 pub(crate) fn name_for_model(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = format!("mcp_{server}_{tool}");

@@ -47,7 +47,7 @@ impl DirEntryAt {
         real: &Path,
         parents: Parents,
     ) -> Result<Self, FileError> {
-        let fail = |errno| FileError::opened_beneath("reach", requested, errno);
+        let fail = |errno| FileError::for_resolved_path("reach", requested, errno);
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(not_regular(requested, FileType::Directory));
         };

@@ -19,7 +19,7 @@ use ibeam_protocol::tool_output::EditOutput;
 use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments as shared;
+use crate::arguments;
 use crate::blocking;
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::evidence::FileState;
@@ -48,14 +48,14 @@ impl Edit {
 
 impl Tool for Edit {
     fn spec(&self) -> ToolSpec {
-        shared::spec::<EditArguments>(include_str!("edit.md"))
+        arguments::spec::<EditArguments>(include_str!("edit.md"))
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = EditCall::parse(arguments)?;
         let target = self.files.target(&args.path);
         let access = Access::Write(target.checked_path().to_owned());
-        let canonical = shared::canonical(&args)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |_| {
             edit(&files, &args, target).unwrap_or_else(ToolOutcome::from)
@@ -81,7 +81,7 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     let resolved = check_writable(files, requested, target)?;
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     let (file, stat) = entry.open()?;
-    // The diff shows the lines around the change.
+    // The result shows lines of the file, so a hard link to a file that must not be read is refused.
     files.check_hard_links(requested, &stat)?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     if size > MAX_FILE_BYTES {
@@ -135,7 +135,7 @@ fn apply_change<'a>(old: &'a [u8], change: &Change) -> Result<EditResult<'a>, Ed
     let name = format.encoding.name();
     let old_text = format.decode(old).ok_or_else(|| {
         EditError::Reason(format!(
-            "looks like {name} but does not survive being decoded and encoded again; use `shell` with a tool that edits bytes"
+            "looks like {name} but changes when it is decoded and encoded again; use `shell` with a tool that edits bytes"
         ))
     })?;
     let new_text = match change {

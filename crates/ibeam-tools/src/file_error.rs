@@ -8,18 +8,18 @@ use rustix::io::Errno;
 
 use crate::workspace::PathError;
 
-/// A failure at one path, named as the model wrote it.
+/// A failure at one path. `path` is the path as the model wrote it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does")]
     NotFound { path: String },
     #[error("cannot {action} `{path}`: not permitted by the system ({})", errno_name(*errno))]
-    Denied { action: &'static str, path: String, errno: Errno },
+    NotPermitted { action: &'static str, path: String, errno: Errno },
     #[error("cannot {action} `{path}`: {} ({})", meaning(*errno), errno_name(*errno))]
     System { action: &'static str, path: String, errno: Errno },
     #[error("`{path}` is {kind}, not a regular file; {suggestion}")]
     NotRegular { path: String, kind: &'static str, suggestion: &'static str },
-    /// Denied by policy, whose reason is the message.
+    /// The policy denies the access. `reason` is the whole message.
     #[error("{reason}")]
     Forbidden { path: String, reason: String },
     #[error("`{path}` {reason}")]
@@ -42,13 +42,13 @@ impl FileError {
         let path = path.to_owned();
         match errno {
             Errno::NOENT => Self::NotFound { path },
-            Errno::ACCESS | Errno::PERM => Self::Denied { action, path, errno },
+            Errno::ACCESS | Errno::PERM => Self::NotPermitted { action, path, errno },
             errno => Self::System { action, path, errno },
         }
     }
 
-    /// Like [`Self::system`], for a path that had no links when it was resolved.
-    pub(crate) fn opened_beneath(action: &'static str, path: &str, errno: Errno) -> Self {
+    /// Like [`Self::system`], for an operation on a resolved path: `ELOOP` means that a symbolic link was created since.
+    pub(crate) fn for_resolved_path(action: &'static str, path: &str, errno: Errno) -> Self {
         match errno {
             Errno::LOOP => {
                 Self::refused(path, "has a symbolic link in its path that was put there just now; try again")
@@ -74,7 +74,7 @@ impl From<FileError> for ToolOutcome {
         let for_model = message.as_str().into();
         let failure = match error {
             FileError::NotFound { path } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
-            FileError::Denied { path, .. } | FileError::Forbidden { path, .. } => {
+            FileError::NotPermitted { path, .. } | FileError::Forbidden { path, .. } => {
                 ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
             }
             FileError::System { .. }

@@ -76,7 +76,7 @@ impl Fixture {
                 variable("BASH_ENV", "/nonexistent/start-up"),
                 variable("KEPT", "kept"),
             ],
-            extra_environment: vec!["KEPT".to_owned()],
+            extra_variables: vec!["KEPT".to_owned()],
             secret_variables: vec!["OTHER_TOKEN".to_owned()],
             log_directory: Some(directory.path().join("logs")),
             background: background.clone(),

@@ -66,19 +66,22 @@ pub use workspace::{PathError, ResolvedPath, Workspace};
 pub struct ToolSettings {
     /// The environment of ibeam, from which commands get the variables that are harmless and useful.
     pub environment: Vec<(OsString, OsString)>,
-    /// More variables that commands get: names, or prefixes that end in `*`. A secret passes only by its full name.
-    pub extra_environment: Vec<String>,
+    /// More variables that commands get: names, or prefixes that end in `*`. A prefix does not match
+    /// secret variables; a secret variable must be listed by its full name.
+    pub extra_variables: Vec<String>,
     /// Variables that commands get regardless of ibeam's own environment, such as those that name a proxy.
     pub command_environment: Vec<(OsString, OsString)>,
     /// Variables with API keys of models, which commands never get. `*_API_KEY` is always among them.
     pub secret_variables: Vec<String>,
     /// The path rules that apply to commands and tools. The default has no rules.
     pub path_policy: PathPolicy,
-    /// The directory to which files are moved that a command created where it must not; `None` disables the monitoring.
+    /// The directory for files that a command created at protected paths: they are moved here. `None` disables the
+    /// monitoring of protected paths.
     pub quarantine: Option<PathBuf>,
     /// The directory for the logs of background commands; `None` writes no logs.
     pub log_directory: Option<PathBuf>,
-    /// The commands that run in the background, and the timeouts. Keep a clone to end the commands with the run.
+    /// The background commands, and the timeouts of all commands. The caller keeps a clone, and ends the commands when
+    /// the run ends.
     pub background: BackgroundProcesses,
     /// The files that earlier runs of the session read and wrote.
     pub past_file_access: PastFileAccess,

@@ -126,7 +126,7 @@ impl CommandRunner {
                     self.workspace.root().display()
                 )),
                 FileError::NotFound { .. }
-                | FileError::Denied { .. }
+                | FileError::NotPermitted { .. }
                 | FileError::System { .. }
                 | FileError::NotRegular { .. }
                 | FileError::Forbidden { .. }

@@ -45,8 +45,9 @@ impl SearchRoot {
     }
 
     fn from_path(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
-        let stat =
-            workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", requested, errno))?;
+        let stat = workspace
+            .stat(&path)
+            .map_err(|errno| FileError::for_resolved_path("search", requested, errno))?;
         // A walk and a command use the path, so it must still lead into the held workspace.
         let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
         if by_path != Ok((stat.st_dev, stat.st_ino)) {

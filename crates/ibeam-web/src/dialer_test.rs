@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::Dialer;
-use crate::fixture::{Fickle, LONG_TIMEOUT, PUBLIC_ADDRESS, Reply, Site, pins, resolving};
+use crate::fixture::{Fickle, LONG_TIMEOUT, PUBLIC_ADDRESS, Reply, Site, pins, resolving_dialer};
 use crate::host;
 use crate::pin::PinnedHosts;
 use crate::upstream_proxy::UpstreamProxies;
@@ -32,7 +32,7 @@ fn a_name_with_an_address_that_is_not_public_is_refused() {
         ("127.0.0.2 192.168.0.1", "192.168.0.1, a private address"),
     ] {
         let names = Fickle::new(&[addresses]);
-        check_refused(&resolving(names.clone(), UpstreamProxies::none()), "a.test", detail);
+        check_refused(&resolving_dialer(names.clone(), UpstreamProxies::none()), "a.test", detail);
         assert_eq!(names.queried_names(), ["a.test"]);
     }
 }
@@ -40,7 +40,7 @@ fn a_name_with_an_address_that_is_not_public_is_refused() {
 #[test]
 fn an_address_instead_of_a_name_is_checked_too() {
     let names = Fickle::new(&[]);
-    let dialer = resolving(names.clone(), UpstreamProxies::none());
+    let dialer = resolving_dialer(names.clone(), UpstreamProxies::none());
     check_refused(&dialer, "127.0.0.1", "`127.0.0.1` is a loopback address");
     check_refused(&dialer, "[::1]", "`[::1]` is a loopback address");
     check_refused(&dialer, "169.254.169.254", "--allow-net 169.254.169.254:80");
@@ -54,7 +54,7 @@ async fn the_checked_address_is_connected_to_and_the_name_is_resolved_once() {
     let port = public.local_addr().unwrap().port();
     let private = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
-    let dialer = resolving(names.clone(), UpstreamProxies::none());
+    let dialer = resolving_dialer(names.clone(), UpstreamProxies::none());
     let host = host::parse_canonical("a.test").unwrap();
     let mut stream = dialer.tunnel(&host, port).await.unwrap();
     let (mut server, _) = public.accept().await.unwrap();
@@ -74,7 +74,7 @@ async fn the_checked_address_is_connected_to_and_the_name_is_resolved_once() {
 async fn after_an_address_that_does_not_answer_the_next_one_is_tried() {
     let listener = TcpListener::bind((PUBLIC_ADDRESS, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), UpstreamProxies::none());
+    let mut dialer = resolving_dialer(Fickle::new(&["127.0.0.3 127.0.0.2"]), UpstreamProxies::none());
     dialer.check = |_| Ok(());
     assert!(dialer.tunnel(&host::parse_canonical("a.test").unwrap(), port).await.is_ok());
 }
@@ -115,7 +115,7 @@ async fn a_name_server_that_does_not_answer_ends_in_a_timeout() {
 
 #[tokio::test]
 async fn a_name_that_does_not_exist_is_an_error() {
-    let dialer = resolving(Fickle::new(&[]), UpstreamProxies::none());
+    let dialer = resolving_dialer(Fickle::new(&[]), UpstreamProxies::none());
     let error = dialer.connect_plain(&host::parse_canonical("a.test").unwrap(), 80).await.err().unwrap();
     assert_eq!(error.to_string(), "`a.test` has no address: no such name");
     assert!(!error.is_refusal());
@@ -128,8 +128,10 @@ async fn a_tunnel_uses_the_proxy_of_the_environment() {
     let site = Site::start(move |_| tunnelled()).await;
     let proxy = format!("http://me:secret@{}", site.address);
     let names = Fickle::new(&[]);
-    let dialer =
-        resolving(names.clone(), UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())));
+    let dialer = resolving_dialer(
+        names.clone(),
+        UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())),
+    );
     let mut received = String::new();
     let mut stream = dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 443).await.unwrap();
     stream.read_to_string(&mut received).await.unwrap();
@@ -144,7 +146,7 @@ async fn a_tunnel_uses_the_proxy_of_the_environment() {
 fn a_proxy_receives_no_private_address_and_no_name_of_this_machine() {
     let upstream =
         || UpstreamProxies::new(|name| (name == "ALL_PROXY").then(|| "http://127.0.0.1:9".to_owned()));
-    let dialer = resolving(Fickle::new(&[]), upstream());
+    let dialer = resolving_dialer(Fickle::new(&[]), upstream());
     check_refused(&dialer, "169.254.169.254", "an address of cloud metadata");
     check_refused(&dialer, "10.0.0.1", "a private address");
     check_refused(&dialer, "localhost", "is a name of this machine");
@@ -158,7 +160,7 @@ async fn a_proxy_that_refuses_or_does_not_answer_is_named_without_its_password()
     for (address, detail) in [(site.address, "refused `a.test:443`: 407"), (free, "cannot be reached")] {
         let proxy = format!("http://me:secret@{address}");
         let upstream = UpstreamProxies::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
-        let dialer = resolving(Fickle::new(&[]), upstream);
+        let dialer = resolving_dialer(Fickle::new(&[]), upstream);
         let error =
             dialer.tunnel(&host::parse_canonical("a.test").unwrap(), 443).await.err().unwrap().to_string();
         assert!(
@@ -171,7 +173,7 @@ async fn a_proxy_that_refuses_or_does_not_answer_is_named_without_its_password()
 
 /// Returns a dialer with one name and this proxy for everything.
 fn through(proxy: String, names: Arc<Fickle>) -> Dialer {
-    resolving(names, UpstreamProxies::new(move |name| (name == "ALL_PROXY").then(|| proxy.clone())))
+    resolving_dialer(names, UpstreamProxies::new(move |name| (name == "ALL_PROXY").then(|| proxy.clone())))
 }
 
 /// With `socks5`, this program resolves and checks the name; with `socks5h`, the proxy resolves it.

@@ -20,7 +20,7 @@ pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The reply of a site to a request.
 pub(crate) enum Reply {
-    /// Sends these bytes, then the end.
+    /// Sends these bytes, then closes the connection.
     Bytes(Vec<u8>),
     /// Sends these bytes, then no more data.
     Silence(Vec<u8>),
@@ -29,7 +29,7 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Returns a complete response of this type.
+    /// Returns a complete response with this content type.
     pub(crate) fn page(content_type: &str, body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = body.len();
@@ -157,7 +157,7 @@ pub(crate) fn dialer(pinned: &[(&str, SocketAddr)]) -> Arc<Dialer> {
 pub(crate) const PUBLIC_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// Returns a dialer that treats `PUBLIC_ADDRESS` as public and resolves with `resolver`.
-pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: UpstreamProxies) -> Dialer {
+pub(crate) fn resolving_dialer(resolver: Arc<dyn Resolver>, upstream: UpstreamProxies) -> Dialer {
     let mut dialer = Dialer::new(resolver, PinnedHosts::default(), Vec::new(), upstream, LONG_TIMEOUT);
     dialer.check = |address| if address == PUBLIC_ADDRESS { Ok(()) } else { check_public(address) };
     dialer

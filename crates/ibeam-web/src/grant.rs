@@ -8,21 +8,21 @@ use url::Host;
 
 use crate::host;
 
-/// A grant that cannot be parsed.
+/// A pattern of hosts and ports that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` cannot be granted: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
+    "invalid host pattern `{text}`: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
 )]
-pub struct InvalidGrant {
-    /// The text of the grant.
+pub struct InvalidHostPortPattern {
+    /// The text of the pattern.
     pub text: String,
     /// The reason why it is invalid.
     pub detail: String,
 }
 
-/// Hosts and ports that commands may reach. `Display` prints the form that `FromStr` parses.
+/// A pattern of hosts and ports. `Display` prints the form that `FromStr` parses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct HostPortPattern {
     /// The hosts.
     hosts: HostPattern,
     /// The port; `None` for every port.
@@ -37,34 +37,34 @@ enum HostPattern {
     Exact(Host),
 }
 
-impl Grant {
-    /// Returns the grants of an allowed `WebFetch` token: its port, or ports 80 and 443. Its domain is a name, `*.` and
-    /// a name, or `*`.
+impl HostPortPattern {
+    /// Parses the domain of an allowed `WebFetch` rule: a name, `*.` and a name, or `*`, and optionally `:PORT`. Without
+    /// a port, ports 80 and 443 are allowed.
     ///
     /// # Errors
-    /// `InvalidGrant` for an invalid domain or port.
-    pub fn from_allow_token(token: &str) -> Result<Vec<Self>, InvalidGrant> {
-        let (hosts, named) = Self::parse_token(token)?;
+    /// `InvalidHostPortPattern` for an invalid domain or port.
+    pub fn for_allowed_domain(text: &str) -> Result<Vec<Self>, InvalidHostPortPattern> {
+        let (hosts, named) = Self::parse_domain(text)?;
         let ports = named.map_or_else(|| vec![80, 443], |port| vec![port]);
         Ok(ports.into_iter().map(|port| Self { hosts: hosts.clone(), port: Some(port) }).collect())
     }
 
-    /// Returns the hosts and ports that a denied `WebFetch` token denies: its port, or every port.
+    /// Parses the domain of a `WebFetch` rule that denies. Without a port, every port is denied.
     ///
     /// # Errors
-    /// `InvalidGrant` for an invalid domain or port.
-    pub fn from_deny_token(token: &str) -> Result<Self, InvalidGrant> {
-        let (hosts, port) = Self::parse_token(token)?;
+    /// `InvalidHostPortPattern` for an invalid domain or port.
+    pub fn for_denied_domain(text: &str) -> Result<Self, InvalidHostPortPattern> {
+        let (hosts, port) = Self::parse_domain(text)?;
         Ok(Self { hosts, port })
     }
 
-    /// Returns the hosts and the port of a `WebFetch` token.
-    fn parse_token(token: &str) -> Result<(HostPattern, Option<u16>), InvalidGrant> {
-        let bad = |detail: String| InvalidGrant { text: token.to_owned(), detail };
-        let (domain, port) = match token.rsplit_once(':') {
+    /// Returns the hosts and the port of the domain of a `WebFetch` rule.
+    fn parse_domain(text: &str) -> Result<(HostPattern, Option<u16>), InvalidHostPortPattern> {
+        let bad = |detail: String| InvalidHostPortPattern { text: text.to_owned(), detail };
+        let (domain, port) = match text.rsplit_once(':') {
             // `https://a` has no port.
             Some((domain, port)) if !port.starts_with('/') => (domain, Some(port)),
-            Some(_) | None => (token, None),
+            Some(_) | None => (text, None),
         };
         let port = port.map(|port| parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))).transpose()?;
         Ok((HostPattern::parse(domain).map_err(bad)?, port))
@@ -111,11 +111,11 @@ fn parse_port(text: &str) -> Option<u16> {
     is_number.then(|| text.parse().ok()).flatten().filter(|port| *port != 0)
 }
 
-impl FromStr for Grant {
-    type Err = InvalidGrant;
+impl FromStr for HostPortPattern {
+    type Err = InvalidHostPortPattern;
 
-    fn from_str(given: &str) -> Result<Self, InvalidGrant> {
-        let bad = |detail: String| InvalidGrant { text: given.to_owned(), detail };
+    fn from_str(given: &str) -> Result<Self, InvalidHostPortPattern> {
+        let bad = |detail: String| InvalidHostPortPattern { text: given.to_owned(), detail };
         let text = given.trim();
         if text.contains("://") || text.contains('/') {
             return Err(bad("it is a URL; give host and port only".to_owned()));
@@ -134,7 +134,7 @@ impl FromStr for Grant {
     }
 }
 
-impl fmt::Display for Grant {
+impl fmt::Display for HostPortPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hosts {
             HostPattern::Any => write!(f, "*")?,
@@ -163,15 +163,15 @@ pub(crate) enum GrantDecision {
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     /// The hosts that commands may reach.
-    pub allow: Vec<Grant>,
+    pub allow: Vec<HostPortPattern>,
     /// The hosts that commands may not reach, even if granted.
-    pub deny: Vec<Grant>,
+    pub deny: Vec<HostPortPattern>,
 }
 
 impl Grants {
     /// Decides about a connection to `host` at `port`.
     pub(crate) fn decide(&self, host: &Host, port: u16) -> GrantDecision {
-        let covered = |grants: &[Grant]| grants.iter().any(|grant| grant.covers(host, port));
+        let covered = |grants: &[HostPortPattern]| grants.iter().any(|grant| grant.covers(host, port));
         match (covered(&self.deny), covered(&self.allow)) {
             (true, _) => GrantDecision::Denied,
             (false, true) => GrantDecision::Allowed,
@@ -184,9 +184,9 @@ impl Grants {
         self.allow.is_empty()
     }
 
-    /// Returns the IP addresses that are granted with a port. Only these may be private.
+    /// Returns the IP addresses that are granted with a port. Only these addresses may be in private ranges.
     pub fn addresses(&self) -> Vec<(IpAddr, u16)> {
-        let address = |grant: &Grant| match &grant.hosts {
+        let address = |grant: &HostPortPattern| match &grant.hosts {
             HostPattern::Exact(host) => Some((host::ip_address(host)?, grant.port?)),
             HostPattern::Any | HostPattern::Subdomains(_) => None,
         };

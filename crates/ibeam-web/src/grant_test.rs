@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
-use super::{Grant, GrantDecision, Grants};
+use super::{GrantDecision, Grants, HostPortPattern};
 use crate::host;
 
 #[track_caller]
 fn check_bad(given: &str, detail: &str) {
-    let error = given.parse::<Grant>().unwrap_err();
+    let error = given.parse::<HostPortPattern>().unwrap_err();
     assert!(error.detail.contains(detail), "{given:?}: {}", error.detail);
     assert!(error.to_string().contains("accepted are `HOST:PORT`"), "{error}");
 }
@@ -48,27 +48,31 @@ fn a_star_before_a_name_is_every_name_below_and_a_star_alone_every_host() {
 
 #[test]
 fn an_allowed_web_fetch_domain_has_two_ports_and_a_denied_one_every_port() {
-    let allow = Grant::from_allow_token("*").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::from_deny_token("*.evil.test").unwrap()] };
+    let allow = HostPortPattern::for_allowed_domain("*").unwrap();
+    let grants = Grants { allow, deny: vec![HostPortPattern::for_denied_domain("*.evil.test").unwrap()] };
     let decide = |name: &str, port| grants.decide(&host::parse_canonical(name).unwrap(), port);
     assert_eq!([decide("a.test", 80), decide("a.test", 443)], [GrantDecision::Allowed; 2]);
     assert_eq!(decide("a.test", 22), GrantDecision::NotGranted);
     assert_eq!([decide("a.evil.test", 443), decide("a.evil.test", 22)], [GrantDecision::Denied; 2]);
-    assert!(Grant::from_allow_token("https://a").is_err());
+    assert!(HostPortPattern::for_allowed_domain("https://a").is_err());
 }
 
 #[test]
 fn the_port_of_a_web_fetch_token_is_the_only_one() {
-    let allow = Grant::from_allow_token("a.test:8080").unwrap();
-    let grants = Grants { allow, deny: vec![Grant::from_deny_token("a.test:22").unwrap()] };
+    let allow = HostPortPattern::for_allowed_domain("a.test:8080").unwrap();
+    let grants = Grants { allow, deny: vec![HostPortPattern::for_denied_domain("a.test:22").unwrap()] };
     let decide = |port| grants.decide(&host::parse_canonical("a.test").unwrap(), port);
     assert_eq!(
         [decide(8080), decide(80), decide(443)],
         [GrantDecision::Allowed, GrantDecision::NotGranted, GrantDecision::NotGranted]
     );
     assert_eq!(decide(22), GrantDecision::Denied);
-    for token in ["a.test:", "a.test:0", "a.test:65536", "a.test:x", "a.test:+80"] {
-        assert!(Grant::from_allow_token(token).is_err() && Grant::from_deny_token(token).is_err(), "{token}");
+    for domain in ["a.test:", "a.test:0", "a.test:65536", "a.test:x", "a.test:+80"] {
+        assert!(
+            HostPortPattern::for_allowed_domain(domain).is_err()
+                && HostPortPattern::for_denied_domain(domain).is_err(),
+            "{domain}"
+        );
     }
 }
 
@@ -103,19 +107,19 @@ fn only_granted_ip_addresses_may_be_private() {
 proptest! {
     #[test]
     fn any_text_is_parsed_or_refused(text in "\\PC{0,20}") {
-        let _ = text.parse::<Grant>();
+        let _ = text.parse::<HostPortPattern>();
     }
 
     #[test]
     fn a_grant_prints_as_it_was_written(
         grant in "(\\*|(\\*\\.)?[a-z][a-z0-9-]{0,8}(\\.[a-z]{1,5}){0,2}|10\\.[0-9]\\.[0-9]\\.[0-9]|\\[::[1-9a-f]\\]):[1-9][0-9]{0,3}"
     ) {
-        prop_assert_eq!(grant.parse::<Grant>().unwrap().to_string(), grant);
+        prop_assert_eq!(grant.parse::<HostPortPattern>().unwrap().to_string(), grant);
     }
 
     #[test]
     fn a_grant_for_one_name_allows_no_other(one in "[a-z.-]{1,12}", other in "[a-z.-]{1,12}") {
-        if let (Ok(grant), Some(host)) = (format!("{one}:443").parse::<Grant>(), host::parse_canonical(&other)) {
+        if let (Ok(grant), Some(host)) = (format!("{one}:443").parse::<HostPortPattern>(), host::parse_canonical(&other)) {
             prop_assert_eq!(grant.covers(&host, 443), host::parse_canonical(&one).is_some_and(|one| one == host));
         }
     }

@@ -23,7 +23,7 @@ mod web_fetch;
 
 pub use dialer::{DialError, Dialer};
 pub use fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
-pub use grant::{Grant, Grants, InvalidGrant};
+pub use grant::{Grants, HostPortPattern, InvalidHostPortPattern};
 pub use pin::{InvalidPin, PinnedHosts};
 pub use proxy::{EgressProxy, proxy_environment};
 pub use public_address::{NonPublicAddress, check_public};

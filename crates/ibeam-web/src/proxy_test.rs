@@ -8,8 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::EgressProxy;
 use crate::dialer::{AbortOnDrop, Dialer};
-use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, Site, dialer, resolving};
-use crate::grant::{Grant, Grants};
+use crate::fixture::{Fickle, LONG_TIMEOUT, Reply, Site, dialer, resolving_dialer};
+use crate::grant::{Grants, HostPortPattern};
 use crate::upstream_proxy::UpstreamProxies;
 
 /// A proxy that runs until it is dropped.
@@ -125,7 +125,7 @@ async fn a_denied_host_is_refused_even_if_granted() {
     let site = Site::start(|_| Reply::page("text/plain", "x")).await;
     let names = ["a.test", "b.evil.test"].map(|name| (name, site.address));
     let proxy = RunningProxy::changed(dialer(&names), &["*:80"], |proxy| {
-        proxy.grants.deny.push(Grant::from_deny_token("*.evil.test").unwrap());
+        proxy.grants.deny.push(HostPortPattern::for_denied_domain("*.evil.test").unwrap());
     });
     assert!(proxy.answer("GET http://a.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 200"));
     let answer = proxy.answer("GET http://b.evil.test/ HTTP/1.1\r\n\r\n").await;
@@ -143,7 +143,7 @@ async fn a_granted_name_with_a_private_address_is_refused() {
     for address in ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
         let names = Fickle::new(&[address, address]);
         let proxy = RunningProxy::new(
-            Arc::new(resolving(names, UpstreamProxies::none())),
+            Arc::new(resolving_dialer(names, UpstreamProxies::none())),
             &["*:80", &format!("*:{port}")],
         );
         for request in [
@@ -364,8 +364,10 @@ async fn the_proxy_connects_through_the_proxy_of_the_environment() {
     let upstream = UpstreamProxies::new(|name| {
         (name == "ALL_PROXY").then(|| format!("http://me:secret@{}", site.address))
     });
-    let proxy =
-        RunningProxy::new(Arc::new(resolving(Fickle::new(&[]), upstream)), &["a.test:443", "a.test:80"]);
+    let proxy = RunningProxy::new(
+        Arc::new(resolving_dialer(Fickle::new(&[]), upstream)),
+        &["a.test:443", "a.test:80"],
+    );
     assert!(proxy.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\nhello"));
     assert!(proxy.answer("GET http://a.test/x HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\npage"));
     let requests = site.requests();

@@ -62,7 +62,7 @@ fn url_argument(arguments: &Value) -> Result<&str, ToolInputError> {
     let given = URL_ARGUMENT_NAMES.iter().find_map(|name| arguments.get(name));
     given.and_then(Value::as_str).map(str::trim).filter(|url| !url.is_empty()).ok_or_else(|| {
         let problem = if arguments.is_object() {
-            "`url` is missing or not a text"
+            "`url` is missing or not a string"
         } else {
             "the arguments are not a JSON object"
         };

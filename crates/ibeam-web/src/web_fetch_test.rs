@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use super::WebFetch;
 use crate::dialer::{AbortOnDrop, Dialer};
 use crate::fetch::{FetchLimits, TlsConfigFactory, UrlPolicy};
-use crate::fixture::{Fickle, PUBLIC_ADDRESS, Reply, Site, dialer, resolving, serve_client};
+use crate::fixture::{Fickle, PUBLIC_ADDRESS, Reply, Site, dialer, resolving_dialer, serve_client};
 use crate::upstream_proxy::UpstreamProxies;
 
 fn no_tls() -> TlsConfigFactory {
@@ -171,7 +171,7 @@ async fn a_name_is_resolved_once_per_connection() {
         Site::at([127, 0, 0, 1].into(), site.address.port(), |_| Reply::page("text/plain", "private"));
     let private = private.await;
     let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
-    let tool = tool(Arc::new(resolving(names.clone(), UpstreamProxies::none())));
+    let tool = tool(Arc::new(resolving_dialer(names.clone(), UpstreamProxies::none())));
     let url = format!("http://a.test:{}/", site.address.port());
     assert_eq!(page(run(&tool, &url).await).1, "public");
     assert_eq!(names.queried_names().len(), 1);
@@ -263,8 +263,10 @@ async fn plain_pages_are_requested_from_the_proxy_of_the_environment_with_absolu
     let site = Site::start(|_| Reply::page("text/plain", "by proxy")).await;
     let proxy = format!("http://me:secret@{}", site.address);
     let names = Fickle::new(&[]);
-    let dialer =
-        resolving(names.clone(), UpstreamProxies::new(|name| (name == "http_proxy").then(|| proxy.clone())));
+    let dialer = resolving_dialer(
+        names.clone(),
+        UpstreamProxies::new(|name| (name == "http_proxy").then(|| proxy.clone())),
+    );
     let tool = tool(Arc::new(dialer));
     assert_eq!(page(run(&tool, "http://docs.example.test/a").await).1, "by proxy");
     let request = site.requests().concat().to_ascii_lowercase();
@@ -338,7 +340,7 @@ fn the_url_is_accepted_under_the_names_that_models_use() {
     check_arguments(json!({ "url": " http://a.test/ ", "prompt": "what" }), Ok("http://a.test/"));
     check_arguments(json!({ "uri": "http://a.test/" }), Ok("http://a.test/"));
     check_arguments(json!({}), Err("`url` is missing"));
-    check_arguments(json!({ "url": 1 }), Err("`url` is missing or not a text"));
+    check_arguments(json!({ "url": 1 }), Err("`url` is missing or not a string"));
     check_arguments(json!({ "url": " " }), Err("a call looks like {\"url\": "));
     check_arguments(json!("http://a.test/"), Err("not a JSON object"));
 }

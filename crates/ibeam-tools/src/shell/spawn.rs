@@ -40,7 +40,7 @@ impl BashLauncher {
         let own_environment = &settings.environment;
         let mut environment = environment::filter_environment(
             own_environment.clone(),
-            &settings.extra_environment,
+            &settings.extra_variables,
             &settings.secret_variables,
             &roots,
         );

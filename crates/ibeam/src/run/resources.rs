@@ -96,7 +96,7 @@ pub(super) fn build(
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::key_variable_names(app),
             log_directory: Some(app.dirs.background_logs()),
-            extra_environment: extra_environment(app),
+            extra_variables: extra_variables(app),
             command_environment,
             path_policy: path_policy.clone(),
             quarantine: Some(app.dirs.quarantine()),
@@ -226,7 +226,7 @@ fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
 }
 
 /// Returns the variables that the configuration passes to commands, in addition to the default ones.
-fn extra_environment(app: &AppContext) -> Vec<String> {
+fn extra_variables(app: &AppContext) -> Vec<String> {
     app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 

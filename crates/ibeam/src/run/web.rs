@@ -13,8 +13,8 @@ use ibeam_protocol::{PermissionMode, Reason};
 use ibeam_providers::TlsSettings;
 use ibeam_tools::BackgroundProcesses;
 use ibeam_web::{
-    Dialer, EgressProxy, FetchLimits, Grant, Grants, InvalidGrant, PinnedHosts, SystemResolver,
-    TlsConfigFactory, UpstreamProxies, UrlPolicy, WebFetch,
+    Dialer, EgressProxy, FetchLimits, Grants, HostPortPattern, InvalidHostPortPattern, PinnedHosts,
+    SystemResolver, TlsConfigFactory, UpstreamProxies, UrlPolicy, WebFetch,
 };
 use tokio::task::JoinSet;
 
@@ -114,19 +114,21 @@ impl Web {
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
     for (given, origin) in app.base.config.list(&["network", "allow"]) {
-        grants.allow.push(given.parse().map_err(|error: InvalidGrant| origin.invalid(error.to_string()))?);
+        grants
+            .allow
+            .push(given.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.to_string()))?);
     }
-    let bad = |error: InvalidGrant| Reason::Usage { detail: error.to_string() };
+    let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.to_string() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
-            grants.allow.extend(Grant::from_allow_token(domain).map_err(bad)?);
+            grants.allow.extend(HostPortPattern::for_allowed_domain(domain).map_err(bad)?);
         }
     }
     // A person cannot be asked about a single connection of a command, so a rule that asks denies it.
     let ask_rules = if policy.mode == PermissionMode::Force { &[] } else { policy.ask.as_slice() };
     for rule in policy.deny.iter().chain(ask_rules) {
         if let Rule::WebFetch(domain) = rule {
-            grants.deny.push(Grant::from_deny_token(domain).map_err(bad)?);
+            grants.deny.push(HostPortPattern::for_denied_domain(domain).map_err(bad)?);
         }
     }
     Ok(grants)

@@ -32,8 +32,8 @@ impl StepEncoder for Encoder {
             }
             Step::CallStarted(call) => {
                 self.items += 1;
-                let (id, item, todos) = item_of_call(call);
-                if !todos {
+                let (id, item, is_todo_list) = item_of_call(call);
+                if !is_todo_list {
                     self.write_item("item.started", id, item, out);
                 }
             }
@@ -77,6 +77,6 @@ impl Encoder {
 fn item_of_call(call: CallStep) -> (String, Value, bool) {
     let CallStep { id, mut payload, .. } = call;
     let item = payload.as_object_mut().and_then(|payload| take_object(payload, "item")).unwrap_or_default();
-    let todos = text(&item, "type") == Some("todo_list");
-    (id, Value::Object(item), todos)
+    let is_todo_list = text(&item, "type") == Some("todo_list");
+    (id, Value::Object(item), is_todo_list)
 }

@@ -1,4 +1,5 @@
-//! Encodes steps as events of contract 1. Required keys that a source does not have get a neutral value.
+//! Encodes steps as events of contract 1 (docs/output-format.md), the format of Cursor. If the source stream lacks a
+//! required key, the key gets a neutral value.
 
 use ibeam_wire::tool::CALL_ID;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use crate::step::{CallStep, Step, StepEncoder, TextStep};
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
-    /// All texts, which the end repeats.
+    /// All texts so far. The last event repeats them.
     text: String,
     /// The byte offset in `text` of the text after the last call.
     last_text_start: usize,
