@@ -6,9 +6,9 @@ use ibeam_core::ModelEvent;
 use ibeam_protocol::Usage;
 
 use crate::answer_limits::BodyLimits;
-use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 use crate::response_error::ResponseError;
 use crate::wire_protocol::{AnswerDecoder, WireProtocol};
+use ibeam_http::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
 /// A response body that is arriving.
 #[derive(Debug)]

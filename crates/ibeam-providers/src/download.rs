@@ -8,7 +8,7 @@ use ibeam_protocol::{Failure, Reason};
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode};
 
-use crate::tls::{TlsSettings, tls_config};
+use ibeam_http::tls::{TlsSettings, tls_config};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum time between two chunks.

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base_url::is_loopback;
-use crate::keys::{KeyReader, Secret};
+use crate::keys::KeyReader;
 use crate::reasoning::Reasoning;
-use crate::tls::TlsSettings;
 use crate::wire_protocol::{Quirks, WireProtocol};
+use ibeam_http::tls::TlsSettings;
+use ibeam_http::{ProxyServer, Secret};
 
 /// One model of one provider.
 #[derive(Clone, Debug)]
@@ -61,21 +61,8 @@ pub enum TransportKind {
 impl Endpoint {
     /// Returns the proxy of the connections; `None` for a server on this machine.
     pub(crate) fn used_proxy(&self) -> Option<&ProxyServer> {
-        let is_local =
-            || reqwest::Url::parse(&self.base_url).is_ok_and(|url| url.host_str().is_some_and(is_loopback));
-        self.proxy.as_ref().filter(|_| !is_local())
+        self.proxy.as_ref().filter(|_| ProxyServer::is_used_for(&self.base_url))
     }
-}
-
-/// A proxy between this program and a service.
-#[derive(Clone, Debug)]
-pub struct ProxyServer {
-    /// The URL, with user and password.
-    pub url: Secret,
-    /// The URL without user and password, for messages.
-    pub display_url: String,
-    /// The environment variable that names the proxy, for messages.
-    pub variable: String,
 }
 
 /// Finds the models whose names are similar to the name of a model, the most similar first.

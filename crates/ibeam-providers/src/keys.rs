@@ -1,4 +1,4 @@
-//! API keys: the secret type, and the key that an endpoint currently uses.
+//! API keys: the key that an endpoint currently uses, and how it is read.
 //!
 //! A key may have to be read first, from a file or a command. A refused key is read again, but never removed from its
 //! storage: the refusal may be a defect of the service.
@@ -10,29 +10,8 @@ use futures_util::future::BoxFuture;
 use ibeam_core::Redactor;
 use ibeam_protocol::Reason;
 
-use crate::headers::is_secret_header;
-
-/// An API key. Its `Debug` output does not contain it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a key, without the white space that files and shells leave around it.
-    pub fn new(key: &str) -> Self {
-        Self(key.trim().to_owned())
-    }
-
-    /// Returns the key, for the header that carries it.
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(***)")
-    }
-}
+use ibeam_http::Secret;
+use ibeam_http::headers::is_secret_header;
 
 /// Reads a key from its storage, which another process may have changed, or from a command.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 //!
 //! The modules form layers; each uses only those above it in this list.
 //!
-//! 1. Independent of any API: framing of the stream ([`sse`]), lenient JSON, calls written as text, answer drafts and
+//! 1. Independent of any API: lenient JSON, calls written as text, answer drafts and
 //!    their limits, errors.
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
@@ -16,13 +16,10 @@ mod answer_draft;
 mod answer_format;
 mod answer_limits;
 mod answer_reader;
-mod base_url;
 mod body_decoder;
 mod cache_marker;
 mod download;
 pub mod endpoint;
-pub mod framing;
-mod headers;
 mod http_provider;
 mod keys;
 mod lenient_json;
@@ -37,22 +34,21 @@ pub mod recording;
 mod request_body;
 pub mod response_error;
 mod retry_after;
-mod sanitize;
-pub mod sse;
 mod text_tool_calls;
-mod tls;
 mod transport;
 mod websocket;
 pub mod wire_protocol;
 
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
-pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use body_decoder::BodyDecoder;
 pub use download::Download;
-pub use endpoint::{Endpoint, NearModels, ProxyServer, Timeouts, TransportKind};
-pub use headers::{InvalidHeader, check_header, is_key_header, is_secret_header};
+pub use endpoint::{Endpoint, NearModels, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;
-pub use keys::{KeyReader, KeyRequest, Secret};
+pub use ibeam_http::base_url::{PlainHttpServer, has_credentials, with_default_scheme};
+pub use ibeam_http::headers::{InvalidHeader, check_header, is_key_header, is_secret_header};
+pub use ibeam_http::tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
+pub use ibeam_http::{ProxyServer, Secret, framing, sse};
+pub use keys::{KeyReader, KeyRequest};
 pub use model_table::{
     Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
 };
@@ -62,7 +58,6 @@ pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
-pub use tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
 pub use wire_protocol::{
     AnswerDecoder, ListedModel, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol,
 };

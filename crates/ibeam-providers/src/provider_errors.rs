@@ -13,8 +13,8 @@ use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
 use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
 use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
-use crate::sanitize::sanitize_message;
 use crate::wire_protocol::WireProtocol;
+use ibeam_http::sanitize_message;
 
 /// Builds the errors of one endpoint.
 #[derive(Clone, Debug)]

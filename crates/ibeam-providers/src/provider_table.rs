@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
 use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
 use crate::protocols::{
     ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI,
 };
 use crate::wire_protocol::{CacheBreakpoints, MaxTokensField, Quirks, ReasoningForm, WireProtocol};
+use ibeam_http::base_url::default_scheme;
 
 /// An entry of the provider table.
 #[derive(Clone, Copy, Debug)]

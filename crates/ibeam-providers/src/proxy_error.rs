@@ -7,7 +7,7 @@ use std::fmt;
 
 use ibeam_core::Retry;
 
-use crate::endpoint::ProxyServer;
+use ibeam_http::ProxyServer;
 
 /// A proxy, for messages. Its `Display` form names the proxy and its variable.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl fmt::Display for ProxyContext {
 impl ProxyContext {
     pub(crate) fn new(proxy: &ProxyServer) -> Self {
         let ProxyServer { url, display_url, variable } = proxy;
-        let has_credentials = crate::base_url::has_credentials(url.expose());
+        let has_credentials = ibeam_http::base_url::has_credentials(url.expose());
         Self { display_url: display_url.clone(), variable: variable.clone(), has_credentials }
     }
 

@@ -3,30 +3,26 @@
 //! Created at the first request, so that starting the program costs nothing. One connection serves a run until it fails.
 //! Redirects are not followed, because a key must not be sent to another host.
 
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use ibeam_core::{Notices, ProviderError, Retry};
+use ibeam_http::{ClientSettings, Secret, build_client, tls};
 use ibeam_protocol::Notice;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method, Proxy, Response, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::endpoint::{Endpoint, TransportKind};
-use crate::keys::{Keys, Secret};
+use crate::keys::Keys;
 use crate::provider_errors::{ErrorBuilder, ResponseHead};
 use crate::recording::{
     ExchangeOutcome, HttpRecording, LiveBody, LiveResponse, ReplayedBody, ResponseBody, TrafficMode,
 };
 use crate::response_error::ResponseError;
 use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
-use crate::tls;
 use crate::websocket::{Conversation, SocketOutcome, SocketSession};
 use crate::wire_protocol::OutgoingRequest;
 
@@ -298,32 +294,20 @@ impl Transport {
     }
 
     fn build_client(&self, for_upgrade: bool) -> Result<Client, String> {
-        let mut tls = match self.tls.get() {
+        let tls = match self.tls.get() {
             Some(tls) => tls.clone(),
             None => {
                 let tls = tls::tls_config(&self.endpoint.tls).map_err(|error| error.to_string())?;
                 self.tls.get_or_init(|| tls).clone()
             }
         };
-        let mut builder = Client::builder();
-        if for_upgrade {
-            // Only HTTP/1.1 can be upgraded.
-            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-            builder = builder.http1_only();
-        }
-        let mut builder = builder
-            .tls_backend_preconfigured(tls)
-            .dns_resolver(SystemResolver)
-            .connect_timeout(self.endpoint.timeouts.connect)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")))
-            // The caller has read the variables of proxies.
-            .no_proxy();
-        if let Some(proxy) = self.endpoint.used_proxy() {
-            let invalid = |_| format!("`${}` is not the URL of a proxy", proxy.variable);
-            builder = builder.proxy(Proxy::all(proxy.url.expose()).map_err(invalid)?);
-        }
-        builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))
+        let settings = ClientSettings {
+            tls,
+            proxy: self.endpoint.used_proxy(),
+            connect_timeout: self.endpoint.timeouts.connect,
+            for_upgrade,
+        };
+        build_client(settings).map_err(|error| error.to_string())
     }
 
     /// Returns the headers of the request for a WebSocket connection, without those of the upgrade.
@@ -402,31 +386,4 @@ fn origin(location: &str) -> String {
         Ok(url) => format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
         Err(_) => "another path".to_owned(),
     }
-}
-
-/// The resolver of the system, on a separate thread.
-///
-/// The system call cannot be cancelled. On a thread of the runtime it would delay the end of the program while a name
-/// server does not respond. The program does not wait for this thread; `timeouts.connect` limits the wait for its result.
-#[derive(Debug)]
-struct SystemResolver;
-
-impl Resolve for SystemResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let addresses = resolve_on_thread(name.as_str().to_owned()).await?;
-            Ok(Box::new(addresses.into_iter()) as Addrs)
-        })
-    }
-}
-
-async fn resolve_on_thread(name: String) -> io::Result<Vec<SocketAddr>> {
-    let (sender, receiver) = oneshot::channel();
-    let resolve = move || {
-        let addresses = (name.as_str(), 0).to_socket_addrs().map(Iterator::collect);
-        // Fails if the request has timed out.
-        drop(sender.send(addresses));
-    };
-    std::thread::Builder::new().name("resolver".to_owned()).spawn(resolve)?;
-    receiver.await.map_err(io::Error::other)?
 }

@@ -11,12 +11,12 @@ use ibeam_protocol::{Block, Message, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::framing::{Frame, FrameParser};
 use crate::reasoning::Reasoning;
 use crate::response_error::{
     FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
 };
-use crate::sse::SseParser;
+use ibeam_http::framing::{Frame, FrameParser};
+use ibeam_http::sse::SseParser;
 
 /// An API through which models are used.
 ///

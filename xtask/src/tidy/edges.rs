@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::tree::{TidyError, output_of};
 
-/// A crate of the workspace, the workspace crates it may depend on, and the outside crates that only it may depend on.
+/// A crate of the workspace, the workspace crates it may depend on, and the outside crates that only it, and others that
+/// name them, may depend on.
 struct CrateRule {
     name: &'static str,
     may_use: &'static [&'static str],
@@ -19,8 +20,13 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-core", may_use: &["ibeam-protocol", "ibeam-policy"], exclusive: &[] },
     CrateRule {
         name: "ibeam-providers",
-        may_use: &["ibeam-protocol", "ibeam-core"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http"],
         exclusive: &["reqwest", "rustls"],
+    },
+    CrateRule {
+        name: "ibeam-http",
+        may_use: &["ibeam-protocol"],
+        exclusive: &["reqwest", "rustls", "rustls-platform-verifier"],
     },
     CrateRule {
         name: "ibeam-local",
@@ -41,8 +47,8 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "ibeam-mcp",
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-process"],
-        exclusive: &[],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http", "ibeam-process"],
+        exclusive: &["reqwest"],
     },
     CrateRule {
         name: "ibeam-web",
@@ -155,8 +161,13 @@ fn wrong_edge(rule: &CrateRule, dependency: &str) -> Option<String> {
     if SYNC_CRATES.contains(&rule.name) && ASYNC_LIBRARIES.contains(&dependency) {
         return Some(format!("`{}` is sync", rule.name));
     }
-    let owner = CRATE_RULES.iter().find(|other| other.exclusive.contains(&dependency))?;
-    (owner.name != rule.name).then(|| format!("only `{}` may use `{dependency}`", owner.name))
+    let owners: Vec<_> = CRATE_RULES
+        .iter()
+        .filter(|other| other.exclusive.contains(&dependency))
+        .map(|rule| rule.name)
+        .collect();
+    let is_allowed = owners.is_empty() || owners.contains(&rule.name);
+    (!is_allowed).then(|| format!("only {owners:?} may use `{dependency}`"))
 }
 
 #[cfg(test)]
@@ -178,6 +189,8 @@ mod tests {
         check("ibeam-session", "tokio", false);
         check("ibeam-core", "reqwest", false);
         check("ibeam-providers", "reqwest", true);
+        check("ibeam-http", "reqwest", true);
+        check("ibeam", "reqwest", false);
         check("ibeam-local", "candle-core", true);
         check("ibeam", "candle-core", false);
     }

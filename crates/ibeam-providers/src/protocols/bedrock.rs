@@ -17,12 +17,12 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 use serde_json::Value;
 
-use crate::framing::FrameParser;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
     count_calls,
 };
+use ibeam_http::framing::FrameParser;
 
 pub(super) use decoder::Decoder;
 pub(super) use document::is_answer;

@@ -15,12 +15,12 @@ use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{
     ModelFamily, bearer_header, classify_error, models_url, parse_error, parse_models, path_segment,
 };
-use crate::framing::FrameParser;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
     count_calls,
 };
+use ibeam_http::framing::FrameParser;
 
 /// Claude on Amazon Bedrock.
 #[derive(Clone, Copy, Debug)]

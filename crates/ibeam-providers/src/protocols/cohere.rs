@@ -13,12 +13,12 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
-use crate::base_url::append_path;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
     count_calls,
 };
+use ibeam_http::base_url::append_path;
 
 /// Cohere Chat, version 2.
 #[derive(Clone, Copy, Debug)]

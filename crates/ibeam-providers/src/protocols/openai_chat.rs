@@ -15,10 +15,10 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
-use crate::base_url::append_path;
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
+use ibeam_http::base_url::append_path;
 
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug)]

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
-use crate::base_url::append_path;
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
     count_calls,
 };
+use ibeam_http::base_url::append_path;
 
 /// OpenAI Responses.
 #[derive(Clone, Copy, Debug)]

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::exchange::{BodyEnd, RecordedResponse, TimedChunk};
 use super::http_recording::HttpRecording;
 use super::player::ReplaySpeed;
-use crate::framing::FramingError;
 use crate::provider_errors::ResponseHead;
 use crate::websocket::SocketBody;
+use ibeam_http::framing::FramingError;
 
 /// The reason why no further chunk arrives before the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

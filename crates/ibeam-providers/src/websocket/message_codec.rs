@@ -5,7 +5,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use crate::framing::{FRAME_LIMIT_BYTES, FramingError};
+use ibeam_http::framing::{FRAME_LIMIT_BYTES, FramingError};
 
 /// The type of a frame that the client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Duration, Instant};
 
 use super::message_codec::{MessageReader, Opcode, SocketMessage, encode_frame};
-use crate::framing::FramingError;
+use ibeam_http::framing::FramingError;
 
 /// The space that is reserved for each read.
 const READ_BYTES: usize = 16 * 1024;

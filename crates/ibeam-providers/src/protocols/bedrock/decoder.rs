@@ -13,10 +13,10 @@ use super::errors::recognise_error;
 use super::request::NAME;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, parse_arguments};
 use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

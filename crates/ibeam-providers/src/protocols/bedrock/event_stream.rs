@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
+use ibeam_http::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
 /// The size of the prelude: the total length, the length of the headers, and the checksum of both.
 const PRELUDE_BYTES: usize = 12;

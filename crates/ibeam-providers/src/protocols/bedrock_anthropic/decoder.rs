@@ -5,10 +5,10 @@
 use ibeam_core::ModelEvent;
 use ibeam_protocol::Usage;
 
-use crate::framing::Frame;
 use crate::protocols::{anthropic, bedrock};
 use crate::response_error::ResponseError;
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// The state of one answer.
 #[derive(Debug)]

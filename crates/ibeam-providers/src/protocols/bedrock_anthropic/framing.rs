@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::framing::{Frame, FrameParser, FramingError};
 use crate::lenient_json::Text;
 use crate::protocols::bedrock::event_stream::EventStreamParser;
+use ibeam_http::framing::{Frame, FrameParser, FramingError};
 
 /// Parses the event stream, and replaces each chunk by the event inside of it.
 #[derive(Debug, Default)]

@@ -14,10 +14,10 @@ use super::chunk::{
 use super::request::{NAME, TOOL_PLAN};
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// A piece of the answer, in the order of the stream.
 #[derive(Debug)]

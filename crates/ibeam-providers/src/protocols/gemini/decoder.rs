@@ -15,10 +15,10 @@ use super::partial_arguments::PartialArguments;
 use super::request::SIGNATURE;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// The finish reasons in the order of their numbers.
 const FINISH_REASONS: &[&str] = &[

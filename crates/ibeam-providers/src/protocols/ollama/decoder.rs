@@ -11,11 +11,11 @@ use super::chunk::{Call, Chunk, ChunkMessage};
 use super::request::{NAME, THINKING};
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// The state of one answer.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Accepts any chunking of the byte stream. Rejects values over [`FRAME_LIMIT_BYTES`] and text that is not UTF-8. A value
 //! ends with its last bracket and not with its line: a server that does not stream may send one document over many lines.
 
-use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
+use ibeam_http::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
 /// Collects bytes until a value is complete.
 ///

@@ -17,11 +17,11 @@ use super::request::NAME;
 use super::usage::parse_usage;
 use crate::answer_draft::{AnswerEnd, Part, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// The finish reasons of an answer that the service could not complete: of OpenRouter and Mistral, of DeepSeek, of GLM, and of
 /// local servers.

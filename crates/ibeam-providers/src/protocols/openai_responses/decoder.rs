@@ -16,10 +16,10 @@ use super::event::{EventName, ResponseId, StreamEvent, WireResponse};
 use super::item::{ItemKind, WireItem, kind_of};
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
-use crate::framing::Frame;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
+use ibeam_http::framing::Frame;
 
 /// An item that is arriving.
 #[derive(Debug)]

@@ -95,11 +95,13 @@ impl TlsSettings {
         self.note = Some(note);
     }
 
-    pub(crate) fn has_client_certificate(&self) -> bool {
+    /// Whether servers that request a certificate receive one.
+    pub fn has_client_certificate(&self) -> bool {
         self.client.is_some()
     }
 
-    pub(crate) fn note(&self) -> Option<&str> {
+    /// Returns the note for the message about a refused certificate of a server.
+    pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 }

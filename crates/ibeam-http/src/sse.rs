@@ -3,6 +3,8 @@
 //! Accepts any chunking of the byte stream. Rejects events over [`FRAME_LIMIT_BYTES`] and text that is not UTF-8.
 //! Source: WHATWG HTML, §9.2 "Server-sent events".
 
+use std::time::Duration;
+
 use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
 /// Collects bytes until an event is complete.
@@ -18,6 +20,20 @@ pub struct SseParser {
     first_line_seen: bool,
     /// Whether the last byte was CR. An LF right after a CR belongs to the same line end.
     after_cr: bool,
+    last_event_id: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl SseParser {
+    /// Returns the last `id:` of the stream, from which the stream can be resumed.
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.last_event_id.as_deref()
+    }
+
+    /// Returns the last `retry:` of the stream: the time to wait before a reconnection.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
 }
 
 impl FrameParser for SseParser {
@@ -95,8 +111,15 @@ impl SseParser {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.event = value.to_vec(),
-            // `id` and `retry` are for reconnecting, which would repeat a POST that costs money. An empty field name is
-            // a comment.
+            // The specification ignores an id with NUL, and a retry that is not a number.
+            b"id" if !value.contains(&0) => {
+                self.last_event_id = std::str::from_utf8(value).ok().map(str::to_owned);
+            }
+            b"retry" => {
+                let number = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+                self.retry = number.map(Duration::from_millis).or(self.retry);
+            }
+            // An empty field name is a comment.
             _ => {}
         }
         self.check_limit()
@@ -156,6 +179,16 @@ mod tests {
     #[test]
     fn a_comment_line_is_not_an_event() {
         check(": ping\n\ndata: x\n\n", &[("", "x")]);
+    }
+
+    #[test]
+    fn the_last_id_and_retry_are_stored() {
+        let mut parser = SseParser::default();
+        assert_eq!((parser.last_event_id(), parser.retry()), (None, None));
+        parser.feed(b"id: a-1\nretry: 500\ndata:\n\nretry: soon\ndata: x\n\n", &mut Vec::new()).unwrap();
+        assert_eq!((parser.last_event_id(), parser.retry()), (Some("a-1"), Some(Duration::from_millis(500))));
+        parser.feed(b"id: b\n\nid: c\0d\n\n", &mut Vec::new()).unwrap();
+        assert_eq!(parser.last_event_id(), Some("b"));
     }
 
     #[test]

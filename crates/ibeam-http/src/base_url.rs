@@ -46,20 +46,20 @@ pub fn has_credentials(base_url: &str) -> bool {
 }
 
 /// Returns the URL of `path` below a base URL. A query, such as `?api-version=…`, stays at the end.
-pub(crate) fn append_path(base_url: &str, path: &str) -> String {
+pub fn append_path(base_url: &str, path: &str) -> String {
     let (base, query) = base_url.split_at(base_url.find('?').unwrap_or(base_url.len()));
     format!("{}{path}{query}", base.trim_end_matches('/'))
 }
 
 /// Whether `host`, from a parsed URL, is this machine: `localhost`, 127.0.0.0/8 or `::1`.
-pub(crate) fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
 /// Returns the scheme for a URL without one: `http` for this machine, else `https`.
-pub(crate) fn default_scheme(value: &str) -> &'static str {
+pub fn default_scheme(value: &str) -> &'static str {
     let url = Url::parse(&format!("http://{value}"));
     let is_local = url.is_ok_and(|url| url.host_str().is_some_and(is_loopback));
     if is_local { "http" } else { "https" }

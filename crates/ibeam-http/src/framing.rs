@@ -1,6 +1,4 @@
-//! Frames: the units in which an API streams its answer, whatever the encoding of the stream.
-//!
-//! A wire protocol names its encoding by [`WireProtocol::frame_parser`](crate::WireProtocol::frame_parser).
+//! Frames: the units in which a server streams its answer, whatever the encoding of the stream.
 
 use std::fmt;
 

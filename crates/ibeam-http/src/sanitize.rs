@@ -7,7 +7,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Returns `text` as one line of at most 300 characters, without control characters and other invisible ones. White space is
 /// collapsed, and an HTML page is reduced to its title.
-pub(crate) fn sanitize_message(text: &str) -> String {
+pub fn sanitize_message(text: &str) -> String {
     let text = text.trim();
     let is_html = text.starts_with('<');
     let text = if is_html { html_title(text).unwrap_or("an HTML page") } else { text };
