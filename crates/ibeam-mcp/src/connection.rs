@@ -17,9 +17,9 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::ServerConfig;
-use crate::message::{MAX_QUOTED_CHARS, METHOD_NOT_FOUND};
-use crate::rpc_client::{CloseReason, RequestError, RpcClient};
+use crate::rpc_client::RpcClient;
 use crate::stderr_tail::{StderrBuffer, StderrTail};
+use ibeam_json_rpc::{CloseReason, MAX_QUOTED_CHARS, METHOD_NOT_FOUND, RequestError};
 
 /// The revision of the protocol that this client requests.
 const REVISION: &str = "2025-06-18";
@@ -231,7 +231,7 @@ impl Connection {
         }
         match (closed, status) {
             (CloseReason::EndOfOutput, Some(status)) => format!("it ended ({status})"),
-            (CloseReason::EndOfOutput | CloseReason::InvalidOutput(_) | CloseReason::ClosedByClient, _) => {
+            (CloseReason::EndOfOutput | CloseReason::InvalidOutput(_) | CloseReason::ClosedHere, _) => {
                 message
             }
         }

@@ -1,13 +1,11 @@
 //! A client for MCP servers over stdio, whose tools become tools of a run.
 //!
-//! Implements JSON-RPC itself: the crate `rmcp` limits neither a line nor stderr, and ends only the direct child.
+//! Uses the JSON-RPC of this project: the crate `rmcp` limits neither a line nor stderr, and ends only the direct child.
 //! Rejects servers over HTTP and every request of a server except `ping`. Does not decide what is permitted.
 //! Source: modelcontextprotocol.io, revision 2025-06-18.
 
 mod call_result;
 mod connection;
-mod framing;
-mod message;
 mod rpc_client;
 mod server;
 mod stderr_tail;

@@ -11,8 +11,7 @@ use tokio::sync::Mutex;
 use crate::ServerConfig;
 use crate::call_result::parse_outcome;
 use crate::connection::{Connection, ListedTool, StartError};
-use crate::message::MAX_QUOTED_CHARS;
-use crate::rpc_client::RequestError;
+use ibeam_json_rpc::{MAX_QUOTED_CHARS, RequestError};
 
 /// An MCP server whose list of tools was read. Dropping it kills the process and everything that it started.
 pub struct Server {

@@ -45,9 +45,10 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         exclusive: &["grep-searcher", "grep-regex", "similar"],
     },
+    CrateRule { name: "ibeam-json-rpc", may_use: &["ibeam-protocol"], exclusive: &[] },
     CrateRule {
         name: "ibeam-mcp",
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http", "ibeam-process"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http", "ibeam-json-rpc", "ibeam-process"],
         exclusive: &["reqwest"],
     },
     CrateRule {
