@@ -242,6 +242,8 @@ pub enum Reason {
     NoSessionToContinue { cwd: String },
     /// The session belongs to another workspace, which still exists.
     SessionElsewhere { session: String, cwd: String },
+    /// No run of the session ended with a plan or an answer of a read-only mode: `--from-plan`.
+    NoPlan { session: String },
     /// Another process holds the session.
     SessionBusy { session: String, holder: String },
     /// A process that cannot be checked from this machine holds the session with a lease file.
@@ -402,6 +404,7 @@ impl Reason {
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
+            | Self::NoPlan { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,

@@ -256,6 +256,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         ("--client-cert", &flags.client_cert),
         ("--client-key", &flags.client_key),
         ("--approval", &flags.approval),
+        ("--from-plan", &flags.from_plan),
         ("--timeout", &flags.timeout),
         ("--max-cost", &flags.max_cost),
         ("--lang", &flags.lang),

@@ -185,6 +185,10 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) fork: bool,
 
+    /// Start with the plan that ended a session in plan mode; without a prompt, the plan is the task
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, global = true)]
+    pub(crate) from_plan: Option<String>,
+
     /// Keep no session: nothing of the run is stored, and it cannot be resumed
     #[arg(long, global = true)]
     pub(crate) ephemeral: bool,

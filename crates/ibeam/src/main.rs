@@ -212,6 +212,8 @@ fn dispatch(
     {
         return Err(reason.into());
     }
+    let plan = run::load_plan(app, &target)?;
+    let words = if plan.is_some() { run::PlanHandover::words(words) } else { words };
     let reads_messages = mode::reads_messages(&app.base.flags, &words, app.dialect_writer.is_some())?;
     let mode = mode::infer(ModeInputs {
         print: app.base.flags.print,
@@ -240,10 +242,16 @@ fn dispatch(
                 return Err(Reason::Usage { detail }.into());
             }
             None if reads_messages => run::run_input_stream(app, &target, stdout, startup()?)?,
-            Some(_) | None => run::print(app, &target, &words, format, stdout, startup()?)?,
+            Some(_) | None => {
+                let input = run::PrintInput { words: &words, plan };
+                run::print(app, &target, input, format, stdout, startup()?)?
+            }
         },
         RunMode::Interactive => {
-            let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let mut first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            if let Some(plan) = plan {
+                first = format!("{first}\n\n{}", plan.block());
+            }
             run::run_interactive(app, &target, (!first.is_empty()).then_some(first), stdout, startup()?)?;
         }
     }

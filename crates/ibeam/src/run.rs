@@ -2,6 +2,7 @@
 
 mod answer_schema;
 mod attachments;
+mod from_plan;
 mod host_model;
 mod hosted;
 mod input_stream;
@@ -32,11 +33,12 @@ use tokio::runtime::Runtime;
 use crate::app::BaseContext;
 use crate::cli::Format;
 
+pub(crate) use from_plan::{PlanHandover, load_plan};
 pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;
 pub(crate) use interactive::run_interactive;
 pub(crate) use prepare::permission_mode;
-pub(crate) use print::print;
+pub(crate) use print::{PrintInput, print};
 pub(crate) use session_opener::{
     SessionTarget, damaged_session_reason, is_ephemeral, journal_write_reason, nth_newest,
     session_error_reason, session_options, session_store_reason,

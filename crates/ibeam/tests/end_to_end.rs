@@ -54,6 +54,8 @@ pub(crate) mod faults;
 mod file_tools;
 #[path = "end_to_end/formats.rs"]
 mod formats;
+#[path = "end_to_end/from_plan.rs"]
+mod from_plan;
 #[path = "end_to_end/hangs.rs"]
 mod hangs;
 #[path = "end_to_end/held_session.rs"]

@@ -271,6 +271,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::ReplayedFailure { detail: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
+        Reason::NoPlan { session: s() },
         Reason::SessionBusy { session: s(), holder: s() },
         Reason::SessionRemoved { path: s() },
         Reason::SessionLeased { session: s(), holder: s(), path: s() },

@@ -9,6 +9,7 @@ use ibeam_core::{Approver, NoApprover, Stop};
 use ibeam_protocol::{Reason, UserPrompt};
 use tokio::sync::oneshot;
 
+use super::from_plan::PlanHandover;
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
@@ -29,6 +30,14 @@ impl FrontEnd for PrintFrontEnd {
     }
 }
 
+/// The source of the prompt, besides stdin.
+pub(crate) struct PrintInput<'a> {
+    /// The words of the command line.
+    pub(crate) words: &'a [OsString],
+    /// The plan of `--from-plan`.
+    pub(crate) plan: Option<PlanHandover>,
+}
+
 /// Runs the prompt and prints it in `format`, or in the dialect that was asked for.
 ///
 /// # Errors
@@ -36,11 +45,12 @@ impl FrontEnd for PrintFrontEnd {
 pub(crate) fn print(
     app: &AppContext,
     target: &SessionTarget,
-    words: &[OsString],
+    input: PrintInput<'_>,
     format: Format,
     stdout: File,
     startup: StartupWatchdog,
 ) -> Result<(), ExitFailure> {
+    let PrintInput { words, plan } = input;
     let new_writer: NewWriter<'_> = match &app.dialect_writer {
         None => Box::new(|stdout| event_writer(&app.base, format, stdout)),
         Some(dialect_writer) => Box::new(|stdout| {
@@ -55,13 +65,17 @@ pub(crate) fn print(
         let read_prompt = || runtime.block_on(read_prompt(app, words, process.stop()));
         // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
         // reported first.
-        let (model, prompt) = if prompt::has_text(words) {
+        let (model, mut prompt) = if prompt::has_text(words) {
             let model = model::choose_model(app)?;
             (model, read_prompt()?)
         } else {
             let prompt = read_prompt()?;
             (model::choose_model(app)?, prompt)
         };
+        if let Some(plan) = plan {
+            // Directly after the words, so that piped context comes last.
+            prompt.blocks.insert(1.min(prompt.blocks.len()), plan.block());
+        }
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &PrintFrontEnd)?;
         let mut prompt = UserPrompt::from(prompt.blocks);
         // Piped text may come from anyone, so only the words of the command line attach files.

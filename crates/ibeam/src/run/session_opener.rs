@@ -213,7 +213,7 @@ impl SessionOpener {
 ///
 /// # Errors
 /// The errors of `SessionOpener::open`.
-fn read(
+pub(super) fn read(
     sessions: &Path,
     id: SessionId,
     cancel: &CancelFlag,
