@@ -28,6 +28,14 @@ export interface AssistantEvent {
   timestamp_ms?: number;
 }
 
+/** A file that the user attached. Its content is not in the stream. */
+export interface AttachmentEntry {
+  /** The path as the user wrote it, or `image 1` or `document 1` for a block of a message on stdin. (since 0.1.0) */
+  name: string;
+  /** The type of the file: `text/plain` for any text. (since 0.1.0) */
+  media_type: string;
+}
+
 /** The file to delete. */
 export interface DeleteArgs {
   /** The path of the file. (since 0.1.0) */
@@ -1042,9 +1050,17 @@ export interface UserEvent {
   message: Message;
   /** The id of the session. (since 0.1.0) */
   session_id: string;
+  /** The additions of ibeam; absent without attached files. (since 0.1.0) */
+  ibeam?: UserExtras;
 }
 
-/** A message of the user. A `user` line of the output has the same form and can be written to stdin again. */
+/** The additions to `user`. */
+export interface UserExtras {
+  /** The files that the user attached, in their order. (since 0.1.0) */
+  attachments: Array<AttachmentEntry>;
+}
+
+/** A message of the user. A `user` line of the output without attached files has the same form and can be written to stdin again. */
 export interface UserInput {
   /** The type of the object. (since 0.1.0) */
   type: "user";

@@ -26,6 +26,16 @@ class AssistantEvent(TypedDict):
     """The time of the event, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
 
 
+class AttachmentEntry(TypedDict):
+    """A file that the user attached. Its content is not in the stream."""
+
+    name: str
+    """The path as the user wrote it, or `image 1` or `document 1` for a block of a message on stdin. (since 0.1.0)"""
+
+    media_type: str
+    """The type of the file: `text/plain` for any text. (since 0.1.0)"""
+
+
 class DeleteArgs(TypedDict):
     """The file to delete."""
 
@@ -1377,9 +1387,19 @@ class UserEvent(TypedDict):
     session_id: str
     """The id of the session. (since 0.1.0)"""
 
+    ibeam: NotRequired["UserExtras"]
+    """The additions of ibeam; absent without attached files. (since 0.1.0)"""
+
+
+class UserExtras(TypedDict):
+    """The additions to `user`."""
+
+    attachments: list["AttachmentEntry"]
+    """The files that the user attached, in their order. (since 0.1.0)"""
+
 
 class UserInput(TypedDict):
-    """A message of the user. A `user` line of the output has the same form and can be written to stdin again."""
+    """A message of the user. A `user` line of the output without attached files has the same form and can be written to stdin again."""
 
     type: Literal["user"]
     """The type of the object. (since 0.1.0)"""

@@ -65,6 +65,8 @@ pub struct FallbackModel {
     pub provider: Arc<dyn Provider>,
     /// The largest number of tokens of prompt and answer together; `None` where only the provider knows it.
     pub context_window: Option<u64>,
+    /// The largest number of tokens of an answer; `None` for the provider's default.
+    pub max_output_tokens: Option<u32>,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::dialects::DialectName;
-use crate::json::write_line;
-use crate::losses::{LossLog, Losses};
+use crate::json::{Object, write_line};
+use crate::losses::{LossKind, LossLog, Losses, difference};
 use crate::source_line::{ConvertError, event_name, parse_event};
-use crate::step::{Step, StepDecoder, StepSink};
+use crate::step::{Payload, Step, StepDecoder, StepSink};
 use crate::step_writer::StepWriter;
 
 /// Converts one stream, line by line.
@@ -23,6 +23,28 @@ pub struct Converter {
     first_event_line: Option<u64>,
     /// Whether an event of the source dialect was found.
     has_known_event: bool,
+    /// Whether further turns can follow the end of a turn.
+    allows_turns: bool,
+    /// The start of the run, if further turns can follow.
+    start: Option<RunStart>,
+}
+
+/// The start of a run, as its source has it.
+struct RunStart {
+    session: String,
+    payload: Payload,
+    /// The name and the content of the event, if it contains nothing else.
+    event: Option<(String, Object)>,
+}
+
+/// The effect of an event after the end of a turn.
+enum AfterEnd {
+    /// The event starts a turn. It has the start of the run if the source repeats that.
+    Turn(Option<Payload>),
+    /// The event has no step.
+    NoStep,
+    /// The event cannot be represented.
+    Lost,
 }
 
 impl Converter {
@@ -36,6 +58,8 @@ impl Converter {
             writer: StepWriter::new(from, to, LossLog::new(from != to)),
             first_event_line: None,
             has_known_event: false,
+            allows_turns: from != to && from.dialect().has_turns() && to.dialect().has_turns(),
+            start: None,
         }
     }
 
@@ -62,9 +86,32 @@ impl Converter {
         self.first_event_line.get_or_insert(number);
         self.writer.losses.event = event_name(&event);
         if self.writer.has_ended() {
-            self.writer.losses.drop_event();
+            match self.classify_after_end(&event) {
+                AfterEnd::Turn(init) => {
+                    self.start_turn(init, out);
+                    let steps = self.decode(event);
+                    let is_start = |step: &Step| matches!(step, Step::Init { .. });
+                    self.write(steps.into_iter().filter(|step| !is_start(step)).collect(), out);
+                }
+                AfterEnd::NoStep => drop(self.decode(event)),
+                AfterEnd::Lost => self.writer.losses.drop_event(),
+            }
             return Ok(());
         }
+        let first = (self.allows_turns && self.start.is_none()).then(|| event.clone());
+        let steps = self.decode(event);
+        if let (Some(event), [Step::Init { session, payload }, rest @ ..]) = (first, steps.as_slice()) {
+            let event = rest.is_empty().then(|| (self.writer.losses.event.clone(), event));
+            self.start = Some(RunStart { session: session.clone(), payload: payload.clone(), event });
+        }
+        if !is_same {
+            self.write(steps, out);
+        }
+        Ok(())
+    }
+
+    /// Returns the steps of an event. An unknown event is a loss.
+    fn decode(&mut self, event: Object) -> Vec<Step> {
         let mut sink = StepSink::new(&mut self.writer.losses);
         let is_known = self.decoder.decode_event(event, &mut sink);
         let steps = sink.into_steps();
@@ -73,10 +120,58 @@ impl Converter {
         } else {
             self.writer.losses.drop_event();
         }
-        if !is_same {
-            self.write(steps, out);
+        steps
+    }
+
+    /// Returns the effect of an event after the end of a turn, and prepares the decoder for it.
+    fn classify_after_end(&mut self, event: &Object) -> AfterEnd {
+        let Some(start) = self.start.as_ref().filter(|_| self.allows_turns) else { return AfterEnd::Lost };
+        self.decoder = self.turn_decoder();
+        let mut unreported = LossLog::new(false);
+        let mut sink = StepSink::new(&mut unreported);
+        let is_known = self.decoder.decode_event(event.clone(), &mut sink);
+        self.decoder.finish(&mut sink);
+        let steps = sink.into_steps();
+        self.decoder = self.turn_decoder();
+        match steps.as_slice() {
+            _ if !is_known => AfterEnd::Lost,
+            [] => AfterEnd::NoStep,
+            // Nothing of another session has a place in the target.
+            [Step::Init { session, .. }, ..] if *session != start.session => {
+                self.allows_turns = false;
+                AfterEnd::Lost
+            }
+            [Step::Init { payload, .. }, ..] => AfterEnd::Turn(Some(payload.clone())),
+            [Step::End(_)] => AfterEnd::Lost,
+            [_, ..] => AfterEnd::Turn(None),
         }
-        Ok(())
+    }
+
+    /// Returns a decoder that has read the start of the run, unless the present event is a start itself.
+    fn turn_decoder(&self) -> Box<dyn StepDecoder + Send> {
+        let mut decoder = self.from.dialect().decoder();
+        let event = self.start.as_ref().and_then(|start| start.event.as_ref());
+        if let Some((_, event)) = event.filter(|(name, _)| *name != self.writer.losses.event) {
+            decoder.decode_event(event.clone(), &mut StepSink::new(&mut LossLog::new(false)));
+        }
+        decoder
+    }
+
+    /// Starts a further turn. `init` is the start of the run, if the source repeats it.
+    fn start_turn(&mut self, init: Option<Payload>, out: &mut Vec<u8>) {
+        let Some(start) = &self.start else { return };
+        if let Some(init) = &init
+            && self.to.dialect().has_one_start()
+        {
+            let (name, losses) = (self.writer.losses.event.clone(), &mut self.writer.losses);
+            let mut report = |_: &str, _| losses.add(&name, None, LossKind::Changed);
+            difference(init, Some(&start.payload), &mut String::new(), &mut report);
+        }
+        let is_repeated = init.is_some();
+        let init = init.unwrap_or_else(|| start.payload.clone());
+        let mut lines = Vec::new();
+        self.writer.start_turn(init, is_repeated, &mut lines);
+        append_lines(&lines, out);
     }
 
     /// Appends the lines that were held back until the end of the source, and returns the losses of the conversion.

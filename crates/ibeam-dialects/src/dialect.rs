@@ -75,6 +75,16 @@ pub(crate) trait Dialect: Sync {
         false
     }
 
+    /// Whether a stream may have several turns of one session, each with an end.
+    fn has_turns(&self) -> bool {
+        false
+    }
+
+    /// Whether a stream has the start of the run once, although it may have several turns.
+    fn has_one_start(&self) -> bool {
+        false
+    }
+
     /// Whether all calls of this tool in a stream share one id, the id of the first call.
     fn shares_call_id(&self, _call: &Payload) -> bool {
         false

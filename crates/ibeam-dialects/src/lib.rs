@@ -34,7 +34,10 @@ mod text_results;
 mod tool_table;
 
 pub use converter::{Converter, LiveEncoder};
-pub use dialects::claude::VERSION as CLAUDE_CODE_VERSION;
+pub use dialects::claude::{
+    DEFAULT_CONTEXT_WINDOW as CLAUDE_CODE_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT as CLAUDE_CODE_MAX_OUTPUT,
+    VERSION as CLAUDE_CODE_VERSION,
+};
 pub use dialects::{DialectName, UnknownDialect};
 pub use json::write_line;
 pub use losses::{Loss, LossKind, Losses};

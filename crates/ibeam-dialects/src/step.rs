@@ -157,6 +157,8 @@ pub(crate) trait StepEncoder {
     fn start_live(&mut self, _run: &str, _started_ms: u64) {}
     /// Sets the present time of a run in progress, in milliseconds since 1970.
     fn set_time(&mut self, _now_ms: u64) {}
+    /// Starts a further turn of the session and appends the lines of its start. `init` is the start of the run.
+    fn start_turn(&mut self, _init: Payload, _out: &mut Vec<Value>) {}
     /// Appends the lines of a step.
     fn encode_step(&mut self, step: Step, out: &mut Vec<Value>);
     /// Appends the lines that were held back until the end of the source.

@@ -103,6 +103,17 @@ impl StepWriter {
         self.losses
     }
 
+    /// Starts a further turn of the session. `init` is the start of the run; `is_repeated`: whether the source repeats it
+    /// for the turn.
+    pub(crate) fn start_turn(&mut self, init: Payload, is_repeated: bool, out: &mut Vec<Value>) {
+        (self.has_ended, self.has_content, self.is_in_text) = (false, false, false);
+        if is_repeated {
+            self.report_losses(PayloadKind::Init, &init);
+        }
+        let init = self.convert_init(init);
+        self.encoder.start_turn(init, out);
+    }
+
     fn start(&mut self, session: &str, payload: Payload, out: &mut Vec<Value>) {
         self.has_started = true;
         self.start_event.clone_from(&self.losses.event);
@@ -111,6 +122,12 @@ impl StepWriter {
         if self.source.session_id(&written) != session {
             self.losses.add(self.source.session_id_key(), None, LossKind::Changed);
         }
+        let payload = self.convert_init(payload);
+        self.encoder.encode_step(Step::Init { session: written, payload }, out);
+    }
+
+    /// Converts the start of a run, and reads the directories from it.
+    fn convert_init(&mut self, payload: Payload) -> Payload {
         let contract = self.source.to_contract(PayloadKind::Init, payload, "/");
         let cwd = cwd_in_contract(&contract);
         cwd.unwrap_or("/").clone_into(&mut self.directories.source);
@@ -118,7 +135,7 @@ impl StepWriter {
         let payload = self.target.from_contract(PayloadKind::Init, contract, &self.directories.base);
         let returned = self.target.to_contract(PayloadKind::Init, payload.clone(), "/");
         cwd_in_contract(&returned).unwrap_or("/").clone_into(&mut self.directories.target);
-        self.encoder.encode_step(Step::Init { session: written, payload }, out);
+        payload
     }
 
     fn write_body(&mut self, step: Step, out: &mut Vec<Value>) {

@@ -4,8 +4,12 @@
 
 use std::io::{self, Write};
 
-use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, ToolCall, ToolOutcome};
-use ibeam_wire::{AssistantEvent, Contract, Message, ResultEvent, TextBlock, UserEvent};
+use ibeam_protocol::{
+    Attachment, Event, EventKind, ModelCallId, RunFinished, RunOutcome, ToolCall, ToolOutcome,
+};
+use ibeam_wire::{
+    AssistantEvent, AttachmentEntry, Contract, Message, ResultEvent, TextBlock, UserEvent, UserExtras,
+};
 use serde::Serialize;
 
 use crate::delta_line::{DeltaLine, assistant_message};
@@ -110,6 +114,21 @@ impl<W: Write> StreamJson<W> {
             }
         }
     }
+
+    fn write_prompt(&mut self, content: &[String], attachments: &[Attachment]) -> io::Result<()> {
+        let content = content.iter().map(|text| TextBlock { kind: "text", text: text.as_str() });
+        let entry = |attachment| AttachmentEntry {
+            name: Attachment::name(attachment),
+            media_type: Attachment::media_type_name(attachment),
+        };
+        let attachments: Vec<_> = attachments.iter().map(entry).collect();
+        let event = UserEvent {
+            message: Message { role: "user", content: content.collect() },
+            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+            ibeam: (!attachments.is_empty()).then_some(UserExtras { attachments }),
+        };
+        self.lines.append(|bytes| write_line(bytes, &event))
+    }
 }
 
 impl<W: Write> EventWriter for StreamJson<W> {
@@ -129,14 +148,8 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 self.session_id = Some(session_id);
                 Ok(())
             }
-            EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
-                let content = content.iter().map(|text| TextBlock { kind: "text", text: text.as_str() });
-                let event = UserEvent {
-                    message: Message { role: "user", content: content.collect() },
-                    session_id: self.session_id.as_deref().ok_or_else(too_early)?,
-                };
-                self.lines.append(|bytes| write_line(bytes, &event))
-            }
+            EventKind::UserMessage { content, attachments } => self.write_prompt(content, attachments),
+            EventKind::PromptWithheld { content } => self.write_prompt(content, &[]),
             EventKind::TextDelta { text } => {
                 self.result.push_str(text);
                 if self.segments.as_ref().is_some_and(|segments| !segments.partial) {

@@ -183,6 +183,24 @@ impl Attachment {
             Self::Media(media) => &media.name,
         }
     }
+
+    /// Returns the name of the type, such as `image/png`; `text/plain` for any text.
+    pub fn media_type_name(&self) -> &'static str {
+        match self {
+            Self::Text { .. } => "text/plain",
+            Self::Media(media) => media.media_type.name(),
+        }
+    }
+
+    /// Returns the attachment with this name and type, without its content. A type other than those of images and
+    /// documents is a text.
+    pub fn without_content(name: String, media_type_name: &str) -> Self {
+        let kinds = [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Webp, MediaType::Pdf];
+        match kinds.into_iter().find(|kind| kind.name() == media_type_name) {
+            Some(media_type) => Self::Media(Media { name, media_type, data: "".into() }),
+            None => Self::Text { name, text: "".into() },
+        }
+    }
 }
 
 #[cfg(test)]

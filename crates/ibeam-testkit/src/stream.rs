@@ -31,7 +31,7 @@ const KEYS: [(&str, &[&str]); 7] = [
             "ibeam",
         ],
     ),
-    ("user", &["type", "message", "session_id"]),
+    ("user", &["type", "message", "session_id", "ibeam"]),
     ("assistant", &["type", "message", "session_id", "timestamp_ms", "model_call_id"]),
     (
         "tool_call",

@@ -5,6 +5,7 @@ use ibeam_providers::WireProtocol;
 use crate::comparison::{class_difference, differences};
 use crate::decoding::{DecodedAnswer, Outcome, classify_error_body, decode_record};
 use crate::record::Record;
+use crate::run_totals::totals_differences;
 use crate::wires::Wire;
 
 /// The largest number of cuts of one stream. A stream with more events is cut after evenly spaced events only.
@@ -40,6 +41,9 @@ pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, checks_cuts
     }
     let whole = decode_record(protocol, record, [body.as_slice()]);
     let mut found = differences(wire, record, &whole);
+    if let Outcome::Answer(answer) = &whole {
+        found.extend(totals_differences(wire, record, &answer.answer));
+    }
     if !found.is_empty() {
         return found;
     }
@@ -178,6 +182,15 @@ mod tests {
         );
         let call = json!({ "id": "c", "name": "ls", "arguments": {} });
         check_record(&record(200, STREAM, json!({ "calls": [call] })), "expected 1 calls, found 0");
+    }
+
+    #[test]
+    fn the_totals_of_a_run_are_compared() {
+        check_record(
+            &record(200, STREAM, json!({ "usage": { "input": 8, "output": 2 } })),
+            "totals: expected",
+        );
+        check_record(&record(200, STREAM, json!({ "usage": {} })), "totals: expected no tokens");
     }
 
     #[test]

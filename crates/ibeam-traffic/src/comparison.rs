@@ -141,19 +141,25 @@ fn call_differences(expected: &[&ExpectedCall], decoded: &DecodedAnswer) -> Vec<
 }
 
 fn usage_difference(wire: Wire, expected: &ExpectedUsage, found: Option<Usage>) -> Option<String> {
-    let (Some(input), Some(output)) = (expected.input, expected.output) else { return None };
+    let expected = expected_usage(wire, expected, found)?;
+    (found != Some(expected)).then(|| format!("usage: expected {expected:?}, found {found:?}"))
+}
+
+/// Returns the tokens of an answer as a run counts them; `None` if the corpus does not have both input and output.
+///
+/// The corpus has the count of reasoning tokens for some model APIs only; without it, the count of `found` is taken.
+pub(crate) fn expected_usage(wire: Wire, expected: &ExpectedUsage, found: Option<Usage>) -> Option<Usage> {
+    let (input, output) = (expected.input?, expected.output?);
     let cache_read = expected.cache_read.unwrap_or(0);
     let cache_write = expected.cache_write.unwrap_or(0);
     let cached = if wire.input_includes_cache { cache_read.saturating_add(cache_write) } else { 0 };
     let thoughts = expected.thoughts.unwrap_or(0);
     let separate_thoughts = if wire.output_excludes_reasoning { thoughts } else { 0 };
-    let expected = Usage {
+    Some(Usage {
         input: input.saturating_sub(cached),
         output: output.saturating_add(separate_thoughts),
         cache_read,
         cache_write,
-        // The corpus has the count of reasoning tokens for some model APIs only; without it, any count is accepted.
         reasoning: expected.thoughts.or(found.map(|usage| usage.reasoning)).unwrap_or(0),
-    };
-    (found != Some(expected)).then(|| format!("usage: expected {expected:?}, found {found:?}"))
+    })
 }

@@ -7,6 +7,7 @@ mod comparison;
 mod decoding;
 mod libraries;
 mod record;
+mod run_totals;
 mod wires;
 
 use std::collections::BTreeMap;

@@ -112,6 +112,14 @@ pub(crate) struct ExpectedUsage {
     pub(crate) thoughts: Option<u64>,
 }
 
+impl ExpectedUsage {
+    /// Whether the answer has no count at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { input, output, cache_read, cache_write, thoughts } = self;
+        [input, output, cache_read, cache_write, thoughts].iter().all(|count| count.is_none())
+    }
+}
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct ExpectedError {
     pub(crate) class: String,

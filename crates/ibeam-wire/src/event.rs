@@ -52,6 +52,26 @@ contract_object! {
         required message("message", shape: Shape::ObjectWithConst(Message::<String>::object, "role", "user")): Message<S>,
         /// The id of the session.
         required session_id("session_id", shape: Shape::Uuid): S,
+        /// The additions of ibeam; absent without attached files.
+        optional ibeam("ibeam", is_addition: true): Option<UserExtras<S>>,
+    }
+}
+
+contract_object! {
+    /// The additions to `user`.
+    pub struct UserExtras<S: Default = String> {
+        /// The files that the user attached, in their order.
+        required attachments("attachments"): Vec<AttachmentEntry<S>>,
+    }
+}
+
+contract_object! {
+    /// A file that the user attached. Its content is not in the stream.
+    pub struct AttachmentEntry<S: Default = String> {
+        /// The path as the user wrote it, or `image 1` or `document 1` for a block of a message on stdin.
+        required name("name"): S,
+        /// The type of the file: `text/plain` for any text.
+        required media_type("media_type"): S,
     }
 }
 

@@ -18,7 +18,8 @@ use crate::scan;
 pub const MAX_INPUT_LINE_BYTES: u64 = 64 << 20;
 
 contract_object! {
-    /// A message of the user. A `user` line of the output has the same form and can be written to stdin again.
+    /// A message of the user. A `user` line of the output without attached files has the same form and can be written to
+    /// stdin again.
     pub struct UserInput type "user" {
         /// The message.
         required message("message"): InputMessage,
@@ -209,6 +210,13 @@ fn parse_line(line: Line<'_>) -> Result<Input, String> {
 fn parse_message(text: &str, object: &Map<String, Value>) -> Result<UserInput, String> {
     check_object(text, UserInput::object(), object)?;
     let options = object.get("ibeam").and_then(Value::as_object);
+    if options.is_some_and(|options| options.contains_key("attachments")) {
+        // The line was printed by ibeam for a message with files.
+        return Err(
+            "`ibeam.attachments` has only the names of files; add each file as a block of `message.content`"
+                .to_owned(),
+        );
+    }
     let is_known = |name: &str| InputOptions::OBJECT.keys.iter().any(|key| key.name == name);
     if let Some(unknown) = options.and_then(|options| options.keys().find(|name| !is_known(name))) {
         // An option that this version does not know may change what the message does.

@@ -24,7 +24,7 @@ use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
 
 use crate::cli::ParseExit;
-pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
+pub(crate) use claude::{ClaudeOptions, ModelLimits, resolve_model as resolve_claude_model};
 pub(crate) use codex::CodexOptions;
 pub(crate) use control_protocol::HostAdditions;
 pub(crate) use dialect_writer::DialectWriter;

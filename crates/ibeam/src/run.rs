@@ -33,6 +33,7 @@ use tokio::runtime::Runtime;
 use crate::app::BaseContext;
 use crate::cli::Format;
 
+pub(crate) use attachments::media_from_base64;
 pub(crate) use from_plan::{PlanHandover, load_plan};
 pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;

@@ -21,7 +21,7 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule {
         name: "ibeam-providers",
         may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http"],
-        exclusive: &["reqwest", "rustls"],
+        exclusive: &["reqwest", "rustls", "tokio-tungstenite"],
     },
     CrateRule {
         name: "ibeam-http",
@@ -104,7 +104,7 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-attacks", may_use: &["ibeam-testkit"], exclusive: &[] },
     CrateRule {
         name: "ibeam-traffic",
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-providers"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-output", "ibeam-providers"],
         exclusive: &["flate2"],
     },
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },

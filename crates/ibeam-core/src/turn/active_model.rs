@@ -16,6 +16,7 @@ pub(super) struct ActiveModel<'a> {
     pub(super) info: &'a ModelInfo,
     pub(super) provider: &'a Arc<dyn Provider>,
     pub(super) context_window: Option<u64>,
+    pub(super) max_output_tokens: Option<u32>,
     prices: Option<Prices>,
 }
 
@@ -35,12 +36,14 @@ impl Run {
                 info: &fallback.model,
                 provider: &fallback.provider,
                 context_window: fallback.context_window,
+                max_output_tokens: fallback.max_output_tokens,
                 prices: fallback.prices,
             },
             None => ActiveModel {
                 info: &self.head.model,
                 provider: &self.provider,
                 context_window: self.context_window,
+                max_output_tokens: self.max_output_tokens,
                 prices: self.prices,
             },
         }

@@ -257,8 +257,9 @@ impl Run {
 
     /// Returns the tokens that a request may have, if the context window of the model is known.
     fn token_budget(&self, journal: &Journal) -> Option<u64> {
-        let window = self.active_model(journal).context_window?;
-        let answer = self.max_output_tokens.map_or(DEFAULT_ANSWER_TOKENS, u64::from).min(window / 4);
+        let model = self.active_model(journal);
+        let window = model.context_window?;
+        let answer = model.max_output_tokens.map_or(DEFAULT_ANSWER_TOKENS, u64::from).min(window / 4);
         Some(window - answer)
     }
 

@@ -82,7 +82,7 @@ impl Run {
             system: Arc::clone(&self.system),
             tools: Arc::clone(tools),
             messages: self.messages_with_preface(journal.history().messages()),
-            max_output_tokens: self.max_output_tokens,
+            max_output_tokens: self.active_model(journal).max_output_tokens,
             answer_schema: self.answer_schema.clone(),
         }
     }

@@ -17,6 +17,7 @@ fn chain(replies: Vec<Vec<Reply>>) -> (Fixture, Vec<Arc<ScriptedProvider>>) {
         model: ModelInfo { provider: "q".into(), id: format!("n{index}"), display: "N".into() },
         provider: provider.clone(),
         context_window: None,
+        max_output_tokens: Some(7),
         prices: None,
     };
     fixture.run.fallbacks = providers.iter().enumerate().map(model).collect();

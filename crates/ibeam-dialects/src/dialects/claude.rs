@@ -15,6 +15,11 @@ use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 /// The version of Claude Code whose forms are written.
 pub const VERSION: &str = "2.1.0";
 
+/// The context window that Claude Code reports for a model it does not know, in tokens.
+pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
+/// The longest answer that Claude Code reports for a model it does not know, in tokens.
+pub const DEFAULT_MAX_OUTPUT: u64 = 32_000;
+
 /// The output of Claude Code.
 pub(crate) struct Claude;
 
@@ -41,6 +46,10 @@ impl Dialect for Claude {
             PayloadKind::Call => calls::from_contract(payload),
             PayloadKind::End => session_events::end_from_contract(payload),
         }
+    }
+
+    fn has_turns(&self) -> bool {
+        true
     }
 
     fn feature_key(&self, feature: Feature) -> Option<&'static str> {

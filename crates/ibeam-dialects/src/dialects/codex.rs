@@ -42,6 +42,14 @@ impl Dialect for Codex {
         }
     }
 
+    fn has_turns(&self) -> bool {
+        true
+    }
+
+    fn has_one_start(&self) -> bool {
+        true
+    }
+
     fn feature_key(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::Thought => Some("item/reasoning"),

@@ -27,6 +27,14 @@ impl Dialect for Cursor {
         payload
     }
 
+    fn has_turns(&self) -> bool {
+        true
+    }
+
+    fn has_one_start(&self) -> bool {
+        true
+    }
+
     fn feature_key(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::Prompt | Feature::PromptBlocks => Some("user"),

@@ -108,6 +108,42 @@ fn events_after_the_end_are_losses() {
 }
 
 #[test]
+fn each_turn_is_converted_where_the_target_has_several() {
+    let turn = |text: &str| {
+        format!(
+            "{{\"type\":\"turn.started\"}}\n{{\"type\":\"item.completed\",\"item\":{{\"id\":\"i\",\"type\":\"agent_message\",\
+             \"text\":\"{text}\"}}}}\n{{\"type\":\"turn.completed\",\"usage\":{{}}}}\n"
+        )
+    };
+    let other_session = "{\"type\":\"thread.started\",\"thread_id\":\"x\"}\n";
+    let stream = [BEGIN, &turn("One."), &turn("Two."), other_session, &turn("Three.")].concat();
+    let outline = |to: DialectName| {
+        let (target, losses) = converted(DialectName::Codex, to, &stream);
+        let count = |text: &str| target.matches(text).count();
+        let counts = ["One.", "Two.", "Three.", "\"init\"", "\"type\":\"result\""].map(count);
+        let losses = losses.iter().filter(|loss| !loss.key.ends_with(".id"));
+        (counts, losses.map(|loss| (loss.key, loss.count)).collect::<Vec<_>>())
+    };
+    let lost = |key: &str, count| (key.to_owned(), count);
+    let of_other_session = vec![
+        lost("item.completed/agent_message", 1),
+        lost("thread.started", 1),
+        lost("turn.completed", 1),
+        lost("turn.started", 1),
+    ];
+    // The texts of a turn are in its last line again.
+    assert_eq!(outline(DialectName::Cursor), ([3, 3, 0, 1, 2], of_other_session.clone()));
+    assert_eq!(outline(DialectName::Claude), ([2, 2, 0, 2, 2], of_other_session));
+    let all_later = vec![
+        lost("item.completed/agent_message", 2),
+        lost("thread.started", 1),
+        lost("turn.completed", 2),
+        lost("turn.started", 2),
+    ];
+    assert_eq!(outline(DialectName::Gemini), ([1, 0, 0, 1, 1], all_later));
+}
+
+#[test]
 fn a_stream_that_makes_up_keys_has_a_bounded_report() {
     let mut stream = BEGIN.to_owned();
     for number in 0..3000 {

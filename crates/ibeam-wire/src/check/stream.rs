@@ -212,8 +212,9 @@ impl Checker {
             let declared = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
             let known = declared.and_then(Contract::from_name);
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
-            let input = event.get("ibeam").and_then(|ibeam| ibeam.get("input")?.as_str());
-            self.has_turns = input.is_some();
+            let ibeam = event.get("ibeam");
+            // Other programs do not state where their prompts come from.
+            self.has_turns = ibeam.is_none_or(|ibeam| ibeam.get("input").is_some_and(Value::is_string));
         }
         if self.stage == Stage::BetweenTurns && kind == Kind::User {
             self.start_turn();

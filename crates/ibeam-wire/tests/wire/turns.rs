@@ -125,3 +125,29 @@ fn a_line_without_an_end_is_an_error_at_the_limit() {
     let error = InputReader::new(endless).next().unwrap().unwrap_err();
     assert_eq!(error.to_string(), format!("line 1: it is longer than {} MiB", MAX_INPUT_LINE_BYTES >> 20));
 }
+
+/// Other programs do not state in their `init` that the prompts come from stdin.
+#[test]
+fn a_stream_of_another_program_may_have_several_turns() {
+    let init = init(false);
+    let init = format!("{}}}", init.split_once(",\"ibeam\"").unwrap().0);
+    let end = |text: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"result":"{text}","session_id":"{SESSION}"}}"#
+        )
+    };
+    let stream = [init, user(), delta("a"), end("a"), user(), delta("b"), end("b")];
+    assert_eq!(findings(&stream), []);
+    let late = [&stream[..4], &[delta("b"), end("b")]].concat();
+    assert_eq!(findings(&late)[0], (Rule::LateOutput, 5));
+}
+
+#[test]
+fn the_prompt_with_files_of_another_stream_is_no_message() {
+    let files = r#"{"attachments":[{"name":"a.png","media_type":"image/png"}]}"#;
+    let user = format!("{},\"ibeam\":{files}}}", user().strip_suffix('}').unwrap());
+    let stream = [init(false), user.clone(), delta("a"), result("a")];
+    assert_eq!(findings(&stream), []);
+    let error = InputReader::new(user.as_bytes()).next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("`ibeam.attachments` has only the names of files"), "{error}");
+}

@@ -3,17 +3,18 @@
 //! Reads prompts, requests and responses. An unsupported request is refused with a reason, because an SDK waits for
 //! each response. Any other line is a usage error.
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Attachment, Reason, UserPrompt};
 use serde_json::{Value, json};
 
 use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, read_registration};
+use crate::run::media_from_base64;
 
 /// A message of the host.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Received {
-    /// A prompt, in text blocks.
-    Prompt(Vec<String>),
+    /// A prompt.
+    Prompt(UserPrompt),
     /// A request that needs a response under its id.
     Request(String, ControlRequest),
     /// The response to a request to the host; an error is the message of the host.
@@ -76,7 +77,7 @@ impl HostAdditions {
 /// Reads one line.
 ///
 /// # Errors
-/// `Usage` for an invalid message, and for a prompt that is empty or not text.
+/// `Usage` for an invalid message, for a prompt without text, and for a file that cannot be attached.
 pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     if line.trim().is_empty() {
         return Ok(Received::Other);
@@ -110,32 +111,57 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     }
 }
 
-/// Returns the text blocks of a prompt.
+/// Returns a prompt.
 ///
 /// # Errors
-/// `Usage` for a prompt that is empty or not text.
-fn read_prompt(content: &Value) -> Result<Vec<String>, Reason> {
-    let texts = match content.as_str() {
-        Some(text) => vec![text.to_owned()],
-        None => read_text_blocks(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
+/// `Usage` for a prompt without text, and for a block that cannot be attached.
+fn read_prompt(content: &Value) -> Result<UserPrompt, Reason> {
+    let prompt = match content.as_str() {
+        Some(text) => vec![text.to_owned()].into(),
+        None => read_blocks(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
     };
-    if texts.iter().all(|text| text.trim().is_empty()) {
+    if prompt.texts.iter().all(|text| text.trim().is_empty()) {
         return Err(usage_error("a prompt on stdin is empty"));
     }
-    if texts.iter().any(|text| text.contains('\0')) {
+    if prompt.texts.iter().any(|text| text.contains('\0')) {
         return Err(usage_error("a prompt on stdin has a NUL character"));
     }
-    Ok(texts)
+    Ok(prompt)
 }
 
-fn read_text_blocks(blocks: &[Value]) -> Result<Vec<String>, Reason> {
-    let texts = blocks.iter().map(|block| {
+fn read_blocks(blocks: &[Value]) -> Result<UserPrompt, Reason> {
+    let mut prompt = UserPrompt::default();
+    for block in blocks {
         match (value_at(block, "/type").as_str(), value_at(block, "/text").as_str()) {
-            (Some("text"), Some(text)) => Ok(text.to_owned()),
-            (kind, _) => Err(usage_error(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
+            (Some("text"), Some(text)) => prompt.texts.push(text.to_owned()),
+            (Some(kind @ ("image" | "document")), _) => {
+                let name = format!("{kind} {}", prompt.attachments.len() + 1);
+                let attachment = read_file(name, value_at(block, "/source"))
+                    .map_err(|why| usage_error(format!("a prompt on stdin: {why}")))?;
+                prompt.attachments.push(attachment);
+            }
+            (kind, _) => {
+                let kind = kind.unwrap_or("?");
+                return Err(usage_error(format!("a prompt has text, images and documents, not `{kind}`")));
+            }
         }
-    });
-    texts.collect()
+    }
+    Ok(prompt)
+}
+
+/// Returns the file in the `source` of a block.
+///
+/// # Errors
+/// The reason why it cannot be attached.
+fn read_file(name: String, source: &Value) -> Result<Attachment, String> {
+    let text = |pointer: &str| value_at(source, pointer).as_str().unwrap_or_default();
+    match text("/type") {
+        "base64" => {
+            media_from_base64(name, text("/media_type"), text("/data").to_owned()).map(Attachment::Media)
+        }
+        "text" => Ok(Attachment::Text { name, text: text("/data").into() }),
+        other => Err(format!("`{name}` has the source `{other}`; send the content as `base64`")),
+    }
 }
 
 /// Reads a request of the host.
@@ -253,7 +279,9 @@ mod tests {
 
     #[test]
     fn prompts_are_text_or_blocks_of_text() {
-        let prompt = |texts: &[&str]| Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect());
+        let prompt = |texts: &[&str]| {
+            Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().into())
+        };
         check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), prompt(&["do"]));
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
         check(&json!({ "type": "user", "message": { "content": blocks } }), prompt(&["a", "b"]));

@@ -13,7 +13,7 @@ use ibeam_protocol::{Event, EventKind, RunOutcome, SessionId};
 use ibeam_wire::Contract;
 use serde_json::Value;
 
-use super::claude::RunFacts;
+use super::claude::{ModelLimits, RunFacts};
 use super::control_protocol::value_at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, DialectOutput};
@@ -133,9 +133,9 @@ impl DialectWriter {
         drop(state.end_with_error(end).and_then(|()| state.flush()));
     }
 
-    /// Sets the limits of the model, in tokens.
-    pub(crate) fn set_model_limits(&self, context_window: Option<u64>, max_output_tokens: Option<u64>) {
-        self.lock().facts.set_limits(context_window, max_output_tokens);
+    /// Sets the limits of the model with the id `model`.
+    pub(crate) fn set_model_limits(&self, model: &str, limits: ModelLimits) {
+        self.lock().facts.set_limits(model, limits);
     }
 
     /// Returns the name and the input of a call as the stream reported them.

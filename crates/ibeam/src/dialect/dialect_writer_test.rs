@@ -87,7 +87,8 @@ fn normalized(text: &str) -> String {
 #[track_caller]
 fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<CliError>) {
     let (writer, out) = writer_with(options);
-    writer.set_model_limits(Some(1_000_000), None);
+    let limits = ModelLimits { context_window: Some(1_000_000), max_output_tokens: None };
+    writer.set_model_limits("claude-sonnet-4-20250514", limits);
     let mut calls = String::new();
     let mut event_writer = writer.event_writer();
     for run in runs {

@@ -163,9 +163,9 @@ impl StdinReader {
     /// Handles one message of the host.
     fn handle(&mut self, received: Received) {
         match received {
-            Received::Prompt(blocks) => {
+            Received::Prompt(prompt) => {
                 self.prompt_count += 1;
-                self.shared.queue.push(blocks.into(), Delivery::Queue);
+                self.shared.queue.push(prompt, Delivery::Queue);
             }
             Received::Request(id, ControlRequest::SetModel(model)) => {
                 drop(self.model_requests.send(SetModelRequest {

@@ -15,7 +15,7 @@ use ibeam_tools::AttachmentError;
 use serde_json::json;
 
 use crate::app::AppContext;
-use crate::model::ModelChoice;
+use crate::model::{FallbackChain, ModelChoice};
 
 /// The largest number of files in a prompt: Amazon Bedrock and Cohere accept as many images.
 const MAX_FILES: usize = 20;
@@ -25,41 +25,81 @@ const MAX_MEDIA_BYTES: usize = 14 << 20;
 /// The bytes from which the type of a file is recognised.
 const START_BYTES: u64 = 16;
 
-/// The images and documents that the model of a run accepts.
+/// The images and documents that the models of a run accept.
 #[derive(Clone, Debug)]
-pub(super) struct ModelMedia {
+pub(super) struct RunMedia {
+    model: ModelMedia,
+    fallbacks: Vec<ModelMedia>,
+}
+
+/// The images and documents that a model accepts.
+#[derive(Clone, Debug)]
+struct ModelMedia {
     model: String,
     accepted: AcceptedMedia,
 }
 
-impl ModelMedia {
-    pub(super) fn new(choice: &ModelChoice) -> Self {
-        Self { model: choice.info().id.clone(), accepted: choice.accepted_media() }
+impl RunMedia {
+    pub(super) fn new(choice: &ModelChoice, chain: &FallbackChain) -> Self {
+        let fallbacks = chain.choices.iter().map(ModelMedia::new).collect();
+        Self { model: ModelMedia::new(choice), fallbacks }
     }
 
+    /// Replaces the first model.
+    pub(super) fn set_model(&mut self, choice: &ModelChoice) {
+        self.model = ModelMedia::new(choice);
+    }
+
+    /// Returns the images and documents that the first model accepts.
     pub(super) fn accepted(&self) -> AcceptedMedia {
-        self.accepted
+        self.model.accepted
     }
 
-    /// Checks that the model accepts an image or document.
+    /// Checks that every model accepts the files of a prompt, and that they are not too many or too large.
+    ///
+    /// # Errors
+    /// `Usage` with the file or the limit, and the way out.
+    pub(super) fn check_prompt(&self, prompt: &UserPrompt) -> Result<(), Reason> {
+        for attachment in &prompt.attachments {
+            match attachment {
+                Attachment::Media(media) => self.check(&media.name, media.media_type)?,
+                Attachment::Text { .. } => {}
+            }
+        }
+        check_limits(&prompt.attachments)
+    }
+
+    /// Checks that every model accepts an image or document that the user attaches.
     ///
     /// # Errors
     /// `Usage` with the file, the model and the way out.
     fn check(&self, name: &str, media_type: MediaType) -> Result<(), Reason> {
+        self.model.check("model", name, media_type)?;
+        self.fallbacks.iter().try_for_each(|model| model.check("fallback model", name, media_type))
+    }
+}
+
+impl ModelMedia {
+    fn new(choice: &ModelChoice) -> Self {
+        Self { model: choice.info().id.clone(), accepted: choice.accepted_media() }
+    }
+
+    /// Checks that the model accepts an image or document. `role` is the word for the model in the message.
+    fn check(&self, role: &str, name: &str, media_type: MediaType) -> Result<(), Reason> {
         if self.accepted.accepts(media_type) {
             return Ok(());
         }
         let model = &self.model;
         let detail = if !self.accepted.images {
             format!(
-                "`{name}` is {}, and the model `{model}` cannot see images; leave the file out, or choose a model \
+                "`{name}` is {}, and the {role} `{model}` cannot see images; leave the file out, or choose a {role} \
                  that can: `ibeam models` lists the abilities of models",
                 if media_type.is_image() { "an image" } else { "a PDF" }
             )
         } else {
             format!(
-                "`{name}` is a PDF, which the API of the model `{model}` does not accept; attach its text or images of \
-                 its pages, or choose another model"
+                "`{name}` is a PDF, which the API of the {role} `{model}` does not accept; attach its text or images of \
+                 its pages, or choose another {role}"
             )
         };
         Err(Reason::Usage { detail })
@@ -70,17 +110,11 @@ impl ModelMedia {
 ///
 /// # Errors
 /// A message with the reason and the way out.
-pub(super) fn from_base64(
-    name: String,
-    media_type: &str,
-    data: String,
-    model: &ModelMedia,
-) -> Result<Media, String> {
+pub(crate) fn media_from_base64(name: String, media_type: &str, data: String) -> Result<Media, String> {
     let media = ibeam_tools::media_from_base64(name, data)?;
     if media.media_type.name() != media_type {
         return Err(format!("`{}` is {}, and not {media_type}", media.name, media.media_type));
     }
-    model.check(&media.name, media.media_type).map_err(|reason| reason.detail())?;
     Ok(media)
 }
 
@@ -88,16 +122,16 @@ pub(super) fn from_base64(
 ///
 /// # Errors
 /// `NoInput` for a file that cannot be read; `Usage` for one that cannot be attached.
-pub(super) fn load(app: &AppContext, model: &ModelMedia) -> Result<Vec<Attachment>, Reason> {
+pub(super) fn load(app: &AppContext, models: &RunMedia) -> Result<Vec<Attachment>, Reason> {
     let flags = &app.base.flags;
     let files = flags.file.iter().map(|path| (path, false));
     let images = flags.image.iter().map(|path| (path, true));
     let load = |(path, is_image): (&std::path::PathBuf, bool)| {
         let name = path.display().to_string();
         if !is_image {
-            return load_file(path, &name, model);
+            return load_file(path, &name, models);
         }
-        match load_file(path, &name, model)? {
+        match load_file(path, &name, models)? {
             Attachment::Media(media) if media.media_type.is_image() => Ok(Attachment::Media(media)),
             Attachment::Media(Media { name, .. }) | Attachment::Text { name, .. } => {
                 let detail = format!(
@@ -112,9 +146,9 @@ pub(super) fn load(app: &AppContext, model: &ModelMedia) -> Result<Vec<Attachmen
     Ok(attachments)
 }
 
-fn load_file(path: &Path, name: &str, model: &ModelMedia) -> Result<Attachment, Reason> {
+fn load_file(path: &Path, name: &str, models: &RunMedia) -> Result<Attachment, Reason> {
     if let Some(media_type) = media_type_of(path) {
-        model.check(name, media_type)?;
+        models.check(name, media_type)?;
     }
     ibeam_tools::load_attachment(path, name).map_err(|error| match error {
         AttachmentError::Unreadable(error) => {
@@ -168,7 +202,7 @@ pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
 /// `Usage` for an image or document that the model does not accept or that is too large.
 pub(super) async fn attach_mentioned(
     run: &Run,
-    model: &ModelMedia,
+    models: &RunMedia,
     stop: Stop,
     prompt: &mut UserPrompt,
 ) -> Result<(), Failure> {
@@ -189,7 +223,7 @@ pub(super) async fn attach_mentioned(
             continue;
         }
         if let Some(media_type) = media_type_of(path) {
-            model.check(name, media_type)?;
+            models.check(name, media_type)?;
         }
         match call(ToolContext::new(stop.clone(), run.file_timeout)).await {
             ToolOutcome::Success { output: ToolOutput::Read(mut output), for_model } => {
@@ -237,16 +271,21 @@ mod tests {
     #[test]
     fn a_model_that_does_not_accept_a_file_is_named_with_it() {
         let check = |accepted, media_type| {
-            let model = ModelMedia { model: "m".into(), accepted };
-            model.check("a", media_type).err().map(|reason| reason.detail().to_owned())
+            let all = AcceptedMedia { images: true, documents: true };
+            let model = |model: &str, accepted| ModelMedia { model: model.into(), accepted };
+            let media = RunMedia { model: model("first", all), fallbacks: vec![model("m", accepted)] };
+            media.check("a", media_type).err().map(|reason| reason.detail().to_owned())
         };
         let (none, images) = (AcceptedMedia::default(), AcceptedMedia { images: true, documents: false });
         assert_eq!(check(images, MediaType::Png), None);
         let detail = check(none, MediaType::Png).unwrap();
-        assert!(detail.starts_with("`a` is an image, and the model `m` cannot see images;"), "{detail}");
+        assert!(
+            detail.starts_with("`a` is an image, and the fallback model `m` cannot see images;"),
+            "{detail}"
+        );
         let detail = check(images, MediaType::Pdf).unwrap();
         assert!(
-            detail.starts_with("`a` is a PDF, which the API of the model `m` does not accept"),
+            detail.starts_with("`a` is a PDF, which the API of the fallback model `m` does not accept"),
             "{detail}"
         );
     }

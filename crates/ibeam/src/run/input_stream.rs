@@ -11,7 +11,7 @@ use ibeam_output::{Contract, EventWriter, StreamJson, error_object};
 use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
 use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
-use super::attachments::{self, ModelMedia};
+use super::attachments::{self, RunMedia};
 use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
@@ -21,7 +21,7 @@ use super::{on_runtime, system_error, thread_error};
 use crate::app::{AppContext, BaseContext};
 use crate::exit::ExitFailure;
 use crate::message_queue::{MessageQueue, QueuedMessage};
-use crate::model;
+use crate::model::{self, FallbackChain};
 use crate::prompt::Prompt;
 
 /// The front end of a process whose prompts are lines on stdin.
@@ -76,7 +76,8 @@ pub(crate) fn run_input_stream(
         // The sandbox starts while the first message is awaited.
         let sandbox = RunSandbox::spawn(app, true)?;
         let model = model::choose_model(app)?;
-        let queue = read_stdin(ModelMedia::new(&model)).map_err(thread_error)?;
+        let media = RunMedia::new(&model, &FallbackChain::choose(app, &model)?);
+        let queue = read_stdin(media).map_err(thread_error)?;
         let Some(first) = process.wait(async { Ok(queue.next().await?) })? else {
             return Err(Reason::EmptyPrompt.into());
         };
@@ -104,12 +105,12 @@ fn stream_writer<'a>(base: &BaseContext, out: impl Write + Send + 'a) -> Box<dyn
     Box::new(writer.with_turns())
 }
 
-/// Starts the thread that reads stdin, for a model that accepts `media`. The thread ends with stdin, at the first line
+/// Starts the thread that reads stdin, for models that accept `media`. The thread ends with stdin, at the first line
 /// that is not valid, or with the process.
 ///
 /// # Errors
 /// The thread cannot be started.
-fn read_stdin(media: ModelMedia) -> io::Result<Arc<MessageQueue>> {
+fn read_stdin(media: RunMedia) -> io::Result<Arc<MessageQueue>> {
     let queue = Arc::new(MessageQueue::default());
     let messages = Arc::clone(&queue);
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
@@ -139,17 +140,17 @@ fn read_stdin(media: ModelMedia) -> io::Result<Arc<MessageQueue>> {
 ///
 /// # Errors
 /// The reason why the model cannot see one of them.
-fn prompt_of(message: InputMessage, media: &ModelMedia) -> Result<UserPrompt, String> {
+fn prompt_of(message: InputMessage, media: &RunMedia) -> Result<UserPrompt, String> {
     let mut prompt = UserPrompt::default();
     for InputBlock { kind, text, source } in message.content {
         prompt.texts.extend(text);
         if let Some(MediaSource { media_type, data, .. }) = source {
             let name = format!("{kind} {}", prompt.attachments.len() + 1);
-            let attached = attachments::from_base64(name, &media_type, data, media)?;
+            let attached = attachments::media_from_base64(name, &media_type, data)?;
             prompt.attachments.push(Attachment::Media(attached));
         }
     }
-    attachments::check_limits(&prompt.attachments).map_err(|reason| reason.detail())?;
+    media.check_prompt(&prompt).map_err(|reason| reason.detail())?;
     Ok(prompt)
 }
 

@@ -23,6 +23,12 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
         .or_else(|| known_model(&model.id).map(|known| known.max_output_tokens.into()))
 }
 
+/// Returns the limit of an answer that the user set, in tokens.
+pub(super) fn configured_output_tokens(app: &AppContext) -> Option<u32> {
+    let tokens = app.base.config.number(&["limits", "max_output_tokens"])?;
+    u32::try_from(tokens).ok()
+}
+
 /// Returns the prices of the model's tokens: zero for the embedded model, `None` for an unknown one.
 ///
 /// # Errors

@@ -43,7 +43,8 @@ pub(super) fn prepare(
     let lease_file = session.as_ref().and_then(Session::lease_file);
     notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
-    notices.extend(choice.reasoning_notice(app));
+    let choices = std::iter::once(&choice).chain(&chain.choices);
+    notices.extend(choices.filter_map(|choice| choice.reasoning_notice(app)));
     notices.extend(chain.notices);
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, environment, ..head_of(app, id, &choice) };

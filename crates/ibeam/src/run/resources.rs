@@ -10,6 +10,7 @@ use ibeam_core::{
 use ibeam_protocol::{
     AcceptedMedia, Failure, ModelInfo, Reason, SessionId, SessionStarted, ToolOutcome, ToolSpec,
 };
+use ibeam_providers::known_model;
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
 
 use super::sandbox::RunSandbox;
@@ -18,6 +19,7 @@ use crate::app::AppContext;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
+use crate::dialect::ModelLimits;
 use crate::mcp::McpServers;
 use crate::model::ModelChoice;
 
@@ -148,11 +150,7 @@ pub(super) fn build(
         clock,
         system: context.system.into(),
         preface: context.repository.map(Into::into),
-        max_output_tokens: app
-            .base
-            .config
-            .number(&["limits", "max_output_tokens"])
-            .and_then(|tokens| u32::try_from(tokens).ok()),
+        max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::context_window(app, &head_model),
         prices,
         background: Arc::new(background.clone()),
@@ -212,16 +210,22 @@ pub(super) fn connect_fallback(
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::context_window(app, &model);
-    Ok(FallbackModel { model, provider, context_window, prices })
+    set_dialect_limits(app, &model);
+    // The limit is set for the first model; a larger one than that of the next model would be an error there.
+    let longest_answer = known_model(&model.id).map_or(u32::MAX, |known| known.max_output_tokens);
+    let max_output_tokens =
+        model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
+    Ok(FallbackModel { model, provider, context_window, max_output_tokens, prices })
 }
 
 /// Passes the limits of the model to a dialect that prints them.
 fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
     if let Some(dialect_writer) = &app.dialect_writer {
-        dialect_writer.set_model_limits(
-            model_info::context_window(app, model),
-            model_info::max_output_tokens(app, model),
-        );
+        let limits = ModelLimits {
+            context_window: model_info::context_window(app, model),
+            max_output_tokens: model_info::max_output_tokens(app, model),
+        };
+        dialect_writer.set_model_limits(&model.id, limits);
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::answer_schema;
-use super::attachments::{self, ModelMedia};
+use super::attachments::{self, RunMedia};
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
@@ -213,7 +213,7 @@ impl<'a> RunProcess<'a> {
 pub(super) struct RunSession<'a> {
     process: RunProcess<'a>,
     run: Run,
-    model_media: ModelMedia,
+    media: RunMedia,
     /// The files of the flags, which the first prompt gets.
     attachments: Vec<Attachment>,
     background: ibeam_tools::BackgroundProcesses,
@@ -247,8 +247,8 @@ impl<'a> RunSession<'a> {
         let answer_schema = answer_schema::load(app)?;
         let chain = FallbackChain::choose(app, &model)?;
         let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
-        let model_media = ModelMedia::new(&model);
-        let attachments = attachments::load(app, &model_media)?;
+        let media = RunMedia::new(&model, &chain);
+        let attachments = attachments::load(app, &media)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)
@@ -293,7 +293,7 @@ impl<'a> RunSession<'a> {
             fallbacks,
             sandbox,
             past_file_access,
-            accepted_media: model_media.accepted(),
+            accepted_media: media.accepted(),
         };
         let RunResources { run, background, proxy } = resources::build(app, inputs, &servers, stop)?;
         if let Some(proxy) = proxy {
@@ -318,7 +318,7 @@ impl<'a> RunSession<'a> {
         Ok(Self {
             process,
             run,
-            model_media,
+            media,
             attachments,
             background,
             servers,
@@ -374,7 +374,15 @@ impl<'a> RunSession<'a> {
             return Ok(());
         }
         let stop = self.process.new_stop();
-        self.process.wait(attachments::attach_mentioned(&self.run, &self.model_media, stop, prompt))
+        self.process.wait(attachments::attach_mentioned(&self.run, &self.media, stop, prompt))
+    }
+
+    /// Checks the files of a prompt that a program sent.
+    ///
+    /// # Errors
+    /// The errors of [`RunMedia::check_prompt`].
+    pub(super) fn check_files(&self, prompt: &UserPrompt) -> Result<(), Failure> {
+        self.media.check_prompt(prompt).map_err(Failure::from)
     }
 
     /// Whether no run can follow one that failed like this.
@@ -406,9 +414,10 @@ impl<'a> RunSession<'a> {
     /// # Errors
     /// The errors of [`resources::change_model`].
     pub(super) fn set_model(&mut self, choice: ModelChoice) -> Result<(), Failure> {
-        let model_media = ModelMedia::new(&choice);
+        let mut media = self.media.clone();
+        media.set_model(&choice);
         resources::change_model(self.process.app, &mut self.run, choice)?;
-        self.model_media = model_media;
+        self.media = media;
         Ok(())
     }
 

@@ -44,6 +44,10 @@ pub(super) fn run_turns<S: TurnSource>(
     let mut next = first;
     let mut failed: Option<ExitFailure> = None;
     loop {
+        if let Err(failure) = session.check_files(&next.prompt) {
+            report(session, failed);
+            return Err(failure.into());
+        }
         let outcome = session.run_prompt(next.prompt, Some(next.stop), source.work_during_turn());
         source.queue().finish_turn();
         if let Err(failure) = outcome {

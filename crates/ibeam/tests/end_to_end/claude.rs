@@ -107,6 +107,25 @@ fn usage_is_per_turn_and_model_usage_per_process() {
 }
 
 #[test]
+fn a_fallback_model_has_its_own_usage_and_limits() {
+    let quota = Answer::error(402, "insufficient_quota", "the account has no credit left");
+    let first = with_usage(answer_call("t1", "read", &json!({ "path": "a.txt" })), 100, 10);
+    let scene = Scene::new([first, quota, with_usage(answer_text("Done."), 200, 20)]);
+    let other = "claude-3-5-haiku-20241022";
+    let args = [&LINES[..], &["--fallback-model", other, "do it"]].concat();
+    let output = claude(&scene, &args).run().succeeded();
+    let lines = events(&output);
+    let models: Vec<&Value> = lines.iter().filter_map(|line| line.pointer("/message/model")).collect();
+    assert_eq!(models, [MODEL, other], "{output}");
+    let used = &lines.last().unwrap()["modelUsage"];
+    let counts = |model: &str| {
+        ["inputTokens", "outputTokens", "maxOutputTokens"]
+            .map(|key| used[model][key].as_u64().unwrap_or_default())
+    };
+    assert_eq!((counts(MODEL), counts(other)), ([100, 10, 32_000], [200, 20, 8192]), "{used}");
+}
+
+#[test]
 fn a_failed_turn_reports_its_usage() {
     let scene = Scene::new([with_usage(answer_call("t1", "read", &json!({ "path": "a.txt" })), 100, 10)]);
     let args = [&LINES[..], &["--max-turns", "1", "do it"]].concat();
@@ -335,4 +354,39 @@ fn an_answer_follows_the_schema_or_the_run_fails() {
         (&result["subtype"], &result["is_error"], result.get("structured_output")),
         (&json!("error_max_structured_output_retries"), &json!(true), None)
     );
+}
+
+fn prompt_with(blocks: &[Value]) -> String {
+    let text = json!({ "type": "text", "text": "look" });
+    let content: Vec<&Value> = std::iter::once(&text).chain(blocks).collect();
+    format!("{}\n", json!({ "type": "user", "message": { "role": "user", "content": content } }))
+}
+
+#[test]
+fn files_of_a_message_reach_the_model() {
+    const PNG: &str = "iVBORw0KGgo=";
+    let image =
+        json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": PNG } });
+    let text = json!({ "type": "document", "source": { "type": "text", "media_type": "text/plain", "data": "Notes." } });
+    let scene = Scene::new([answer_text("A dot.")]);
+    let run = |scene: &Scene, args: &[&str], line: &str| {
+        claude(scene, &[&SDK[..], args].concat()).stdin(Stdin::Piped(line.into())).run()
+    };
+    let output = run(&scene, &[], &prompt_with(&[image.clone(), text])).succeeded();
+    assert_eq!(results(&events(&output))[0]["result"], "A dot.");
+    let sent = scene.server.requests()[0].body.to_string();
+    assert!(sent.contains(PNG) && sent.contains("Notes."), "{sent}");
+    let url = json!({ "type": "image", "source": { "type": "url", "url": "https://x.invalid/a.png" } });
+    for (args, block, expect) in [
+        (&[][..], url, "`image 1` has the source `url`; send the content as `base64`"),
+        (&["--model", "deepseek/deepseek-chat"], image, "the model `deepseek-chat` cannot see images"),
+    ] {
+        let scene = Scene::new([]);
+        let program = claude(&scene, &[&SDK[..], args].concat()).env("DEEPSEEK_API_KEY", "key");
+        let output = program.stdin(Stdin::Piped(prompt_with(&[block]).into())).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        let lines = events(&output);
+        assert_eq!(lines.last().unwrap()["is_error"], true, "{output}");
+        assert!(output.stderr.contains(expect), "{output}");
+    }
 }

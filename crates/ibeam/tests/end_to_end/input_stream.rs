@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::dialect::{events, kinds};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
-const FLAGS: [&str; 5] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
+pub(crate) const FLAGS: [&str; 5] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
 /// A command that ends once the file `go` exists.
 const WAIT: &str = "until test -e go; do sleep 0.05; done";
 
@@ -17,12 +17,12 @@ fn with_input(scene: &Scene, args: &[&str], lines: &[String]) -> Ibeam {
     scene.ibeam(FLAGS).args(args).stdin(Stdin::Piped(lines.concat().into()))
 }
 
-fn message(text: &str) -> String {
+pub(crate) fn message(text: &str) -> String {
     let content = json!([{ "type": "text", "text": text }]);
     format!("{}\n", json!({ "type": "user", "message": { "role": "user", "content": content } }))
 }
 
-fn steering(text: &str) -> String {
+pub(crate) fn steering(text: &str) -> String {
     let mut line: Value = serde_json::from_str(&message(text)).unwrap();
     line["ibeam"] = json!({ "delivery": "steer" });
     format!("{line}\n")
@@ -31,23 +31,23 @@ fn steering(text: &str) -> String {
 /// The first bytes of a PNG.
 const PNG: &str = "iVBORw0KGgo=";
 
-fn with_image(media_type: &str, data: &str) -> String {
+pub(crate) fn with_image(media_type: &str, data: &str) -> String {
     let mut line: Value = serde_json::from_str(&message("look")).unwrap();
     let source = json!({ "type": "base64", "media_type": media_type, "data": data });
     line["message"]["content"].as_array_mut().unwrap().push(json!({ "type": "image", "source": source }));
     format!("{line}\n")
 }
 
-fn interrupt() -> String {
+pub(crate) fn interrupt() -> String {
     "{\"type\":\"interrupt\"}\n".to_owned()
 }
 
-fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
 /// Returns the texts of the `user` lines.
-fn prompts(lines: &[Value]) -> Vec<&str> {
+pub(crate) fn prompts(lines: &[Value]) -> Vec<&str> {
     of_type(lines, "user").iter().filter_map(|line| line["message"]["content"][0]["text"].as_str()).collect()
 }
 
@@ -359,5 +359,10 @@ fn the_image_of_a_message_reaches_the_model() {
     let output = with_input(&scene, &[], &[with_image("image/png", PNG)]).run().succeeded();
     let content = events(&output)[1]["message"]["content"].as_array().unwrap().len();
     assert_eq!(content, 1, "{output}");
+    let file = json!({ "name": "image 1", "media_type": "image/png" });
+    assert_eq!(events(&output)[1]["ibeam"], json!({ "attachments": [file] }), "{output}");
+    let replay = scene.ibeam_without_model(["replay", "-", "--output-format", "stream-json"]);
+    let replay = replay.stdin(Stdin::Piped(output.stdout.clone().into())).run().succeeded();
+    assert_eq!(replay.stdout, output.stdout);
     assert!(scene.server.requests()[0].body.to_string().contains(PNG), "{output}");
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::json::{Object, into_object, object, take, take_object, text};
-use crate::step::{CallStep, Step, StepEncoder, TextStep};
+use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 use crate::{ids, iso_time};
 
 /// The maximum size of the inputs that are stored for the end, in bytes.
@@ -35,20 +35,16 @@ impl StepEncoder for Encoder {
         run.clone_into(&mut self.seed);
     }
 
+    fn start_turn(&mut self, init: Payload, out: &mut Vec<Value>) {
+        self.write_init(init, out);
+    }
+
     fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         match step {
-            Step::Init { session, mut payload } => {
+            Step::Init { session, payload } => {
                 self.seed.push_str(&session);
                 self.session = session;
-                let init = payload
-                    .as_object_mut()
-                    .and_then(|payload| take_object(payload, "system/init"))
-                    .unwrap_or_default();
-                text(&init, "model").unwrap_or_default().clone_into(&mut self.model);
-                let mut event = self.new_event("system");
-                event.insert("subtype".to_owned(), "init".into());
-                event.extend(init);
-                self.write(event, out);
+                self.write_init(payload, out);
             }
             Step::Prompt(blocks) => {
                 let content: Vec<Value> =
@@ -121,6 +117,15 @@ impl StepEncoder for Encoder {
 }
 
 impl Encoder {
+    fn write_init(&mut self, payload: Payload, out: &mut Vec<Value>) {
+        let init = take_object(&mut into_object(payload), "system/init").unwrap_or_default();
+        text(&init, "model").unwrap_or_default().clone_into(&mut self.model);
+        let mut event = self.new_event("system");
+        event.insert("subtype".to_owned(), "init".into());
+        event.extend(init);
+        self.write(event, out);
+    }
+
     /// Returns an event with its first keys.
     fn new_event(&self, kind: &str) -> Object {
         into_object(json!({ "type": kind, "session_id": self.session }))

@@ -1,9 +1,11 @@
 //! The start and the end of a run: `system/init` and `result`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::VERSION;
 use super::calls::TOOLS;
+use super::{DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT, VERSION};
 use crate::contract;
 use crate::json::{Object, count_at, into_object, object, take, take_list, take_object, text, text_at};
 use crate::step::Payload;
@@ -168,7 +170,7 @@ pub(super) fn end_from_contract(payload: Payload) -> Payload {
         ("stop_reason", "end_turn".into()),
         ("total_cost_usd", cost_of(&end)),
         ("usage", usage_from_contract(&end)),
-        ("modelUsage", Value::Object(Object::new())),
+        ("modelUsage", model_usage_from_contract(&end)),
         ("permission_denials", denials_from_contract(&end)),
         ("structured_output", end.pointer("/ibeam/structured").cloned().unwrap_or_default()),
     ]) })
@@ -186,7 +188,7 @@ fn failure_from_contract(error: &Value) -> Payload {
         ("num_turns", turns_of(error)),
         ("total_cost_usd", cost_of(error)),
         ("usage", usage_from_contract(error)),
-        ("modelUsage", Value::Object(Object::new())),
+        ("modelUsage", model_usage_from_contract(error)),
         ("permission_denials", denials_from_contract(error)),
         ("errors", json!([text_at(error, "/message")])),
     ]) })
@@ -207,6 +209,56 @@ fn usage_from_contract(end: &Value) -> Value {
         "cache_read_input_tokens": count_at(end, "/usage/cacheReadTokens"),
         "output_tokens": count_at(end, "/usage/outputTokens"),
     })
+}
+
+/// Returns the use of each model that answered, by its id. Models of several providers with the same id are added.
+fn model_usage_from_contract(end: &Value) -> Value {
+    let mut uses: BTreeMap<&str, ModelUse> = BTreeMap::new();
+    for totals in end.pointer("/ibeam/models").and_then(Value::as_array).into_iter().flatten() {
+        let name = text_at(totals, "/model");
+        let id = name.split_once('/').map_or(name, |(_, id)| id);
+        if count_at(totals, "/requests") > 0 || totals.get("usage").is_some() {
+            uses.entry(id).or_default().add(totals);
+        }
+    }
+    uses.into_iter().map(|(id, used)| (id.to_owned(), used.report())).collect::<Object>().into()
+}
+
+/// The tokens and the cost of one model. An unknown cost is 0.
+#[derive(Default)]
+struct ModelUse {
+    /// The tokens: input, output, read from the cache, written to the cache.
+    tokens: [u64; 4],
+    cost_usd: f64,
+}
+
+impl ModelUse {
+    fn add(&mut self, totals: &Value) {
+        const KEYS: [&str; 4] = [
+            "/usage/inputTokens",
+            "/usage/outputTokens",
+            "/usage/cacheReadTokens",
+            "/usage/cacheWriteTokens",
+        ];
+        for (sum, key) in self.tokens.iter_mut().zip(KEYS) {
+            *sum = sum.saturating_add(count_at(totals, key));
+        }
+        self.cost_usd += totals.get("cost_usd").and_then(Value::as_f64).unwrap_or_default();
+    }
+
+    fn report(self) -> Value {
+        let [input, output, cache_read, cache_write] = self.tokens;
+        json!({
+            "inputTokens": input,
+            "outputTokens": output,
+            "cacheReadInputTokens": cache_read,
+            "cacheCreationInputTokens": cache_write,
+            "webSearchRequests": 0,
+            "costUSD": if self.cost_usd > 0.0 { self.cost_usd.into() } else { Value::from(0) },
+            "contextWindow": DEFAULT_CONTEXT_WINDOW,
+            "maxOutputTokens": DEFAULT_MAX_OUTPUT,
+        })
+    }
 }
 
 fn denials_from_contract(end: &Value) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::json::{into_object, take_object, text};
-use crate::step::{CallStep, Step, StepEncoder, TextStep};
+use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
 /// Encodes one run.
 #[derive(Debug, Default)]
@@ -15,6 +15,11 @@ pub(crate) struct Encoder {
 }
 
 impl StepEncoder for Encoder {
+    fn start_turn(&mut self, _init: Payload, out: &mut Vec<Value>) {
+        self.todos = None;
+        out.push(json!({ "type": "turn.started" }));
+    }
+
     fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         match step {
             Step::Init { session, .. } => {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{self, repeats_call_id};
 use crate::json::{Object, into_object, object, take, take_object, text};
-use crate::step::{CallStep, Step, StepEncoder, TextStep};
+use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
 /// Encodes one run.
 #[derive(Debug, Default)]
@@ -25,6 +25,10 @@ pub(crate) struct Encoder {
 }
 
 impl StepEncoder for Encoder {
+    fn start_turn(&mut self, _init: Payload, _out: &mut Vec<Value>) {
+        *self = Self { session: std::mem::take(&mut self.session), ..Self::default() };
+    }
+
     fn encode_step(&mut self, step: Step, out: &mut Vec<Value>) {
         if !self.has_prompt && !matches!(step, Step::Init { .. } | Step::Prompt(_)) {
             self.write_prompt(vec![String::new()], out);

@@ -5,14 +5,14 @@
 use ibeam_protocol::run::Denial;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{
-    ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo, ModelTotals, Notice, PermissionMode,
-    Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure,
-    ToolOutcome, ToolOutput, Usage,
+    Attachment, ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo, ModelTotals, Notice,
+    PermissionMode, Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, ToolCall,
+    ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
 use ibeam_wire::tool::{self, CallArm, Tool};
 use ibeam_wire::{
-    CallPhase, ErrorEvent, Event, FallbackEntry, InitEvent, Message, ModelUsage, NewText, ResultEvent,
-    RunSummary, ToolCallBody,
+    AttachmentEntry, CallPhase, ErrorEvent, Event, FallbackEntry, InitEvent, Message, ModelUsage, NewText,
+    ResultEvent, RunSummary, ToolCallBody,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +34,13 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(session_started(*init)?)),
         Event::User(user) => {
-            EventKind::UserMessage { content: message_texts(user.message), attachments: Vec::new() }
+            let entries = user.ibeam.map(|ibeam| ibeam.attachments).unwrap_or_default();
+            let attachment =
+                |entry: AttachmentEntry| Attachment::without_content(entry.name, &entry.media_type);
+            EventKind::UserMessage {
+                content: message_texts(user.message),
+                attachments: entries.into_iter().map(attachment).collect(),
+            }
         }
         Event::Assistant(message) => {
             return Ok(new_text.extract(&message).map(|text| EventKind::TextDelta { text }));

@@ -6,25 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use ibeam_protocol::{Event, EventKind, Reason, RunFinished, RunOutcome, Usage};
+use ibeam_dialects::{CLAUDE_CODE_CONTEXT_WINDOW, CLAUDE_CODE_MAX_OUTPUT};
+use ibeam_protocol::{Event, EventKind, ModelTotals, Notice, Reason, RunFinished, RunOutcome, Usage};
 use serde_json::{Value, json};
 
 use crate::dialect::control_protocol::value_at;
-
-/// The context window that Claude Code reports for a model it does not know, in tokens.
-const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
-/// The longest answer that Claude Code reports for such a model, in tokens.
-const DEFAULT_MAX_OUTPUT: u64 = 32_000;
 
 /// The facts of the current run, and sums of all runs of this process.
 #[derive(Debug, Default)]
 pub(crate) struct RunFacts {
     /// The permission mode by its name in Claude Code.
     mode: String,
-    /// The id of the model.
+    /// The id of the model that answers.
     model: String,
-    context_window: Option<u64>,
-    max_output_tokens: Option<u64>,
+    /// The limits of the models, by their ids.
+    limits: BTreeMap<String, ModelLimits>,
     /// The tokens of the last complete answer.
     answer_usage: Usage,
     /// Whether the last answer is complete. If so, further text belongs to the next answer.
@@ -46,13 +42,18 @@ struct RunEnd {
     subtype: Option<&'static str>,
 }
 
+/// The limits of a model, in tokens, as far as they are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ModelLimits {
+    pub(crate) context_window: Option<u64>,
+    pub(crate) max_output_tokens: Option<u64>,
+}
+
 /// The use of one model by all runs of this process.
 #[derive(Clone, Copy, Debug, Default)]
 struct ModelUse {
     usage: Usage,
     cost_micros: u64,
-    context_window: Option<u64>,
-    max_output_tokens: Option<u64>,
 }
 
 impl RunFacts {
@@ -61,9 +62,9 @@ impl RunFacts {
         Self { mode: mode.to_owned(), ..Self::default() }
     }
 
-    /// Sets the limits of the model, in tokens.
-    pub(crate) fn set_limits(&mut self, context_window: Option<u64>, max_output_tokens: Option<u64>) {
-        (self.context_window, self.max_output_tokens) = (context_window, max_output_tokens);
+    /// Sets the limits of the model with the id `model`.
+    pub(crate) fn set_limits(&mut self, model: &str, limits: ModelLimits) {
+        self.limits.insert(model.to_owned(), limits);
     }
 
     /// Records the facts of an event. Must be called before the lines of the event are written.
@@ -78,6 +79,9 @@ impl RunFacts {
             }
             EventKind::TextDelta { .. } if self.is_answer_complete => {
                 (self.answer_usage, self.is_answer_complete) = (Usage::default(), false);
+            }
+            EventKind::Notice(Notice::ModelFallback { to, .. }) => {
+                model_id_of(to).clone_into(&mut self.model)
             }
             EventKind::RunFinished(run) => self.add_run(run),
             EventKind::TextDelta { .. }
@@ -99,13 +103,17 @@ impl RunFacts {
         let usage = run.totals.usage.unwrap_or_default();
         self.run_end = Some(RunEnd { usage, duration_ms: run.duration_ms, subtype: exact_subtype(run) });
         self.api_ms = self.api_ms.saturating_add(run.totals.api_ms);
-        if run.totals.turns == 0 && run.totals.usage.is_none() {
+        run.totals.models.iter().for_each(|totals| self.add_model(totals));
+    }
+
+    /// Adds the requests of a run to one model. A model that never answered is left out, as Claude Code does.
+    fn add_model(&mut self, totals: &ModelTotals) {
+        if totals.requests == 0 && totals.usage.is_none() {
             return;
         }
-        let used = self.model_uses.entry(self.model.clone()).or_default();
-        used.usage = used.usage.plus(usage);
-        used.cost_micros = used.cost_micros.saturating_add(run.totals.cost_micros.unwrap_or_default());
-        (used.context_window, used.max_output_tokens) = (self.context_window, self.max_output_tokens);
+        let used = self.model_uses.entry(model_id_of(&totals.model).to_owned()).or_default();
+        used.usage = used.usage.plus(totals.usage.unwrap_or_default());
+        used.cost_micros = used.cost_micros.saturating_add(totals.cost_micros.unwrap_or_default());
     }
 
     /// Adds the facts to a line of the stream.
@@ -142,7 +150,8 @@ impl RunFacts {
         let cost = self.model_uses.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
         set(line, "/total_cost_usd", dollars(cost));
         set(line, "/duration_api_ms", self.api_ms.into());
-        let used = self.model_uses.iter().map(|(model, used)| (model.clone(), used.report()));
+        let limits = |model| self.limits.get(model).copied().unwrap_or_default();
+        let used = self.model_uses.iter().map(|(model, used)| (model.clone(), used.report(limits(model))));
         set(line, "/modelUsage", Value::Object(used.collect()));
     }
 
@@ -166,7 +175,7 @@ fn exact_subtype(run: &RunFinished) -> Option<&'static str> {
 }
 
 impl ModelUse {
-    fn report(&self) -> Value {
+    fn report(&self, limits: ModelLimits) -> Value {
         json!({
             "inputTokens": self.usage.input,
             "outputTokens": self.usage.output,
@@ -174,10 +183,15 @@ impl ModelUse {
             "cacheCreationInputTokens": self.usage.cache_write,
             "webSearchRequests": 0,
             "costUSD": dollars(self.cost_micros),
-            "contextWindow": self.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
-            "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT),
+            "contextWindow": limits.context_window.unwrap_or(CLAUDE_CODE_CONTEXT_WINDOW),
+            "maxOutputTokens": limits.max_output_tokens.unwrap_or(CLAUDE_CODE_MAX_OUTPUT),
         })
     }
+}
+
+/// Returns the id in `PROVIDER/ID`, the name of a model in the stream of Claude Code.
+fn model_id_of(model: &str) -> &str {
+    model.split_once('/').map_or(model, |(_, id)| id)
 }
 
 /// Returns token counts in the format of Claude Code.
