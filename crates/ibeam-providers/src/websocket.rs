@@ -3,7 +3,7 @@
 //! One connection serves many requests, one at a time. A request that continues the conversation of the last response on
 //! the connection has only the new items and the id of that response. Any other request has the whole conversation.
 //!
-//! The connection is opened by the HTTP client as an upgraded request, so TLS, proxies, headers, keys and name resolution
+//! The connection is opened by the HTTP client as an upgraded request, and `tungstenite` reads and writes its frames. So TLS, proxies, headers, keys and name resolution
 //! are the same as for HTTP. Responses are passed on as the stream of server-sent events that they would have been over
 //! HTTP, so decoders, timeouts, limits and recordings are the same too. If the connection cannot be used, requests go
 //! over HTTP.
@@ -11,7 +11,6 @@
 mod chain;
 mod handshake;
 mod idle_socket;
-mod message_codec;
 mod socket;
 mod socket_body;
 mod socket_session;

@@ -1,7 +1,8 @@
 //! The scripted model over WebSocket, in the mode of OpenAI Responses.
 //!
 //! Source: the guide "WebSocket mode". A connection knows its last response. A request that names it has only the new
-//! items; a request that names another one is an error. An idle connection is pinged, and closed without a pong.
+//! items; a request that names another one is an error. An idle connection is pinged, and closed without a pong. After an
+//! answer with the header `connection: close`, the connection is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,6 +147,10 @@ async fn answer(
             Frame::Cut => return Err(Closed),
             Frame::Stall => std::future::pending().await,
         }
+    }
+    if headers.iter().any(|header| header.0.eq_ignore_ascii_case("connection") && header.1 == "close") {
+        drop(socket.send(Message::Close(None)).await);
+        return Err(Closed);
     }
     let response = &last["response"];
     let id = response["id"].as_str().map(str::to_owned);

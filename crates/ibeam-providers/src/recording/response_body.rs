@@ -52,7 +52,7 @@ impl LiveResponse {
 /// A body from the network.
 pub(crate) enum LiveBody {
     Http(Response),
-    Socket(SocketBody),
+    Socket(Box<SocketBody>),
     /// The complete body; `None` after it was read.
     Buffered(Option<Bytes>),
 }

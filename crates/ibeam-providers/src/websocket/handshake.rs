@@ -48,7 +48,7 @@ pub(super) async fn open(transport: &Transport, url: &str) -> Result<Socket, Str
         status => return Err(format!("HTTP status {}", status.as_u16())),
     }
     let upgraded = response.upgrade().await;
-    Ok(Socket::new(upgraded.map_err(|_| "the connection could not be upgraded".to_owned())?))
+    Ok(Socket::new(upgraded.map_err(|_| "the connection could not be upgraded".to_owned())?).await)
 }
 
 /// Checks the headers of the response to an upgrade.

@@ -5,7 +5,6 @@
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::message_codec::SocketMessage;
 use super::socket::Socket;
 
 /// A connection without a request. Dropping it closes the connection.
@@ -32,16 +31,11 @@ impl IdleSocket {
 /// Answers pings until `stopped` ends, and returns the connection unless it was closed.
 async fn answer_pings(mut socket: Socket, mut stopped: oneshot::Receiver<()>) -> Option<Socket> {
     loop {
-        match socket.next_message().ok()? {
-            Some(SocketMessage::Ping(payload)) => socket.answer_ping(&payload).await.ok()?,
+        tokio::select! {
+            biased;
             // An event between two responses belongs to none of them.
-            Some(SocketMessage::Text(_) | SocketMessage::Pong) => {}
-            Some(SocketMessage::Close) => return None,
-            None => tokio::select! {
-                biased;
-                filled = socket.fill() => filled.ok()?,
-                _ = &mut stopped => return Some(socket),
-            },
+            received = socket.receive() => drop(received.ok()?),
+            _ = &mut stopped => return Some(socket),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! One WebSocket connection.
+//! One WebSocket connection: messages instead of the frames of the library.
 
-use std::io;
-
-use ring::rand::{SecureRandom, SystemRandom};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use futures_util::{SinkExt, StreamExt};
 use tokio::time::{Duration, Instant};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::message_codec::{MessageReader, Opcode, SocketMessage, encode_frame};
-use ibeam_http::framing::FramingError;
+use ibeam_http::framing::{FRAME_LIMIT_BYTES, FramingError};
 
-/// The space that is reserved for each read.
+/// The size of the buffer for received bytes.
 const READ_BYTES: usize = 16 * 1024;
 
 /// The age at which a connection gets no further request. OpenAI closes connections after 60 minutes, even during an
@@ -19,8 +19,7 @@ const MAX_AGE: Duration = Duration::from_secs(50 * 60);
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct Socket {
-    stream: reqwest::Upgraded,
-    reader: MessageReader,
+    stream: WebSocketStream<reqwest::Upgraded>,
     opened: Instant,
 }
 
@@ -34,8 +33,13 @@ pub(super) enum SocketError {
 }
 
 impl Socket {
-    pub(super) fn new(stream: reqwest::Upgraded) -> Self {
-        Self { stream, reader: MessageReader::default(), opened: Instant::now() }
+    pub(super) async fn new(stream: reqwest::Upgraded) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BYTES)
+            .max_message_size(Some(FRAME_LIMIT_BYTES))
+            .max_frame_size(Some(FRAME_LIMIT_BYTES));
+        let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
+        Self { stream, opened: Instant::now() }
     }
 
     /// Whether the connection may serve another request.
@@ -47,70 +51,41 @@ impl Socket {
     ///
     /// # Errors
     /// `Closed`.
-    pub(super) async fn send(&mut self, text: &[u8]) -> Result<(), SocketError> {
-        self.write(Opcode::Text, text).await.map_err(|_| SocketError::Closed)
+    pub(super) async fn send(&mut self, text: Utf8Bytes) -> Result<(), SocketError> {
+        self.stream.send(Message::Text(text)).await.map_err(|_| SocketError::Closed)
     }
 
-    /// Returns the next text, or `None` for a ping, which has been answered.
+    /// Returns the next text, or `None` for a ping or a pong. A ping has been answered. May be cancelled without loss.
     ///
     /// # Errors
     /// See [`SocketError`].
-    pub(super) async fn receive(&mut self) -> Result<Option<String>, SocketError> {
-        loop {
-            match self.next_message()? {
-                Some(SocketMessage::Text(text)) => return Ok(Some(text)),
-                Some(SocketMessage::Ping(payload)) => {
-                    self.answer_ping(&payload).await?;
-                    return Ok(None);
-                }
-                Some(SocketMessage::Pong) => {}
-                Some(SocketMessage::Close) => {
-                    self.answer_close().await;
-                    return Err(SocketError::Closed);
-                }
-                None => self.fill().await?,
+    pub(super) async fn receive(&mut self) -> Result<Option<Utf8Bytes>, SocketError> {
+        match self.stream.next().await {
+            Some(Ok(Message::Text(text))) => Ok(Some(text)),
+            Some(Ok(Message::Ping(_))) => {
+                // The library has queued the pong.
+                self.stream.flush().await.map_err(|_| SocketError::Closed)?;
+                Ok(None)
             }
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(None),
+            Some(Ok(Message::Binary(_))) => Err(SocketError::Framing(FramingError::Binary)),
+            Some(Ok(Message::Close(_))) => {
+                // The answer to the close frame. The connection ends in any case.
+                let _closed = self.stream.flush().await;
+                Err(SocketError::Closed)
+            }
+            Some(Err(error)) => Err(socket_error(&error)),
+            None => Err(SocketError::Closed),
         }
     }
+}
 
-    /// Returns the next message that has already been received.
-    ///
-    /// # Errors
-    /// `Framing`.
-    pub(super) fn next_message(&mut self) -> Result<Option<SocketMessage>, SocketError> {
-        self.reader.next_message().map_err(SocketError::Framing)
-    }
-
-    /// Receives more bytes. May be cancelled without loss.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub(super) async fn fill(&mut self) -> Result<(), SocketError> {
-        let buffer = self.reader.buffer();
-        buffer.reserve(READ_BYTES);
-        match self.stream.read_buf(buffer).await {
-            Ok(0) | Err(_) => Err(SocketError::Closed),
-            Ok(_) => Ok(()),
-        }
-    }
-
-    /// Sends the pong for a ping.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub(super) async fn answer_ping(&mut self, payload: &[u8]) -> Result<(), SocketError> {
-        self.write(Opcode::Pong, payload).await.map_err(|_| SocketError::Closed)
-    }
-
-    async fn answer_close(&mut self) {
-        // The connection ends in any case.
-        let _closed = self.write(Opcode::Close, &[]).await;
-    }
-
-    async fn write(&mut self, opcode: Opcode, payload: &[u8]) -> io::Result<()> {
-        let mut mask = [0; 4];
-        SystemRandom::new().fill(&mut mask).map_err(|_| io::Error::other("no random numbers"))?;
-        self.stream.write_all(&encode_frame(opcode, mask, payload)).await?;
-        self.stream.flush().await
+fn socket_error(error: &Error) -> SocketError {
+    match error {
+        Error::Capacity(_) => SocketError::Framing(FramingError::TooLong),
+        Error::Utf8(_) => SocketError::Framing(FramingError::NotUtf8),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => SocketError::Closed,
+        Error::Protocol(_) => SocketError::Framing(FramingError::Malformed),
+        _ => SocketError::Closed,
     }
 }

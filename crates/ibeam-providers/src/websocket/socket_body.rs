@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Answer;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::chain::Chain;
 use super::socket::{Socket, SocketError};
@@ -21,7 +22,7 @@ pub(crate) struct SocketBody {
     /// `None` after the end of the response.
     socket: Option<Socket>,
     /// The first event, which arrived with the head of the response.
-    first: Option<Result<String, SocketError>>,
+    first: Option<Result<Utf8Bytes, SocketError>>,
 }
 
 impl SocketBody {
@@ -29,7 +30,7 @@ impl SocketBody {
         session: Arc<SocketSession>,
         request: Arc<ModelRequest>,
         socket: Socket,
-        first: Result<String, SocketError>,
+        first: Result<Utf8Bytes, SocketError>,
     ) -> Self {
         Self { session, request, socket: Some(socket), first: Some(first) }
     }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use ibeam_core::{ProviderError, Retry};
 use reqwest::StatusCode;
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::chain::Chain;
 use super::idle_socket::IdleSocket;
@@ -110,11 +111,14 @@ impl SocketSession {
             Ok(open) => open,
             Err(reason) => return Ok(Attempt::Unavailable(reason)),
         };
-        let (message, is_continuation) = self
-            .message(transport, conversation, chain.as_ref())
-            .map_err(|error| transport.error_builder().invalid_configuration(&error.to_string()))?;
+        let invalid = |error: &dyn std::error::Error| {
+            transport.error_builder().invalid_configuration(&error.to_string())
+        };
+        let (message, is_continuation) =
+            self.message(transport, conversation, chain.as_ref()).map_err(|error| invalid(&error))?;
+        let message = Utf8Bytes::try_from(message).map_err(|error| invalid(&error))?;
         let exchange = async {
-            socket.send(&message).await?;
+            socket.send(message).await?;
             loop {
                 if let Some(text) = socket.receive().await? {
                     return Ok(text);
@@ -139,7 +143,7 @@ impl SocketSession {
         let Some((status, error, text)) = error else {
             let head = ResponseHead { status: Some(StatusCode::OK.as_u16()), ..ResponseHead::default() };
             let request = Arc::clone(conversation.request);
-            let body = LiveBody::Socket(SocketBody::new(Arc::clone(self), request, socket, first));
+            let body = LiveBody::Socket(Box::new(SocketBody::new(Arc::clone(self), request, socket, first)));
             let response = LiveResponse::new(head, "text/event-stream", body);
             return Ok(Attempt::Response(Box::new(response)));
         };

@@ -163,6 +163,35 @@ fn a_connection_at_its_maximum_age_is_replaced() {
     assert_eq!((scene.server.connections(), notices(&output).len()), (2, 0), "{output}");
 }
 
+/// The service may close a connection at any time, also with an answer on it or while a tool runs.
+#[test]
+fn a_connection_that_the_service_closes_at_its_maximum_age_costs_no_turn() {
+    let limit = r#"{"type":"error","status":400,"error":{"code":"websocket_connection_limit_reached"}}"#;
+    let limited = |answer: Answer| answer.raw(format!("data: {limit}\n\n")).cut();
+    for (answers, deltas, connections, retries) in [
+        // Before the first text of an answer, and after it.
+        (vec![limited(Answer::new()), answer_text("done")], vec!["done"], 2, 1),
+        (vec![limited(Answer::new().text("half ")), answer_text("done")], vec!["half ", "done"], 2, 0),
+        // While a command runs.
+        (
+            vec![answer_shell("sleep 0.4").header("connection", "close"), answer_text("done")],
+            vec!["done"],
+            2,
+            0,
+        ),
+    ] {
+        let scene = scene(answers);
+        let output = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
+        let stream = output.stream();
+        assert_eq!((stream.deltas(), scene.server.connections()), (deltas, connections), "{output}");
+        assert_eq!(
+            (&stream.last()["ibeam"]["retries"], notices(&output).len()),
+            (&json!(retries), 0),
+            "{output}"
+        );
+    }
+}
+
 #[test]
 fn pings_are_answered_during_an_answer_and_between_two() {
     let scene = scene([

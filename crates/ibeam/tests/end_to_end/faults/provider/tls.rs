@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use h2::Reason;
-use ibeam_testkit::Ibeam;
+use ibeam_testkit::{Ibeam, ModelServer, ProxyServer, Wire};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -19,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::raw_server::{response, text_answer};
 use super::{FAST_RETRIES, expect_failure, expect_success, retries, workspace_with_config};
-use crate::scene::Scene;
+use crate::scene::{Scene, answer_call, answer_text};
 
 /// A certificate with its key and authority.
 struct Identity {
@@ -59,6 +60,8 @@ fn create_identity(host: &str, until: i32) -> Identity {
 enum Behavior {
     /// An answer over HTTP/1.1.
     Answer,
+    /// The bytes of a server without TLS, over HTTP/1.1.
+    Forward(SocketAddr),
     /// An answer over HTTP/2.
     AnswerOverHttp2,
     /// GOAWAY: the request was not processed.
@@ -160,15 +163,19 @@ async fn serve(mut stream: TcpStream, behavior: Behavior, mut config: ServerConf
             let _closed = stream.read_to_end(&mut Vec::new()).await;
             return;
         }
-        Behavior::Answer => config.alpn_protocols = vec![b"http/1.1".to_vec()],
+        Behavior::Answer | Behavior::Forward(_) => config.alpn_protocols = vec![b"http/1.1".to_vec()],
         Behavior::AnswerOverHttp2 | Behavior::GoAway | Behavior::Reset | Behavior::Flood => {
             config.alpn_protocols = vec![b"h2".to_vec()];
         }
     }
     // A client that does not trust the server closes the connection in the handshake.
-    let Ok(stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
+    let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
     match behavior {
         Behavior::Answer => answer(stream).await,
+        Behavior::Forward(address) => {
+            let Ok(mut server) = TcpStream::connect(address).await else { return };
+            let _closed = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
+        }
         Behavior::Flood => flood(stream).await,
         Behavior::AnswerOverHttp2 | Behavior::GoAway | Behavior::Reset => http2(stream, behavior).await,
         Behavior::Plain | Behavior::Alert => {}
@@ -201,7 +208,8 @@ async fn http2(stream: TlsStream<TcpStream>, behavior: Behavior) {
                 let mut body = respond.send_response(head, false).unwrap();
                 body.send_data(text_answer("ok").into_bytes().into(), true).unwrap();
             }
-            Behavior::Answer | Behavior::Flood | Behavior::Alert | Behavior::Plain => {}
+            Behavior::Answer | Behavior::Forward(_) | Behavior::Flood | Behavior::Alert | Behavior::Plain => {
+            }
         }
     }
 }
@@ -271,6 +279,50 @@ fn an_authority_of_the_user_is_trusted_in_addition_to_those_of_the_system() {
         };
         let output = expect_success(&scene, ibeam);
         assert_eq!(output.stream().deltas(), ["ok"], "{source}: {output}");
+    }
+}
+
+#[test]
+fn websocket_connections_use_tls_and_the_proxy() {
+    const HOST: &str = "model.ibeam.example";
+    let config = format!("{FAST_RETRIES}[providers.openai]\ntransport = \"websocket\"\n");
+    for (scheme, expect) in [
+        ("", None),
+        ("http://", Some("CONNECT model.ibeam.example:443")),
+        ("http://me:p%40ssword@", Some("CONNECT model.ibeam.example:443")),
+        ("socks5h://me:p%40ssword@", Some("SOCKS5 model.ibeam.example:443")),
+    ] {
+        let answers = [answer_call("t1", "ls", &json!({ "path": "." })), answer_text("ok")];
+        let scene = Scene {
+            wire: Wire::Responses,
+            workspace: workspace_with_config(&config),
+            server: ModelServer::with_websocket(answers),
+        };
+        let host = if expect.is_some() { HOST } else { "localhost" };
+        let tls = TlsServer::start(create_identity(host, 2100), [Behavior::Forward(scene.server.address())]);
+        let url = format!("http://{}", tls.address);
+        let proxy = match scheme.contains('@') {
+            true => ProxyServer::with_credentials(&url, "me", "p@ssword"),
+            false => ProxyServer::start(&url),
+        };
+        let base_url = match expect {
+            Some(_) => format!("https://{HOST}/v1"),
+            None => format!("https://localhost:{}/v1", tls.address.port()),
+        };
+        let authority = write_outside(&scene, "authority.pem", &tls.authority);
+        let output = scene
+            .print(["--ca-file", &authority])
+            .env("OPENAI_BASE_URL", base_url)
+            .env("ALL_PROXY", format!("{scheme}{}", proxy.address()))
+            .run()
+            .succeeded();
+        assert_eq!(output.stream().deltas(), ["ok"], "{scheme}: {output}");
+        let requests = scene.server.requests();
+        assert!(requests.len() == 2 && requests.iter().all(|request| request.message.is_some()), "{output}");
+        assert_eq!(
+            (proxy.requests(), tls.connections()),
+            (expect.map(str::to_owned).into_iter().collect(), 1)
+        );
     }
 }
 
