@@ -29,12 +29,12 @@ pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
 pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError> {
     if !arguments.is_object() {
         let wrong = if arguments.is_string() { "not valid JSON" } else { "not a JSON object" };
-        return Err(explain::<A>(&format!("the arguments are {wrong}")));
+        return Err(arguments_error::<A>(&format!("the arguments are {wrong}")));
     }
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let field = error.path().to_string();
         let what = error.inner().to_string();
-        explain::<A>(&if field == "." { what } else { format!("wrong `{field}`: {what}") })
+        arguments_error::<A>(&if field == "." { what } else { format!("wrong `{field}`: {what}") })
     })
 }
 
@@ -42,18 +42,18 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError
 ///
 /// # Errors
 /// No error is possible in practice: the types of arguments always serialise.
-pub(crate) fn canonical<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
+pub(crate) fn to_canonical_json<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
     serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string()))
 }
 
 /// Returns an error about wrong arguments, with an example of valid ones.
-pub(crate) fn explain<A: Arguments>(wrong: &str) -> ToolInputError {
+pub(crate) fn arguments_error<A: Arguments>(wrong: &str) -> ToolInputError {
     ToolInputError(format!("`{}`: {wrong}; a call looks like {}", A::TOOL, A::EXAMPLE))
 }
 
 /// Returns the outcome of a call whose arguments turn out to be wrong when it runs.
 pub(crate) fn error_outcome<A: Arguments>(wrong: &str) -> ToolOutcome {
-    let ToolInputError(message) = explain::<A>(wrong);
+    let ToolInputError(message) = arguments_error::<A>(wrong);
     ToolOutcome::error(message)
 }
 
@@ -127,13 +127,13 @@ pub(crate) mod lenient {
             Value::Null => return Ok(None),
             Value::String(text) if text.trim().is_empty() => return Ok(None),
             Value::String(text) => text.trim().parse().ok(),
-            Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            Value::Number(number) => number.as_u64().or_else(|| to_whole_number(number.as_f64()?)),
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         };
         found.map(Some).ok_or_else(|| D::Error::custom(format!("{value} is not a whole number ≥ 0")))
     }
 
-    fn whole(number: f64) -> Option<u64> {
+    fn to_whole_number(number: f64) -> Option<u64> {
         // A float cannot represent every integer above 2^53.
         let exact = number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0;
         exact.then_some(number as u64)

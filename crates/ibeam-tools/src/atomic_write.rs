@@ -9,7 +9,7 @@ use std::io::Write as _;
 use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use crate::dir_entry::{DirEntryAt, sync_names};
+use crate::dir_entry::{DirEntryAt, sync_directory};
 use crate::file_error::FileError;
 use crate::staging::{self, StagedFile};
 
@@ -58,7 +58,7 @@ impl DirEntryAt {
             ));
         }
         staged.publish(&self.directory, &self.name, old.is_none()).map_err(fail)?;
-        sync_names(&self.directory);
+        sync_directory(&self.directory);
         Ok(())
     }
 

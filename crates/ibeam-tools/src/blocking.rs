@@ -139,9 +139,9 @@ async fn run(
         None => {
             late_thread.mark_late();
             if context.stop.requested().is_some() {
-                interrupted_unknown()
+                interrupted_unknown_outcome()
             } else {
-                timed_out(context.file_timeout)
+                timed_out_outcome(context.file_timeout)
             }
         }
     }
@@ -156,7 +156,7 @@ pub(crate) fn interrupted_outcome() -> ToolOutcome {
 }
 
 /// Returns the outcome of a call that had not ended when the run ended.
-fn interrupted_unknown() -> ToolOutcome {
+fn interrupted_unknown_outcome() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
         for_model: "interrupted: the run is ending, and the call has not ended; its effect is unknown".into(),
@@ -164,7 +164,7 @@ fn interrupted_unknown() -> ToolOutcome {
 }
 
 /// Returns the outcome of a call whose thread was left running.
-fn timed_out(time: Duration) -> ToolOutcome {
+fn timed_out_outcome(time: Duration) -> ToolOutcome {
     ToolOutcome::error(format!(
         "the call did not end within {time:?} (`timeouts.files`) and was abandoned; its effect is \
          unknown. A simpler pattern or a smaller part of the tree may do"

@@ -218,7 +218,7 @@ impl PlanBuilder<'_> {
         };
         let inventory = Inventory::scan(&parameters, None);
         let mut is_complete = inventory.unlisted.is_empty();
-        for (rel_path, found) in inventory.with_protected_paths() {
+        for (rel_path, found) in inventory.directories_with_protected_paths() {
             is_complete &= self.read_only.len() < MAX_MOUNTS;
             if self.read_only.len() < MAX_MOUNTS {
                 self.protect_in(&root.join(rel_path), found, rel_path.as_os_str().is_empty());

@@ -47,7 +47,7 @@ impl Tool for Delete {
         let args = arguments::parse::<DeleteArguments>(arguments)?;
         let target = self.files.target_entry(&args.path);
         let access = Access::Write(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| {
             delete(&files, &args.path, target, end).unwrap_or_else(ToolOutcome::from)

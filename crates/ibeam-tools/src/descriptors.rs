@@ -43,12 +43,12 @@ pub(crate) async fn acquire_descriptors(context: &ToolContext) -> Option<Descrip
     if !*IS_LOW.get_or_init(is_low) {
         return Some(DescriptorPermit(None));
     }
-    acquire_when_low(context, check_free).await
+    acquire_when_low(context, check_descriptors_available).await
 }
 
 async fn acquire_when_low(
     context: &ToolContext,
-    check_free: impl Fn() -> Result<(), Errno>,
+    check_descriptors_available: impl Fn() -> Result<(), Errno>,
 ) -> Option<DescriptorPermit> {
     let permit = tokio::select! {
         biased;
@@ -56,7 +56,7 @@ async fn acquire_when_low(
         permit = PERMITS.acquire() => permit.ok(),
     };
     let started = Instant::now();
-    while let Err(errno) = check_free() {
+    while let Err(errno) = check_descriptors_available() {
         if started.elapsed() >= MAX_WAIT {
             end_run(context, errno);
             return None;
@@ -82,7 +82,7 @@ fn end_run(context: &ToolContext, errno: Errno) {
 }
 
 /// Checks that the descriptors which one call needs can be opened.
-fn check_free() -> Result<(), Errno> {
+fn check_descriptors_available() -> Result<(), Errno> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
     (0..DESCRIPTORS_PER_CALL).map(open).collect::<Result<Vec<OwnedFd>, Errno>>().map(drop)
 }
@@ -105,9 +105,9 @@ mod tests {
     fn calls_wait_for_descriptors_and_the_run_ends_if_none_are_free() {
         runtime().block_on(async {
             let (context, other) = (context(), context());
-            let first = acquire_when_low(&context, check_free).await;
+            let first = acquire_when_low(&context, check_descriptors_available).await;
             assert!(first.is_some());
-            let second = acquire_when_low(&other, check_free);
+            let second = acquire_when_low(&other, check_descriptors_available);
             tokio::pin!(second);
             let waited = tokio::time::timeout(Duration::from_millis(100), &mut second).await;
             assert!(waited.is_err(), "the first call holds the turn");
@@ -128,7 +128,10 @@ mod tests {
                 matches!(reason, Some(Reason::System { what, .. }) if what == "descriptor"),
                 "{reason:?}"
             );
-            assert!(acquire_when_low(&context, check_free).await.is_none(), "the run is ending");
+            assert!(
+                acquire_when_low(&context, check_descriptors_available).await.is_none(),
+                "the run is ending"
+            );
         });
     }
 

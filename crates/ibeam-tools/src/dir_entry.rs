@@ -49,7 +49,7 @@ impl DirEntryAt {
     ) -> Result<Self, FileError> {
         let fail = |errno| FileError::for_resolved_path("reach", requested, errno);
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-            return Err(not_regular(requested, FileType::Directory));
+            return Err(not_regular_error(requested, FileType::Directory));
         };
         // The workspace root is addressed by its parent's entry. It is a directory, so every tool here refuses it.
         let (from, rel_path) = workspace.anchor(parent);
@@ -75,7 +75,7 @@ impl DirEntryAt {
         match self.stat()? {
             Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => Ok(Some(stat)),
-                other => Err(not_regular(&self.requested, other)),
+                other => Err(not_regular_error(&self.requested, other)),
             },
             None => Ok(None),
         }
@@ -94,7 +94,7 @@ impl DirEntryAt {
         let (file, stat) = open_regular(self.directory.as_fd(), &self.name).map_err(fail)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((file, stat)),
-            other => Err(not_regular(&self.requested, other)),
+            other => Err(not_regular_error(&self.requested, other)),
         }
     }
 
@@ -102,7 +102,7 @@ impl DirEntryAt {
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
             .map_err(|errno| FileError::system("delete", &self.requested, errno))?;
-        sync_names(&self.directory);
+        sync_directory(&self.directory);
         Ok(())
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(F
 }
 
 /// Waits until the names in a directory survive a power cut. Best effort: the files themselves are complete.
-pub(crate) fn sync_names(directory: &OwnedFd) {
+pub(crate) fn sync_directory(directory: &OwnedFd) {
     // `directory` may be open for searching only.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(directory) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
@@ -143,7 +143,7 @@ fn create_parents(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errn
         directory = match beneath::open_directory(directory.as_fd(), Path::new(step)) {
             Err(Errno::NOENT) => {
                 create_directory(&directory, step)?;
-                sync_names(&directory);
+                sync_directory(&directory);
                 beneath::open_directory(directory.as_fd(), Path::new(step))?
             }
             opened => opened?,
@@ -161,7 +161,7 @@ fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 }
 
 /// Returns the error about anything but a regular file.
-pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
+pub(crate) fn not_regular_error(requested: &str, kind: FileType) -> FileError {
     let (kind, suggestion) = match kind {
         FileType::Directory => ("a directory", "`ls` lists it"),
         FileType::Fifo => ("a named pipe (FIFO)", "opening it could block forever"),

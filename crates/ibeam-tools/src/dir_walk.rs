@@ -86,13 +86,13 @@ impl<'a> DirReader<'a> {
     }
 
     /// Reads `directory`, where a walk starts.
-    pub(crate) fn read_first(&mut self, directory: &Path) -> Listing {
-        let above = IgnoreRules::above(directory, &mut self.rule_counts);
-        self.read_below(directory, &above)
+    pub(crate) fn read_start(&mut self, directory: &Path) -> Listing {
+        let above = IgnoreRules::for_parents_of(directory, &mut self.rule_counts);
+        self.read_subdirectory(directory, &above)
     }
 
     /// Reads `directory`, to which the rules of its parent apply.
-    pub(crate) fn read_below(&mut self, directory: &Path, above: &IgnoreRules) -> Listing {
+    pub(crate) fn read_subdirectory(&mut self, directory: &Path, above: &IgnoreRules) -> Listing {
         let mut presence = IgnoreFilePresence::default();
         let mut found: Vec<(OsString, FileType)> = Vec::new();
         let Ok(entries) = std::fs::read_dir(directory) else {
@@ -115,7 +115,7 @@ impl<'a> DirReader<'a> {
             }
         }
         found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        let rules = above.within(directory, presence, &mut self.rule_counts);
+        let rules = above.for_subdirectory(directory, presence, &mut self.rule_counts);
         let is_version_control =
             |name: &OsString| [".git", ".hg", ".jj", ".svn"].iter().any(|directory| name == *directory);
         let entries: Vec<WalkEntry> = found
@@ -161,7 +161,7 @@ pub fn list_files(root: &Path, max_depth: usize, max_files: usize, time: Duratio
 impl<'a> DirWalk<'a> {
     pub(crate) fn new(start: &Path, read_policy: &'a ReadPolicy, end: &'a EndFlag) -> Self {
         let mut reader = DirReader::new(read_policy, end);
-        let current = Some((reader.read_first(start), 1));
+        let current = Some((reader.read_start(start), 1));
         Self { reader, current, queue: VecDeque::new(), max_depth: usize::MAX, skips_hidden: false }
     }
 
@@ -183,7 +183,7 @@ impl Iterator for DirWalk<'_> {
                     return None;
                 }
                 let (directory, above, depth) = self.queue.pop_front()?;
-                self.current = Some((self.reader.read_below(&directory, &above), depth));
+                self.current = Some((self.reader.read_subdirectory(&directory, &above), depth));
                 continue;
             };
             match self.reader.next_entry(listing) {

@@ -26,7 +26,7 @@ use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
-use crate::read::not_text;
+use crate::read::not_text_error;
 use crate::text_format::{TextFormat, format_line_count};
 use crate::write::check_writable;
 use diff::{Diff, diff};
@@ -55,7 +55,7 @@ impl Tool for Edit {
         let args = EditCall::parse(arguments)?;
         let target = self.files.target(&args.path);
         let access = Access::Write(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |_| {
             edit(&files, &args, target).unwrap_or_else(ToolOutcome::from)
@@ -95,7 +95,7 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     files.known_contents().check_bytes(requested, &resolved, &stat, &old)?;
 
     let new = apply_change(&old, &call.change).map_err(|reason| match reason {
-        EditError::NotText(kind) => not_text(requested, kind),
+        EditError::NotText(kind) => not_text_error(requested, kind),
         EditError::Reason(reason) => FileError::refused(requested, reason),
     })?;
     entry.replace(&new.bytes, Some(&stat))?;

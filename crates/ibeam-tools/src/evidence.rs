@@ -15,7 +15,7 @@ const MAX_COMPARED_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) enum FileState {
     /// No file.
-    Nothing,
+    Missing,
     /// A file with this content.
     Content(Vec<u8>),
     /// A file of this size, too large to compare.
@@ -29,7 +29,7 @@ impl FileState {
     pub(crate) fn at(files: &Files, requested: &str) -> Self {
         match Self::read(files, requested) {
             Ok(state) => state,
-            Err(FileError::NotFound { .. }) => Self::Nothing,
+            Err(FileError::NotFound { .. }) => Self::Missing,
             Err(error) => Self::Other(error.to_string()),
         }
     }
@@ -37,7 +37,7 @@ impl FileState {
     /// Returns one sentence; `compared` describes the content of a file.
     pub(crate) fn describe(self, requested: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
         match self {
-            Self::Nothing => format!("`{requested}` does not exist now"),
+            Self::Missing => format!("`{requested}` does not exist now"),
             Self::Content(bytes) => compared(&bytes),
             Self::TooLarge(size) => {
                 format!("`{requested}` exists ({size} bytes) and is too large to compare")

@@ -21,7 +21,7 @@ pub(crate) enum FileError {
     NotRegular { path: String, kind: &'static str, suggestion: &'static str },
     /// The policy denies the access. `reason` is the whole message.
     #[error("{reason}")]
-    Forbidden { path: String, reason: String },
+    DeniedByPolicy { path: String, reason: String },
     #[error("`{path}` {reason}")]
     Refused { path: String, reason: String },
     #[error(transparent)]
@@ -74,7 +74,7 @@ impl From<FileError> for ToolOutcome {
         let for_model = message.as_str().into();
         let failure = match error {
             FileError::NotFound { path } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
-            FileError::NotPermitted { path, .. } | FileError::Forbidden { path, .. } => {
+            FileError::NotPermitted { path, .. } | FileError::DeniedByPolicy { path, .. } => {
                 ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
             }
             FileError::System { .. }

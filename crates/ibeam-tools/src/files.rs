@@ -15,9 +15,9 @@ use rustix::fs::Stat;
 use crate::confinement::denied_files;
 use crate::dir_cache::DirCache;
 use crate::file_error::FileError;
-use crate::git_directory::controlled_git_directory;
+use crate::git_directory::git_directory_configured_by;
 use crate::known_contents::KnownContents;
-use crate::offload::within_time_limit;
+use crate::offload::run_within_time_limit;
 use crate::past_file_access::PastFileAccess;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
@@ -71,7 +71,7 @@ pub(crate) type FileIds = HashSet<(u64, u64)>;
 
 impl Files {
     pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastFileAccess) -> Self {
-        let known_contents = KnownContents::new(past.absolute(&workspace));
+        let known_contents = KnownContents::new(past.times_by_absolute_path(&workspace));
         Self { workspace, read_policy: ReadPolicy::new(path_policy), known_contents }
     }
 
@@ -124,7 +124,7 @@ impl Files {
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
-        self.check_policy(path, target.resolved(action, path)?, false)
+        self.check_policy(path, target.into_resolved(action, path)?, false)
     }
 
     /// Returns the path that was checked, if it may be written.
@@ -137,7 +137,7 @@ impl Files {
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
-        self.check_policy(path, target.resolved(action, path)?, true)
+        self.check_policy(path, target.into_resolved(action, path)?, true)
     }
 
     /// Refuses a hard link to a file that may not be read.
@@ -147,7 +147,7 @@ impl Files {
     pub(crate) fn check_hard_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
         if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
             let reason = format!("`{requested}` is another name of a file that may not be read");
-            return Err(FileError::Forbidden { path: requested.to_owned(), reason });
+            return Err(FileError::DeniedByPolicy { path: requested.to_owned(), reason });
         }
         Ok(())
     }
@@ -176,14 +176,14 @@ impl Files {
         resolved: ResolvedPath,
         writes: bool,
     ) -> Result<ResolvedPath, FileError> {
-        let forbidden = |reason| Err(FileError::Forbidden { path: path.to_owned(), reason });
+        let forbidden = |reason| Err(FileError::DeniedByPolicy { path: path.to_owned(), reason });
         match self.read_policy.path_policy.verdict(&resolved.real, writes) {
             // The gate has asked about this path.
             None | Some(Verdict::Allow { .. } | Verdict::Ask { .. }) => {}
             Some(Verdict::Deny { reason, .. }) => return forbidden(reason),
         }
         if writes
-            && let Some(git) = controlled_git_directory(&resolved.real)
+            && let Some(git) = git_directory_configured_by(&resolved.real)
             && !self
                 .read_policy
                 .path_policy
@@ -209,11 +209,11 @@ impl Files {
 
 /// The target to which the path of a call led when the call was prepared.
 #[derive(Debug)]
-pub(crate) struct TargetPath(Result<ResolvedPath, Unresolved>);
+pub(crate) struct TargetPath(Result<ResolvedPath, UnresolvedPath>);
 
 /// A path that does not resolve.
 #[derive(Debug)]
-struct Unresolved {
+struct UnresolvedPath {
     lexical: PathBuf,
     error: PathError,
 }
@@ -229,9 +229,9 @@ impl TargetPath {
         resolve: fn(&Workspace, &str) -> Result<ResolvedPath, PathError>,
     ) -> Self {
         let (own_workspace, own_path) = (workspace.clone(), path.to_owned());
-        let resolved = within_time_limit(move || resolve(&own_workspace, &own_path));
+        let resolved = run_within_time_limit(move || resolve(&own_workspace, &own_path));
         let resolved = resolved.unwrap_or_else(|| Ok(workspace.resolve_lexically(path)));
-        Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical_path(path), error }))
+        Self(resolved.map_err(|error| UnresolvedPath { lexical: workspace.lexical_path(path), error }))
     }
 
     /// Returns the absolute path that policy checks: without links, or normalized by name where the path does not
@@ -247,7 +247,7 @@ impl TargetPath {
     ///
     /// # Errors
     /// `path`, as the model wrote it, does not resolve, so `action` is impossible.
-    pub(crate) fn resolved(self, action: &'static str, path: &str) -> Result<ResolvedPath, FileError> {
+    pub(crate) fn into_resolved(self, action: &'static str, path: &str) -> Result<ResolvedPath, FileError> {
         self.0.map_err(|unresolved| FileError::unreachable(action, path, unresolved.error))
     }
 }

@@ -105,7 +105,7 @@ impl GitDirectories {
             return;
         }
         // Each submodule is a repository.
-        let config = read_small(&directory.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
+        let config = read_small_file(&directory.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
         let work_tree = git_config::value(&config, "core.worktree")
             .and_then(|path| resolve_directory(&directory, Path::new(&path)));
         if work_tree.as_deref() == Some(root) && is_trusted(&directory) {
@@ -124,9 +124,9 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
         && is_directory("refs")
 }
 
-/// Returns the git directory with another name than `.git` whose configuration or hooks `path` is part of. `path` is
-/// absolute and without links.
-pub(crate) fn controlled_git_directory(path: &Path) -> Option<&Path> {
+/// Returns the git directory that `path` belongs to, if its name is not `.git` and git reads its configuration or hooks
+/// from `path`. `path` is absolute and without links.
+pub(crate) fn git_directory_configured_by(path: &Path) -> Option<&Path> {
     let is_controlling = |name: &OsStr| {
         let names = read_only_git_entries().iter().chain(&["modules", "worktrees"]);
         names.into_iter().any(|kept| name.as_bytes().eq_ignore_ascii_case(kept.as_bytes()))
@@ -140,7 +140,7 @@ pub(crate) fn controlled_git_directory(path: &Path) -> Option<&Path> {
 }
 
 /// Returns the content of a regular file of at most `limit` bytes; `None` for anything else. Never waits.
-pub(crate) fn read_small(file: &Path, limit: u64) -> Option<Vec<u8>> {
+pub(crate) fn read_small_file(file: &Path, limit: u64) -> Option<Vec<u8>> {
     regular_file::read(file, limit).ok()
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn read_pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
     if !file.symlink_metadata().ok()?.is_file() {
         return None;
     }
-    let content = read_small(file, MAX_POINTER_BYTES)?;
+    let content = read_small_file(file, MAX_POINTER_BYTES)?;
     let line = content.strip_prefix(before)?.trim_ascii_end();
     (!line.is_empty() && !line.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(line)))
 }

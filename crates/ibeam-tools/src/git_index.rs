@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::git_config;
-use crate::git_directory::{MAX_CONFIG_BYTES, read_pointer, read_small};
+use crate::git_directory::{MAX_CONFIG_BYTES, read_pointer, read_small_file};
 
 /// Maximum bytes of an index; a tree of a million files has about 100 MB.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
@@ -50,7 +50,7 @@ fn visit_entries(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
         .map_or_else(|| entry.to_owned(), |path| entry.parent().unwrap_or(entry).join(path));
     let common = read_pointer(&directory.join("commondir"), b"")
         .map_or_else(|| directory.clone(), |path| directory.join(path));
-    let config = read_small(&common.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
+    let config = read_small_file(&common.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
     let is_sha256 = git_config::value(&config, "extensions.objectformat")
         .is_some_and(|format| format.eq_ignore_ascii_case("sha256"));
     let id_length = if is_sha256 { 32 } else { 20 };
@@ -60,7 +60,7 @@ fn visit_entries(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
         .map(|entry| entry.path())
         .take(MAX_SHARED_INDEXES);
     for file in std::iter::once(directory.join("index")).chain(shared) {
-        if let Some(bytes) = read_small(&file, MAX_INDEX_BYTES) {
+        if let Some(bytes) = read_small_file(&file, MAX_INDEX_BYTES) {
             // The entries before a damaged part have been visited.
             let _ = parse(&bytes, id_length, visit);
         }
@@ -85,7 +85,7 @@ fn parse(bytes: &[u8], id_length: usize, visit: &mut dyn FnMut(u32, &Path)) -> O
             at += 2;
         }
         if version == 4 {
-            let (strip, length) = variable_length(rest.get(at..)?)?;
+            let (strip, length) = read_varint(rest.get(at..)?)?;
             at += length;
             path.truncate(path.len().checked_sub(strip)?);
         } else {
@@ -106,7 +106,7 @@ fn read_u32(bytes: &[u8]) -> u32 {
 }
 
 /// Returns a number in git's offset encoding, and its length.
-fn variable_length(bytes: &[u8]) -> Option<(usize, usize)> {
+fn read_varint(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value: usize = 0;
     for (index, byte) in bytes.iter().take(8).enumerate() {
         if index > 0 {

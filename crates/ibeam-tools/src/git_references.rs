@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use ibeam_policy::read_only_git_entries;
 
 use crate::git_config;
-use crate::git_directory::{GitDirectories, MAX_CONFIG_BYTES, read_small};
+use crate::git_directory::{GitDirectories, MAX_CONFIG_BYTES, read_small_file};
 
 /// Maximum number of configuration files that include each other.
 const MAX_CONFIG_FILES: usize = 32;
@@ -102,7 +102,7 @@ impl ConfigReader<'_> {
         let mut index = 0;
         while let Some(file) = self.files.get(index).cloned().filter(|_| index < MAX_CONFIG_FILES) {
             index += 1;
-            let Some(text) = read_small(&file, MAX_CONFIG_BYTES) else { continue };
+            let Some(text) = read_small_file(&file, MAX_CONFIG_BYTES) else { continue };
             for (key, value) in git_config::entries(&text).unwrap_or_default() {
                 self.add_entry(&file, &key, &value);
             }
@@ -118,7 +118,7 @@ impl ConfigReader<'_> {
             if !self.files.contains(&included) {
                 self.files.push(included);
             }
-        } else if is_program(key) {
+        } else if is_program_key(key) {
             // The value is a shell command, in which any word may be the program.
             let words = value.trim_start_matches('!').split_whitespace();
             for word in words.map(|word| word.trim_matches(['"', '\'', ';'])) {
@@ -170,7 +170,7 @@ impl ConfigReader<'_> {
     }
 }
 
-fn is_program(key: &str) -> bool {
+fn is_program_key(key: &str) -> bool {
     PROGRAM_KEYS.iter().any(|program| match program.split_once('*') {
         Some((before, after)) => key.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
         None => key == *program,

@@ -63,7 +63,7 @@ impl Tool for Glob {
         let args = arguments::parse::<GlobArguments>(arguments)?;
         let target = self.files.target(args.directory());
         let access = Access::Read(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| glob(&files, args, target, end)))
     }
@@ -74,7 +74,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let matcher = match tree_search::path_glob(&args.glob_pattern, &start.directory) {
+    let matcher = match tree_search::compile_path_glob(&args.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
         Err(wrong) => return arguments::error_outcome::<GlobArguments>(&wrong),
     };
@@ -113,7 +113,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     if total_files > newest.len() as u64 {
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
-    for_model.push_str(&tree_search::note(files.workspace(), &walked));
+    for_model.push_str(&tree_search::summary_note(files.workspace(), &walked));
     let output = GlobOutput { pattern: args.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
 }

@@ -102,7 +102,7 @@ impl Tool for Grep {
         let args = arguments::parse::<GrepArguments>(arguments)?;
         let target = self.files.target(args.start_path());
         let access = Access::Read(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| grep(&files, args, target, end)))
     }
@@ -135,11 +135,11 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
     }
     let truncated = collector.truncated || walked.is_partial();
     let matches = collector.matches;
-    let mut for_model = matches_text(files.workspace(), &search_root, &matches);
+    let mut for_model = format_matches(files.workspace(), &search_root, &matches);
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
-    for_model.push_str(&tree_search::note(files.workspace(), &walked));
+    for_model.push_str(&tree_search::summary_note(files.workspace(), &walked));
     let output = GrepOutput { pattern: args.pattern, path: search_root.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
@@ -190,7 +190,7 @@ impl Filter {
         let glob = args
             .glob
             .as_deref()
-            .map(|glob| tree_search::path_glob(glob, &search_root.directory))
+            .map(|glob| tree_search::compile_path_glob(glob, &search_root.directory))
             .transpose()?;
         let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
@@ -208,7 +208,7 @@ impl Filter {
     }
 }
 
-fn matches_text(workspace: &Workspace, search_root: &SearchRoot, matches: &GrepMatches) -> String {
+fn format_matches(workspace: &Workspace, search_root: &SearchRoot, matches: &GrepMatches) -> String {
     let name = |file: &PathBuf| workspace.display(&search_root.directory.join(file)).to_string();
     let mut text = String::new();
     match matches {

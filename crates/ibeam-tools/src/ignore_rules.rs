@@ -90,16 +90,16 @@ impl RuleCounts {
 
 impl IgnoreRules {
     /// Returns the rules of the parents of `directory`, which is absolute.
-    pub(crate) fn above(directory: &Path, counts: &mut RuleCounts) -> Self {
+    pub(crate) fn for_parents_of(directory: &Path, counts: &mut RuleCounts) -> Self {
         let mut parents: Vec<&Path> = directory.ancestors().skip(1).collect();
         parents.reverse();
-        parents
-            .into_iter()
-            .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreFilePresence::UNKNOWN, counts))
+        parents.into_iter().fold(Self::default(), |rules, parent| {
+            rules.for_subdirectory(parent, IgnoreFilePresence::UNKNOWN, counts)
+        })
     }
 
     /// Returns the rules that apply in `directory`, given those of its parent and the names in it.
-    pub(crate) fn within(
+    pub(crate) fn for_subdirectory(
         &self,
         directory: &Path,
         presence: IgnoreFilePresence,

@@ -132,7 +132,7 @@ impl KnownContents {
         bytes: &[u8],
     ) -> Result<(), FileError> {
         match self.digest(path) {
-            Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed(requested)),
+            Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed_error(requested)),
             Some(_) => Ok(()),
             None => self.check_time(requested, path, stat),
         }
@@ -145,7 +145,7 @@ impl KnownContents {
             return Ok(());
         };
         let modified_ms = i128::from(stat.st_mtime) * 1000 + i128::from(stat.st_mtime_nsec) / 1_000_000;
-        if modified_ms > i128::from(*known_ms) { Err(changed(requested)) } else { Ok(()) }
+        if modified_ms > i128::from(*known_ms) { Err(changed_error(requested)) } else { Ok(()) }
     }
 
     /// Like [`Self::check_bytes`], for the regular file at `entry`, which is read only where it is in the list.
@@ -163,12 +163,12 @@ impl KnownContents {
         let (mut file, stat) = entry.open()?;
         let requested = entry.requested.as_str();
         if u64::try_from(stat.st_size).is_ok_and(|size| size != known.length) {
-            return Err(changed(requested));
+            return Err(changed_error(requested));
         }
         let now = ContentDigest::from_file(&mut file, end);
         match now.map_err(|error| FileError::io("read", requested, &error))? {
             Some(now) if now == known => Ok(()),
-            Some(_) | None => Err(changed(requested)),
+            Some(_) | None => Err(changed_error(requested)),
         }
     }
 
@@ -183,7 +183,7 @@ impl KnownContents {
 }
 
 /// Returns the error about a file that others have changed.
-fn changed(requested: &str) -> FileError {
+fn changed_error(requested: &str) -> FileError {
     FileError::refused(
         requested,
         "has changed on disk since you last read or wrote it (by a command, a person or another program), and nothing \

@@ -61,7 +61,7 @@ impl Tool for Ls {
         let args = arguments::parse::<LsArguments>(arguments)?;
         let target = self.files.target(path_or_default(&args.path));
         let access = Access::Read(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| ls(&files, &args, target, end)))
     }
@@ -85,7 +85,7 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
         return arguments::error_outcome::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
-        args.ignore.iter().map(|glob| tree_search::path_glob(glob, &start.directory)).collect();
+        args.ignore.iter().map(|glob| tree_search::compile_path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
         Err(wrong) => return arguments::error_outcome::<LsArguments>(&wrong),
@@ -110,7 +110,7 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
     }
-    for_model.push_str(&tree_search::note(files.workspace(), &walked));
+    for_model.push_str(&tree_search::summary_note(files.workspace(), &walked));
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
@@ -139,8 +139,8 @@ impl TreeListing {
             let depth = path.components().count() - depth_of_start;
             if self.remaining > 0 && depth < DEPTH_LIMIT && !self.summary.is_out_of_time {
                 let mut listing = match above {
-                    None => reader.read_first(&path),
-                    Some(above) => reader.read_below(&path, &above),
+                    None => reader.read_start(&path),
+                    Some(above) => reader.read_subdirectory(&path, &above),
                 };
                 let subdirectories = self.read(files, &mut directory, start, ignored, &reader, &mut listing);
                 pending.extend(

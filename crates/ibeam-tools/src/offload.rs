@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// The longest that [`within_time_limit`] waits. A disk responds within milliseconds.
+/// The longest that [`run_within_time_limit`] waits. A disk responds within milliseconds.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// Starts `work` and returns the receiver of its result. Where no thread can be started, `work` has run when this
@@ -24,7 +24,9 @@ pub(crate) fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 /// Policy checks the target of the path of a call before the call runs, and the loop waits for that. A file system that
 /// does not respond, such as one whose server is gone, must not keep the loop from its time limit and from signals.
 /// A `read` that does not end in time is left running. Outside of a runtime no loop waits, so `read` runs on this thread.
-pub(crate) fn within_time_limit<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(crate) fn run_within_time_limit<T: Send + 'static>(
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     if Handle::try_current().is_err() {
         return Some(read());
     }
@@ -79,8 +81,8 @@ mod tests {
 
     #[test]
     fn a_read_that_ends_in_time_returns_its_result() {
-        assert_eq!(within_time_limit(|| 1), Some(1));
-        assert_eq!(runtime().block_on(async { within_time_limit(|| 2) }), Some(2));
+        assert_eq!(run_within_time_limit(|| 1), Some(1));
+        assert_eq!(runtime().block_on(async { run_within_time_limit(|| 2) }), Some(2));
     }
 
     #[test]
@@ -89,7 +91,7 @@ mod tests {
         let runtime = runtime();
         let started = Instant::now();
         let found = runtime.block_on(async {
-            within_time_limit(move || {
+            run_within_time_limit(move || {
                 let _ = wait.recv_timeout(Duration::from_secs(60));
             })
         });

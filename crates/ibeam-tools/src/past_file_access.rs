@@ -51,7 +51,7 @@ impl PastFileAccess {
     }
 
     /// Returns the times in milliseconds since the Unix epoch, by absolute paths whose links are not resolved.
-    pub(crate) fn absolute(&self, workspace: &Workspace) -> HashMap<PathBuf, u64> {
+    pub(crate) fn times_by_absolute_path(&self, workspace: &Workspace) -> HashMap<PathBuf, u64> {
         let mut times = HashMap::with_capacity(self.times_ms.len());
         for (requested, time) in &self.times_ms {
             // The model may have written the path of a file in several ways.
@@ -100,7 +100,7 @@ mod tests {
         }
         let fixture = Fixture::new();
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
-        assert_eq!(past.absolute(&workspace), HashMap::from([(fixture.path("a"), 5)]));
+        assert_eq!(past.times_by_absolute_path(&workspace), HashMap::from([(fixture.path("a"), 5)]));
     }
 
     #[test]

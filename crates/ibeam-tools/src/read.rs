@@ -80,7 +80,7 @@ impl Tool for Read {
         let args = arguments::parse::<ReadArguments>(arguments)?;
         let target = self.files.target(&args.path);
         let access = Access::Read(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let (files, accepted_media) = (Arc::clone(&self.files), self.accepted_media);
         Ok(blocking::prepare_call(canonical, access, move |end| {
             read(&files, accepted_media, &args, target, end).unwrap_or_else(ToolOutcome::from)
@@ -120,7 +120,7 @@ fn read(
     if let Some(digest) = result.digest {
         files.known_contents().record(&resolved, digest);
     }
-    Ok(outcome(args, result.window))
+    Ok(text_outcome(args, result.window))
 }
 
 /// The content of a file.
@@ -161,7 +161,7 @@ fn scan(
                 }
             });
         }
-        (Err(kind), _) => return Err(not_text(requested, kind)),
+        (Err(kind), _) => return Err(not_text_error(requested, kind)),
     };
 
     let mut window =
@@ -206,7 +206,7 @@ pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u
 }
 
 /// Returns the error about a file that is not text.
-pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
+pub(crate) fn not_text_error(requested: &str, kind: &'static str) -> FileError {
     let suggestion = if kind.ends_with("image") {
         "; images cannot be shown to the model here: ask the user what it shows"
     } else {
@@ -231,7 +231,7 @@ fn media_outcome(media: Media) -> ToolOutcome {
     ToolOutcome::Success { output: ToolOutput::Read(output), for_model }
 }
 
-fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
+fn text_outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     let requested = &args.path;
     let total_lines = window.total_lines();
     let at_least = if window.is_complete { "" } else { "at least " };

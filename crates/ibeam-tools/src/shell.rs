@@ -31,7 +31,7 @@ use crate::blocking;
 use crate::descriptors::{acquire_descriptors, end_run_if_exhausted};
 use crate::file_error::FileError;
 use crate::files::TargetPath;
-use crate::offload::within_time_limit;
+use crate::offload::run_within_time_limit;
 use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
@@ -114,7 +114,7 @@ impl CommandRunner {
     fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<RunningCommand, Box<ToolOutcome>> {
         let path = args.directory_path();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
-        let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
+        let found = run_within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
             .ok_or_else(|| {
                 let message = format!("the directory `{path}` does not respond; work in another one");
                 Box::new(ToolOutcome::error(message))
@@ -129,7 +129,7 @@ impl CommandRunner {
                 | FileError::NotPermitted { .. }
                 | FileError::System { .. }
                 | FileError::NotRegular { .. }
-                | FileError::Forbidden { .. }
+                | FileError::DeniedByPolicy { .. }
                 | FileError::Refused { .. }
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
@@ -162,7 +162,7 @@ impl Tool for Shell {
         args.timeout = Some(runner.timeout_ms(&args));
         let target = TargetPath::new(&runner.workspace, args.directory_path(), Workspace::resolve);
         let access = working_directory::access(&runner.workspace, &args.command, target.checked_path());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         Ok(PreparedCall::new(canonical, access, async move |context| {
             runner.run(&args, target, &context).await
         }))

@@ -41,7 +41,7 @@ impl SearchRoot {
         path: &str,
         target: TargetPath,
     ) -> Result<Self, FileError> {
-        Self::from_path(workspace, path, target.resolved("search", path)?.real)?.require_directory(path)
+        Self::from_path(workspace, path, target.into_resolved("search", path)?.real)?.require_directory(path)
     }
 
     fn from_path(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
@@ -60,7 +60,7 @@ impl SearchRoot {
         match (FileType::from_raw_mode(stat.st_mode), path.parent()) {
             (FileType::Directory, _) => Ok(Self { directory: path.clone(), path }),
             (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),
-            (kind, _) => Err(crate::dir_entry::not_regular(requested, kind)),
+            (kind, _) => Err(crate::dir_entry::not_regular_error(requested, kind)),
         }
     }
 
@@ -156,7 +156,7 @@ pub(crate) fn walk_files(
 }
 
 /// Compiles a glob for paths relative to a directory. One without `/` matches at any depth, as in ignore files.
-pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
+pub(crate) fn compile_path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
     let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
     let pattern = below.unwrap_or(pattern).trim_start_matches("./");
     glob_bounds::check(pattern).map_err(|bound| {
@@ -172,7 +172,7 @@ pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, 
 }
 
 /// Returns a note for the model on what was not searched.
-pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
+pub(crate) fn summary_note(workspace: &Workspace, end: &WalkSummary) -> String {
     let mut note = String::new();
     if end.skipped > 0 {
         note.push_str(&format!("({} paths could not be read and were skipped)\n", end.skipped));
@@ -223,7 +223,7 @@ mod tests {
             WalkStep::Continue
         });
         assert_eq!(visited, [fixture.path("first")]);
-        let note = note(&workspace, &walked);
+        let note = summary_note(&workspace, &walked);
         assert_eq!(
             note,
             "(the time was up before everything was searched: 2 directories were not read, among them `a`, `b`; \
@@ -240,6 +240,6 @@ mod tests {
                 WalkStep::Continue
             });
         assert!(walked.is_partial());
-        assert!(note(&workspace, &walked).contains("the time was up"));
+        assert!(summary_note(&workspace, &walked).contains("the time was up"));
     }
 }

@@ -61,7 +61,7 @@ impl Tool for UpdateTodos {
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<UpdateTodosArguments>(arguments)?;
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let list = Arc::clone(&self.list);
         Ok(PreparedCall::new(canonical, Access::Nothing, async move |_| update(&list, args)))
     }

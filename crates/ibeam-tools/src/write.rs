@@ -63,7 +63,7 @@ impl Tool for Write {
         let args = arguments::parse::<WriteArguments>(arguments)?;
         let target = self.files.target(&args.path);
         let access = Access::Write(target.checked_path().to_owned());
-        let canonical = arguments::canonical(&args)?;
+        let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| {
             write(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{self, Arguments, explain, lenient};
+use crate::arguments::{self, Arguments, arguments_error, lenient};
 
 /// The arguments that models write: the flat form, with names of other programs too, or the shapes of the contract.
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -115,18 +115,24 @@ impl EditCall {
                 changes.push(Change::StrReplace(Replacement { old_text, new_text, replace_all }));
             }
             (Some(_), None) => {
-                return Err(explain::<EditArguments>("`newText` is missing (\"\" deletes the old text)"));
+                return Err(arguments_error::<EditArguments>(
+                    "`newText` is missing (\"\" deletes the old text)",
+                ));
             }
             (None, Some(_)) if changes.is_empty() => {
-                return Err(explain::<EditArguments>("`oldText` is missing (`write` replaces a whole file)"));
+                return Err(arguments_error::<EditArguments>(
+                    "`oldText` is missing (`write` replaces a whole file)",
+                ));
             }
             (None, _) => {}
         }
         let several = changes.len() > 1;
         match changes.pop() {
             Some(change) if !several => Ok(Self { path, change }),
-            Some(_) => Err(explain::<EditArguments>("give only one of `oldText`, `edits` and `patch`")),
-            None => Err(explain::<EditArguments>("one of `oldText`, `edits` and `patch` is missing")),
+            Some(_) => {
+                Err(arguments_error::<EditArguments>("give only one of `oldText`, `edits` and `patch`"))
+            }
+            None => Err(arguments_error::<EditArguments>("one of `oldText`, `edits` and `patch` is missing")),
         }
     }
 }

@@ -51,22 +51,22 @@ pub(super) fn check_fit(text: &[u8], patch: &str) -> (bool, bool) {
 }
 
 fn apply_hunks(text: &[u8], hunks: &[Hunk<'_>]) -> Result<Vec<u8>, String> {
-    let lines = split(text);
+    let lines = split_lines(text);
     let mut result: Vec<u8> = Vec::with_capacity(text.len());
     let (mut taken, mut drift) = (0usize, 0isize);
     for (number, hunk) in (1..).zip(hunks) {
         let at = locate(&lines, hunk, taken, drift)
             .map_err(|reason| format!("was not changed: hunk {number} of {} {reason}", hunks.len()))?;
         if let Some(start) = hunk.start {
-            drift = signed(at) - signed(start.saturating_sub(1));
+            drift = to_signed(at) - to_signed(start.saturating_sub(1));
         }
         for line in lines.get(taken..at).unwrap_or_default() {
-            push(&mut result, *line);
+            push_line(&mut result, *line);
         }
         taken = at + write_hunk(&mut result, hunk, &lines, at);
     }
     for line in lines.get(taken..).unwrap_or_default() {
-        push(&mut result, *line);
+        push_line(&mut result, *line);
     }
     if result == text {
         return Err("stays the same: the patch changes nothing".to_owned());
@@ -90,10 +90,10 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
         } else if line.starts_with("diff --git ") || line.starts_with("*** ") {
             in_hunk = false;
         } else if line.starts_with("@@") {
-            hunks.push(Hunk { start: old_start(line), lines: Vec::new() });
+            hunks.push(Hunk { start: parse_old_start(line), lines: Vec::new() });
             in_hunk = true;
         } else if in_hunk && let Some(hunk) = hunks.last_mut() {
-            hunk.lines.push(hunk_line(line).ok_or_else(|| {
+            hunk.lines.push(parse_hunk_line(line).ok_or_else(|| {
                 format!(
                     "was not changed: the patch has a line that begins with none of ' ', '+', '-': `{line}`"
                 )
@@ -119,7 +119,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
     Ok(hunks)
 }
 
-fn hunk_line(line: &str) -> Option<Line<'_>> {
+fn parse_hunk_line(line: &str) -> Option<Line<'_>> {
     let mut rest = line.chars();
     match rest.next() {
         // An empty context line that lost its space.
@@ -133,7 +133,7 @@ fn hunk_line(line: &str) -> Option<Line<'_>> {
 }
 
 /// Returns the `3` of `@@ -3,2 +3,3 @@`.
-fn old_start(header: &str) -> Option<usize> {
+fn parse_old_start(header: &str) -> Option<usize> {
     let range = header.trim_start_matches('@').trim_start().strip_prefix('-')?;
     let digits = range.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
@@ -173,8 +173,8 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
         // `-3,0` is after line 3.
         return Ok(start.clamp(from, lines.len().max(from)));
     }
-    let expected = signed(start.saturating_sub(1)).saturating_add(drift);
-    let near = (0..=signed(DRIFT_LIMIT)).flat_map(|distance| [expected - distance, expected + distance]);
+    let expected = to_signed(start.saturating_sub(1)).saturating_add(drift);
+    let near = (0..=to_signed(DRIFT_LIMIT)).flat_map(|distance| [expected - distance, expected + distance]);
     near.filter_map(|at| usize::try_from(at).ok()).find(|at| fits(*at)).ok_or_else(|| no_match_error(&old))
 }
 
@@ -204,7 +204,7 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
                     end = have.end;
                 }
                 if matches!(line, Line::Context(_)) {
-                    push(result, *have);
+                    push_line(result, *have);
                 }
             }
             Line::Added(text) => {
@@ -228,7 +228,7 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
     used
 }
 
-fn split(text: &[u8]) -> Vec<FileLine<'_>> {
+fn split_lines(text: &[u8]) -> Vec<FileLine<'_>> {
     text.split_inclusive(|byte| *byte == b'\n')
         .map(|line| {
             let body = line.strip_suffix(b"\n").unwrap_or(line);
@@ -238,11 +238,11 @@ fn split(text: &[u8]) -> Vec<FileLine<'_>> {
         .collect()
 }
 
-fn push(result: &mut Vec<u8>, line: FileLine<'_>) {
+fn push_line(result: &mut Vec<u8>, line: FileLine<'_>) {
     result.extend_from_slice(line.text);
     result.extend_from_slice(line.end);
 }
 
-fn signed(line: usize) -> isize {
+fn to_signed(line: usize) -> isize {
     isize::try_from(line).unwrap_or(isize::MAX)
 }

@@ -88,7 +88,7 @@ fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
     let mut taken = 0;
     for start in found {
         let change = match &folded {
-            Some(folded) if !new.contains(&b'\r') => with_file_line_ends(folded, start, old, new),
+            Some(folded) if !new.contains(&b'\r') => changed_span(folded, start, old, new),
             Some(folded) => Span {
                 start: folded.original_position(start),
                 end: folded.original_position(start + old.len()),
@@ -112,7 +112,7 @@ struct Span {
 }
 
 /// Returns the part of a match in which old and new differ, with the line ends of its position.
-fn with_file_line_ends(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
+fn changed_span(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let shorter = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();

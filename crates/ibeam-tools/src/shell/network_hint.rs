@@ -71,7 +71,9 @@ impl NetworkHint {
     /// Adds the hint for the model to the outcome of a command that failed because of the missing network; people get
     /// a notice.
     pub(super) fn add_to(&self, outcome: ToolOutcome, notices: &Notices) -> ToolOutcome {
-        if self.is_done.load(Ordering::Relaxed) || !failed_output(&outcome).is_some_and(shows_no_network) {
+        if self.is_done.load(Ordering::Relaxed)
+            || !failed_output(&outcome).is_some_and(suggests_missing_network)
+        {
             return outcome;
         }
         if self.is_done.swap(true, Ordering::Relaxed) {
@@ -94,7 +96,7 @@ fn failed_output(outcome: &ToolOutcome) -> Option<&ShellOutput> {
     }
 }
 
-fn shows_no_network(output: &ShellOutput) -> bool {
+fn suggests_missing_network(output: &ShellOutput) -> bool {
     let text = output.interleaved.as_bytes();
     SYMPTOMS.iter().any(|symptom| memmem::find(text, symptom.as_bytes()).is_some())
 }

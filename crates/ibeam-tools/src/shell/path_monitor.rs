@@ -236,7 +236,7 @@ impl Inner {
         }
         for (rel_path, entry) in &new.entries {
             let old_entry = old.entries.get(rel_path);
-            if old_entry.is_some_and(|old_entry| old_entry.is_same(entry))
+            if old_entry.is_some_and(|old_entry| old_entry.equals_ignoring_times(entry))
                 || moved_away.iter().any(|above| rel_path.starts_with(above))
             {
                 continue;
@@ -259,8 +259,8 @@ impl Inner {
             let path = watched.path.join(rel_path);
             let missing = is_gone
                 && !self.may_be_missing(diff, rel_path, old_entry)
-                && !old.may_miss(rel_path)
-                && !new.may_miss(rel_path);
+                && !old.may_have_missed(rel_path)
+                && !new.may_have_missed(rel_path);
             if !was_moved_away && !missing {
                 continue;
             }

@@ -11,7 +11,7 @@ use crate::git_config;
 
 /// Returns the path within the innermost git directory, and whether no other git directory is in between. The git
 /// directories of submodules are in `modules`, those of linked work trees in `worktrees`.
-pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
+pub(super) fn innermost_git_dir_path(rel_path: &Path) -> (&Path, bool) {
     let mut inner = rel_path;
     let is_own = !rel_path.starts_with("modules") && !rel_path.starts_with("worktrees");
     if is_own {

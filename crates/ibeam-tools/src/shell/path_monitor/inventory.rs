@@ -140,7 +140,7 @@ impl Inventory {
                 None => {
                     let is_fresh = i128::from(stat.st_ctime) >= parameters.fresh_from;
                     let Some((listed, count)) =
-                        list(parameters, &mut modes, &directory, fingerprint, is_fresh, denies)
+                        list_directory(parameters, &mut modes, &directory, fingerprint, is_fresh, denies)
                     else {
                         found.unlisted.insert(directory);
                         continue;
@@ -174,12 +174,12 @@ impl Inventory {
     }
 
     /// Returns the innermost listed parent of `path`.
-    pub(crate) fn enclosing<'a>(&self, path: &'a Path) -> Option<(&'a Path, &ListedDirectory)> {
+    pub(crate) fn enclosing_directory<'a>(&self, path: &'a Path) -> Option<(&'a Path, &ListedDirectory)> {
         path.ancestors().skip(1).find_map(|above| Some((above, &**self.directories.get(above)?)))
     }
 
     /// Returns the directories with something to watch, in the order of their paths.
-    pub(crate) fn with_protected_paths(&self) -> Vec<(&Path, &ListedDirectory)> {
+    pub(crate) fn directories_with_protected_paths(&self) -> Vec<(&Path, &ListedDirectory)> {
         let mut found: Vec<(&Path, &ListedDirectory)> = self
             .directories
             .iter()
@@ -192,7 +192,7 @@ impl Inventory {
 }
 
 /// Lists a directory. Returns the listing and the number of entries.
-fn list(
+fn list_directory(
     parameters: &InventoryScan<'_>,
     modes: &mut ModeOverrides,
     path: &Path,

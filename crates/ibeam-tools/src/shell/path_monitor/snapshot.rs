@@ -101,7 +101,7 @@ impl SnapshotEntry {
     }
 
     /// Whether both have the same content and mode, whatever their times.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn equals_ignoring_times(&self, other: &Self) -> bool {
         let same_file = match (&self.kind, &other.kind) {
             (EntryKind::File(None), EntryKind::File(None)) | (EntryKind::Other, EntryKind::Other) => {
                 self.fingerprint == other.fingerprint
@@ -189,7 +189,7 @@ impl Snapshot {
     }
 
     /// Whether something at `rel_path` may have been missed.
-    pub(super) fn may_miss(&self, rel_path: &Path) -> bool {
+    pub(super) fn may_have_missed(&self, rel_path: &Path) -> bool {
         self.incomplete.iter().any(|path| path != rel_path && rel_path.starts_with(path))
             || self.inventory.is_unlisted(rel_path)
     }
@@ -256,7 +256,7 @@ impl Scanner<'_> {
             scan.first = &gitlinks;
             inventory = Inventory::scan(&scan, Some(&inventory));
         }
-        for (rel_path, directory) in inventory.with_protected_paths() {
+        for (rel_path, directory) in inventory.directories_with_protected_paths() {
             self.scan_directory(rel_path, directory);
         }
         for rel_path in self

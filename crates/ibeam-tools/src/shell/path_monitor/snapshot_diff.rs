@@ -43,7 +43,8 @@ impl SnapshotDiff<'_> {
                     .new
                     .enclosing_repository(rel_path)
                     .or_else(|| self.old.enclosing_repository(rel_path))?;
-                let (inner, is_own) = git_dir_rules::innermost(rel_path.strip_prefix(repository).ok()?);
+                let (inner, is_own) =
+                    git_dir_rules::innermost_git_dir_path(rel_path.strip_prefix(repository).ok()?);
                 let path = self.watched.path.join(repository);
                 Some(GitDirPath {
                     rel_path: inner,
@@ -57,7 +58,7 @@ impl SnapshotDiff<'_> {
                 let is_git = self.watched.path.iter().any(|name| name == ".git");
                 let name = self.watched.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Some(GitDirPath {
-                    rel_path: git_dir_rules::innermost(rel_path).0,
+                    rel_path: git_dir_rules::innermost_git_dir_path(rel_path).0,
                     is_own: true,
                     created_by_command: false,
                     is_gone: self.new.entries.is_empty(),
@@ -85,16 +86,16 @@ impl SnapshotDiff<'_> {
     /// Whether a new entry at `rel_path` may have existed before without being scanned.
     pub(super) fn may_have_existed(&self, rel_path: &Path) -> bool {
         let is_new_gitlink = self.new.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
-        self.old.may_miss(rel_path) && !is_new_gitlink
+        self.old.may_have_missed(rel_path) && !is_new_gitlink
     }
 
     /// Whether the directory of `rel_path` was only moved, with an unchanged entry at `rel_path`.
     pub(super) fn was_moved(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
-        self.was_git_renamed(rel_path, entry) || self.was_moved_with_directory(rel_path, entry)
+        self.was_dot_git_renamed(rel_path, entry) || self.was_moved_with_directory(rel_path, entry)
     }
 
     /// Whether a directory `.git` was renamed, so that git does not find it.
-    fn was_git_renamed(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
+    fn was_dot_git_renamed(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
         let Some(repository) = self.new.enclosing_repository(rel_path) else { return false };
         let Some(new) = self.new.inventory.directories.get(repository) else { return false };
         let Ok(rest) = rel_path.strip_prefix(repository) else { return false };
@@ -103,13 +104,16 @@ impl SnapshotDiff<'_> {
         let mut moved = named_git
             .filter(|old| self.old.entries.get(*old).is_some_and(|entry| entry.identity() == new.identity()));
         moved.any(|old| {
-            self.old.entries.get(&old.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry))
+            self.old
+                .entries
+                .get(&old.join(rest))
+                .is_some_and(|old_entry| old_entry.equals_ignoring_times(entry))
         })
     }
 
     fn was_moved_with_directory(&self, rel_path: &Path, entry: &SnapshotEntry) -> bool {
         let inventory = &self.new.inventory;
-        let Some((above, directory)) = inventory.enclosing(rel_path) else { return false };
+        let Some((above, directory)) = inventory.enclosing_directory(rel_path) else { return false };
         if above.as_os_str().is_empty() {
             return false;
         }
@@ -118,15 +122,19 @@ impl SnapshotDiff<'_> {
             let is_same_directory = old.identity() == directory.identity() && before != above;
             let has_left =
                 inventory.directories.get(before).is_none_or(|new| new.identity() != old.identity());
-            let same =
-                || self.old.entries.get(&before.join(rest)).is_some_and(|old_entry| old_entry.is_same(entry));
+            let same = || {
+                self.old
+                    .entries
+                    .get(&before.join(rest))
+                    .is_some_and(|old_entry| old_entry.equals_ignoring_times(entry))
+            };
             is_same_directory && has_left && same()
         })
     }
 
     /// Whether the directory of `rel_path` was removed or replaced.
     pub(super) fn was_removed_with_directory(&self, rel_path: &Path) -> bool {
-        self.old.inventory.enclosing(rel_path).is_some_and(|(above, old)| {
+        self.old.inventory.enclosing_directory(rel_path).is_some_and(|(above, old)| {
             let new = self.new.inventory.directories.get(above);
             !above.as_os_str().is_empty() && new.is_none_or(|new| new.identity() != old.identity())
         })
@@ -134,7 +142,7 @@ impl SnapshotDiff<'_> {
 
     /// Whether `rel_path` lies in a package directory that the command created.
     pub(super) fn is_part_of_new_package(&self, rel_path: &Path) -> bool {
-        self.new.inventory.enclosing(rel_path).is_some_and(|(above, new)| {
+        self.new.inventory.enclosing_directory(rel_path).is_some_and(|(above, new)| {
             let old = self.old.inventory.directories.get(above);
             above.iter().any(|name| name == PACKAGE_DIRECTORY)
                 && above.file_name().is_some_and(|name| name != PACKAGE_DIRECTORY)
