@@ -167,7 +167,7 @@ impl<'a> GuidedDecoder<'a> {
     /// Returns the index of the text whose first token the model prefers, without appending it; 0 if there is no text.
     ///
     /// `texts` are pairs of an index and a text.
-    pub(crate) fn prefer(&self, texts: &[(usize, String)]) -> Result<usize, DecodeError> {
+    pub(crate) fn preferred_index(&self, texts: &[(usize, String)]) -> Result<usize, DecodeError> {
         let mut first_tokens = Vec::with_capacity(texts.len());
         for (index, text) in texts {
             first_tokens.extend(self.model.vocabulary().encode(text)?.first().map(|&token| (*index, token)));

@@ -22,13 +22,13 @@ const MAX_CONTENT_TOKENS: usize = 1500;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StepResult {
     /// The model calls a tool.
-    Act(Action),
+    Action(Action),
     /// The model ends the task. The answer was already passed on.
     Answer(String),
     /// The content for this file, or the command if `None`, exceeds the token limit.
     TooLong(Option<String>),
     /// The model repeats an earlier command, which would have no new result.
-    Repeated,
+    RepeatedCommand,
 }
 
 /// Decodes the next step after the prompt in `model`. Returns the step and the number of its tokens.
@@ -41,10 +41,13 @@ pub(crate) fn decode_step(
     should_continue: &dyn Fn() -> bool,
     on_text: &mut dyn FnMut(&str),
 ) -> Result<(StepResult, usize), DecodeError> {
-    let source =
-        if task.summary { model.vocabulary().encode(&prompt::read_texts(conversation))? } else { Vec::new() };
+    let source = if task.summary {
+        model.vocabulary().encode(&prompt::contents_of_read_files(conversation))?
+    } else {
+        Vec::new()
+    };
     let mut decoder = GuidedDecoder::new(model, should_continue);
-    let kinds = ActionKind::allowed(allowed);
+    let kinds = ActionKind::all_allowed(allowed);
     decoder.append_text("ACTION:")?;
     let names: Vec<String> = kinds.iter().map(|kind| kind.first_text().to_owned()).collect();
     let chosen = decoder.choose(&names, false)?;
@@ -52,10 +55,9 @@ pub(crate) fn decode_step(
         ActionKind::Read => {
             let options: Vec<String> = allowed.read.iter().map(|path| format!(" {path}")).collect();
             let chosen = decoder.choose(&options, true)?;
-            allowed
-                .read
-                .get(chosen)
-                .map_or(StepResult::Repeated, |path| StepResult::Act(Action::Read { path: path.clone() }))
+            allowed.read.get(chosen).map_or(StepResult::RepeatedCommand, |path| {
+                StepResult::Action(Action::Read { path: path.clone() })
+            })
         }
         ActionKind::Write => decode_write(&mut decoder, allowed, workspace, &mut CopyGuard::new(&source))?,
         ActionKind::Shell => {
@@ -64,9 +66,9 @@ pub(crate) fn decode_step(
             if !line.complete {
                 StepResult::TooLong(None)
             } else if conversation.steps.iter().any(|step| step.action == action) {
-                StepResult::Repeated
+                StepResult::RepeatedCommand
             } else {
-                StepResult::Act(action)
+                StepResult::Action(action)
             }
         }
         ActionKind::Answer => StepResult::Answer(match &conversation.answer_schema {
@@ -92,7 +94,7 @@ enum ActionKind {
 }
 
 impl ActionKind {
-    fn allowed(allowed: &AllowedActions) -> Vec<Self> {
+    fn all_allowed(allowed: &AllowedActions) -> Vec<Self> {
         let all = [
             (!allowed.read.is_empty(), Self::Read),
             (!allowed.write.is_empty() || allowed.write_new, Self::Write),
@@ -132,7 +134,7 @@ fn decode_write(
     let content = decoder.decode_fenced(MAX_CONTENT_TOKENS, guard)?;
     let text = content.text;
     Ok(if content.complete {
-        StepResult::Act(Action::Write { path, text })
+        StepResult::Action(Action::Write { path, text })
     } else {
         StepResult::TooLong(Some(path))
     })

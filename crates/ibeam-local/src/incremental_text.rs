@@ -12,7 +12,7 @@ impl Utf8Buffer {
         self.pending.extend_from_slice(bytes);
         let complete = match self.pending.utf8_chunks().last() {
             // An invalid end of up to three bytes may be the start of a character.
-            Some(chunk) if !chunk.invalid().is_empty() && is_start(chunk.invalid()) => {
+            Some(chunk) if !chunk.invalid().is_empty() && is_incomplete_char(chunk.invalid()) => {
                 self.pending.len() - chunk.invalid().len()
             }
             _ => self.pending.len(),
@@ -25,7 +25,7 @@ impl Utf8Buffer {
 }
 
 /// Whether `bytes` are the start of a character whose rest is missing.
-fn is_start(bytes: &[u8]) -> bool {
+fn is_incomplete_char(bytes: &[u8]) -> bool {
     let needed = match bytes.first() {
         Some(0xc2..=0xdf) => 2,
         Some(0xe0..=0xef) => 3,

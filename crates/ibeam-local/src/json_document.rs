@@ -45,7 +45,7 @@ impl DocumentDecoder<'_, '_, '_> {
             return self.append_value(Value::Null);
         }
         self.depth += 1;
-        let view = self.choose_form(SchemaView::new(self.schema, schema))?;
+        let view = self.choose_form(SchemaView::alternatives(self.schema, schema))?;
         let value = match &view.form {
             Form::OneOf(values) => self.choose_value(values),
             Form::Object => self.decode_object(&view),
@@ -69,7 +69,7 @@ impl DocumentDecoder<'_, '_, '_> {
             .enumerate()
             .flat_map(|(index, view)| view.first_texts().into_iter().map(move |text| (index, text)))
             .collect();
-        let chosen = if views.len() > 1 { self.decoder.prefer(&starts)? } else { 0 };
+        let chosen = if views.len() > 1 { self.decoder.preferred_index(&starts)? } else { 0 };
         let chosen = chosen.min(views.len().saturating_sub(1));
         Ok(views.into_iter().nth(chosen).unwrap_or_else(SchemaView::null))
     }
@@ -96,7 +96,7 @@ impl DocumentDecoder<'_, '_, '_> {
             // The properties up to the next required one; the object may end where none is required.
             let required = rest.iter().position(|property| property.required);
             let mut candidates = required.map_or(rest.len(), |index| index + 1);
-            if self.is_over() {
+            if self.is_over_limit() {
                 let end = required.unwrap_or(candidates);
                 rest.drain(..end);
                 candidates -= end;
@@ -126,7 +126,7 @@ impl DocumentDecoder<'_, '_, '_> {
         while items.len() < max {
             let Some(schema) = view.item(items.len()) else { break };
             let is_required = items.len() < min;
-            if !is_required && (self.is_over() || self.chooses_end(schema, items.is_empty())?) {
+            if !is_required && (self.is_over_limit() || self.chooses_end(schema, items.is_empty())?) {
                 break;
             }
             if !items.is_empty() {
@@ -142,12 +142,12 @@ impl DocumentDecoder<'_, '_, '_> {
     fn chooses_end(&mut self, item: &Value, is_empty: bool) -> Result<bool, DecodeError> {
         let mut starts = vec![(0, "]".to_owned())];
         if is_empty {
-            let views = SchemaView::new(self.schema, item);
+            let views = SchemaView::alternatives(self.schema, item);
             starts.extend(views.iter().flat_map(SchemaView::first_texts).map(|text| (1, text)));
         } else {
             starts.push((1, ",".to_owned()));
         }
-        Ok(self.decoder.prefer(&starts)? == 0)
+        Ok(self.decoder.preferred_index(&starts)? == 0)
     }
 
     fn decode_string(&mut self, view: &SchemaView) -> Result<Value, DecodeError> {
@@ -161,7 +161,7 @@ impl DocumentDecoder<'_, '_, '_> {
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over_limit(&self) -> bool {
         self.decoder.output_tokens() >= self.end || self.depth > MAX_OPTIONAL_DEPTH
     }
 }

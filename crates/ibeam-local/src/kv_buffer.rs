@@ -27,12 +27,12 @@ impl KvBuffer {
         let end = position + key.dim(1)?;
         self.keys.slice_set(key, 1, position)?;
         self.values.slice_set(&value.contiguous()?, 1, position)?;
-        self.first(end)
+        self.first_positions(end)
     }
 
     /// Appends the first `count` keys, then values, to `bytes` as little-endian f16.
     pub(crate) fn export(&self, count: usize, bytes: &mut Vec<u8>) -> Result<()> {
-        let (keys, values) = self.first(count)?;
+        let (keys, values) = self.first_positions(count)?;
         for part in [keys, values] {
             let numbers = part.to_dtype(DType::F16)?.flatten_all()?.to_vec1::<f16>()?;
             bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -63,7 +63,7 @@ impl KvBuffer {
     }
 
     /// Returns views of the first `count` positions.
-    pub(crate) fn first(&self, count: usize) -> Result<(Tensor, Tensor)> {
+    pub(crate) fn first_positions(&self, count: usize) -> Result<(Tensor, Tensor)> {
         Ok((self.keys.narrow(1, 0, count)?, self.values.narrow(1, 0, count)?))
     }
 }

@@ -126,7 +126,8 @@ impl Shared {
     ) -> Result<Answer, DecodeError> {
         let conversation = Conversation::from_request(request);
         let task = Task::parse(&conversation.task, &*self.workspace, &conversation.written_files());
-        let mut allowed = AllowedActions::after_steps(&task, &conversation, &*self.workspace, tools(request));
+        let mut allowed =
+            AllowedActions::after_steps(&task, &conversation, &*self.workspace, available_tools(request));
         let fixed = prompt::fixed_prompt(engine.vocabulary())?;
         let rest = prompt::conversation_prompt(
             engine.vocabulary(),
@@ -162,19 +163,19 @@ impl Shared {
             )?;
             generated += count;
             let (block, stop) = match next {
-                StepResult::Act(action) => {
+                StepResult::Action(action) => {
                     let id = CallId(format!("call_{}", conversation.call_count + 1));
                     (Block::ToolCall(action.into_call(id)), StopReason::ToolUse)
                 }
                 StepResult::Answer(text) => (Block::Text(text), StopReason::EndTurn),
                 StepResult::TooLong(path) => {
-                    let text = too_long(path.as_deref());
+                    let text = too_long_answer(path.as_deref());
                     on_text(&text);
                     (Block::Text(text), StopReason::EndTurn)
                 }
-                StepResult::Repeated => {
+                StepResult::RepeatedCommand => {
                     // With the shell the model would repeat the same command.
-                    let tools = AvailableTools { shell: false, ..tools(request) };
+                    let tools = AvailableTools { shell: false, ..available_tools(request) };
                     allowed = AllowedActions::after_steps(&task, &conversation, &*self.workspace, tools);
                     continue;
                 }
@@ -190,13 +191,13 @@ impl Shared {
     }
 }
 
-fn tools(request: &ModelRequest) -> AvailableTools {
+fn available_tools(request: &ModelRequest) -> AvailableTools {
     let has = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     AvailableTools { read: has("read"), write: has("write"), shell: has("shell") }
 }
 
 /// Returns the answer after content that is too long. The model itself would claim success.
-fn too_long(path: Option<&str>) -> String {
+fn too_long_answer(path: Option<&str>) -> String {
     match path {
         Some(path) => {
             format!("`{path}` was not written: its text would be longer than the embedded model can write.")

@@ -41,7 +41,7 @@ impl PrefixCache {
             return Ok(());
         }
         let path = self.path(engine, tokens);
-        if let Some(body) = fs::read(&path).ok().as_deref().and_then(verify)
+        if let Some(body) = fs::read(&path).ok().as_deref().and_then(verified_body)
             && engine.restore(tokens, body)?
         {
             return Ok(());
@@ -79,7 +79,7 @@ impl PrefixCache {
 }
 
 /// Returns the body of a prefix file if the file is valid.
-fn verify(file: &[u8]) -> Option<&[u8]> {
+fn verified_body(file: &[u8]) -> Option<&[u8]> {
     let rest = file.strip_prefix(FORMAT)?;
     let (digest, body) = rest.split_at_checked(DIGEST_BYTES)?;
     (Sha256::digest(body).as_slice() == digest).then_some(body)

@@ -63,7 +63,7 @@ pub(crate) fn conversation_prompt(
 }
 
 /// Returns the contents of all files that the model has read for this task: the source of a summary.
-pub(crate) fn read_texts(conversation: &Conversation) -> String {
+pub(crate) fn contents_of_read_files(conversation: &Conversation) -> String {
     let texts = conversation.steps.iter().filter_map(|step| match step.action {
         Action::Read { .. } => Some(strip_line_numbers(&step.result)),
         Action::Write { .. } | Action::Shell { .. } => None,

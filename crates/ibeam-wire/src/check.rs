@@ -83,5 +83,5 @@ pub(crate) fn check_lines<R: BufRead>(
     while let Some(line) = lines.next()? {
         checker.check_line(line);
     }
-    Ok(checker.end())
+    Ok(checker.finish())
 }

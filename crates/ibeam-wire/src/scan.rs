@@ -31,7 +31,7 @@ pub(crate) fn depth(text: &str) -> usize {
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                at = after_string(bytes, at);
+                at = skip_string(bytes, at);
                 continue;
             }
             b'{' | b'[' => depth += 1,
@@ -72,7 +72,7 @@ pub(crate) enum PathStep<'a> {
 
 /// Returns the offset of the value at `path`, or of the deepest existing value on the path.
 pub(crate) fn locate(text: &str, path: &[PathStep<'_>]) -> usize {
-    let mut at = after_space(text.as_bytes(), 0);
+    let mut at = skip_space(text.as_bytes(), 0);
     for step in path {
         let found = match *step {
             // The parser uses the last of equal keys.
@@ -136,9 +136,9 @@ impl Iterator for Members<'_> {
 
     fn next(&mut self) -> Option<Member> {
         let bytes = self.text.as_bytes();
-        let mut at = after_space(bytes, self.at);
+        let mut at = skip_space(bytes, self.at);
         if bytes.get(at) == Some(&b',') {
-            at = after_space(bytes, at + 1);
+            at = skip_space(bytes, at + 1);
         }
         if matches!(bytes.get(at), None | Some(b'}' | b']')) {
             self.at = bytes.len();
@@ -147,20 +147,20 @@ impl Iterator for Members<'_> {
         let key_at = at;
         let mut key = None;
         if self.is_object {
-            let end = after_string(bytes, at);
+            let end = skip_string(bytes, at);
             key = serde_json::from_str(self.text.get(at..end)?).ok();
-            at = after_space(bytes, end);
+            at = skip_space(bytes, end);
             if bytes.get(at) == Some(&b':') {
-                at = after_space(bytes, at + 1);
+                at = skip_space(bytes, at + 1);
             }
         }
-        self.at = after_value(bytes, at);
+        self.at = skip_value(bytes, at);
         Some(Member { key, key_at, at })
     }
 }
 
 /// Returns the offset after the white space that starts at `at`.
-fn after_space(bytes: &[u8], mut at: usize) -> usize {
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
         at += 1;
     }
@@ -168,7 +168,7 @@ fn after_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Returns the offset after the string that starts at `at`.
-fn after_string(bytes: &[u8], at: usize) -> usize {
+fn skip_string(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -181,13 +181,13 @@ fn after_string(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Returns the offset after the value that starts at `at`. The result is always greater than `at`.
-fn after_value(bytes: &[u8], at: usize) -> usize {
+fn skip_value(bytes: &[u8], at: usize) -> usize {
     let mut depth = 0_usize;
     let mut next = at;
     while let Some(byte) = bytes.get(next) {
         match byte {
             b'"' => {
-                next = after_string(bytes, next);
+                next = skip_string(bytes, next);
                 if depth == 0 {
                     return next;
                 }

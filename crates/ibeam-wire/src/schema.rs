@@ -239,7 +239,7 @@ impl Generator {
     fn object(&mut self, object: &'static Object) -> Keywords {
         let mut keywords = self.object_with(object, object.docs, object.keys);
         if object.name == TextBlock::<String>::object().name {
-            describe_first(&mut keywords);
+            move_description_first(&mut keywords);
         }
         keywords
     }
@@ -266,19 +266,19 @@ impl Generator {
         let always: Vec<Value> = names(|need| need == Need::Ibeam).collect();
         if let Constraint::OneKey = object.constraint {
             return into_keywords(json!({
-                "oneOf": one_of(keys.iter().map(|key| key.name)),
-                "description": joined(docs),
+                "oneOf": one_of_keys(keys.iter().map(|key| key.name)),
+                "description": join_lines(docs),
                 "type": "object",
                 "properties": properties,
             }));
         }
         let mut keywords = into_keywords(json!({
-            "type": "object", "properties": properties, "required": required, "description": joined(docs),
+            "type": "object", "properties": properties, "required": required, "description": join_lines(docs),
         }));
         match object.constraint {
             Constraint::None | Constraint::OneKey => {}
             Constraint::OneOf(keys) => {
-                keywords.insert("oneOf".to_owned(), one_of(keys.iter().copied()));
+                keywords.insert("oneOf".to_owned(), one_of_keys(keys.iter().copied()));
             }
             Constraint::Requires(key, other) => {
                 keywords.insert("dependentRequired".to_owned(), json!({ key: [other] }));
@@ -295,7 +295,7 @@ impl Generator {
         // The published schema has this order, and its bytes do not change.
         let is_value_last = key.need == Need::Optional && matches!(key.shape, Shape::Object(_));
         let mut keywords = if is_value_last { Map::new() } else { value.clone() };
-        keywords.insert("description".to_owned(), Value::from(joined(key.docs)));
+        keywords.insert("description".to_owned(), Value::from(join_lines(key.docs)));
         keywords.extend(self.keywords_of_property(&key.shape));
         let texts = [
             ("pattern", key.pattern),
@@ -390,14 +390,14 @@ impl Generator {
         for tool in TOOLS {
             if let Some(args) = tool.args {
                 let call = self.named_call(tool, args);
-                properties.insert(tool.key.to_owned(), described(call, tool.description));
+                properties.insert(tool.key.to_owned(), with_description(call, tool.description));
             }
         }
         let function = self.define(FUNCTION_CALL.name, Self::function_call);
         let description = "Calls a tool without its own key, or one that does not exist.";
-        properties.insert(FUNCTION.to_owned(), described(function, description));
+        properties.insert(FUNCTION.to_owned(), with_description(function, description));
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
-        let Value::Array(mut alternatives) = one_of(keys.iter().copied()) else { return Map::new() };
+        let Value::Array(mut alternatives) = one_of_keys(keys.iter().copied()) else { return Map::new() };
         alternatives.push(json!({
             "description": "A tool of a later version.",
             "propertyNames": { "not": { "enum": keys } },
@@ -429,7 +429,7 @@ impl Generator {
                     }],
                     "x-since": FIRST_VERSION,
                 },
-                "result": described(result, "The outcome of the call; in `completed` only."),
+                "result": with_description(result, "The outcome of the call; in `completed` only."),
             },
             "required": ["args"],
             "if": { "required": ["result"], "properties": { "result": { "required": [SUCCESS] } } },
@@ -444,29 +444,29 @@ impl Generator {
         let mut properties = Map::new();
         for arm in &arms {
             let payload = self.reference_to((arm.payload)());
-            properties.insert(arm.name.to_owned(), described(payload, arm.description));
+            properties.insert(arm.name.to_owned(), with_description(payload, arm.description));
         }
         if tool.key == shell::KEY {
             let flag = into_keywords(json!({ "type": "boolean" }));
             let description = "True for a command that continues in the background; a key next to the arm.";
-            properties.insert("isBackground".to_owned(), described(flag, description));
+            properties.insert("isBackground".to_owned(), with_description(flag, description));
         }
         into_keywords(json!({
             "description": format!("The outcome of `{}`: exactly one arm.", tool.key),
             "type": "object",
             "properties": properties,
-            "oneOf": one_of(arms.iter().map(|arm| arm.name)),
+            "oneOf": one_of_keys(arms.iter().map(|arm| arm.name)),
         }))
     }
 
     fn function_call(&mut self) -> Keywords {
         let mut keywords = self.object(&FUNCTION_CALL);
         if let Some(Value::Object(properties)) = keywords.get_mut("properties") {
-            properties.values_mut().filter_map(Value::as_object_mut).for_each(describe_first);
-            let result = described(Map::new(), "The output of the tool; in `completed` only.");
+            properties.values_mut().filter_map(Value::as_object_mut).for_each(move_description_first);
+            let result = with_description(Map::new(), "The output of the tool; in `completed` only.");
             properties.insert("result".to_owned(), result);
         }
-        describe_first(&mut keywords);
+        move_description_first(&mut keywords);
         keywords
     }
 }
@@ -487,25 +487,25 @@ fn tag_property(tag: &str) -> Value {
 }
 
 /// Returns the alternatives for `oneOf`: exactly one of these keys is present.
-fn one_of<'a>(keys: impl Iterator<Item = &'a str>) -> Value {
+fn one_of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Value {
     keys.map(|key| json!({ "required": [key] })).collect()
 }
 
 /// Returns a property: a schema with its description.
-fn described(mut schema: Keywords, description: &str) -> Value {
+fn with_description(mut schema: Keywords, description: &str) -> Value {
     schema.insert("description".to_owned(), Value::from(description));
     schema.insert("x-since".to_owned(), Value::from(FIRST_VERSION));
     Value::Object(schema)
 }
 
 /// Moves the description to the front, where the published schema has it.
-fn describe_first(schema: &mut Keywords) {
+fn move_description_first(schema: &mut Keywords) {
     if let Some(description) = schema.shift_remove("description") {
         schema.shift_insert(0, "description".to_owned(), description);
     }
 }
 
 /// Joins the lines of a description.
-fn joined(docs: &[&str]) -> String {
+fn join_lines(docs: &[&str]) -> String {
     docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ pub(super) const MAX_NUMBER_LEN: usize = 18;
 pub(super) struct JsonString {
     /// The string as JSON text.
     text: Vec<u8>,
-    state: State,
+    state: StringState,
     min: usize,
     max: usize,
 }
@@ -15,7 +15,7 @@ pub(super) struct JsonString {
 impl JsonString {
     /// Creates an empty string that is to have `min` to `max` characters.
     pub(super) fn new(min: usize, max: usize) -> Self {
-        Self { text: Vec::new(), state: State::default(), min, max }
+        Self { text: Vec::new(), state: StringState::default(), min, max }
     }
 
     /// Whether the string has its maximum length.
@@ -28,9 +28,9 @@ impl JsonString {
         let mut state = self.state;
         for &byte in piece {
             match state.advance(byte) {
-                Step::Continue => {}
-                Step::End => return (self.min..=self.max).contains(&state.chars),
-                Step::Invalid => return false,
+                ByteEffect::Continue => {}
+                ByteEffect::End => return (self.min..=self.max).contains(&state.chars),
+                ByteEffect::Invalid => return false,
             }
         }
         !piece.is_empty() && state.chars <= self.max
@@ -40,8 +40,8 @@ impl JsonString {
     pub(super) fn push(&mut self, piece: &[u8]) -> bool {
         for &byte in piece {
             match self.state.advance(byte) {
-                Step::Continue => self.text.push(byte),
-                Step::End | Step::Invalid => return true,
+                ByteEffect::Continue => self.text.push(byte),
+                ByteEffect::End | ByteEffect::Invalid => return true,
             }
         }
         false
@@ -58,7 +58,7 @@ impl JsonString {
 }
 
 /// The effect of a byte within a string.
-enum Step {
+enum ByteEffect {
     Continue,
     End,
     Invalid,
@@ -66,7 +66,7 @@ enum Step {
 
 /// The state of a string after its last byte.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct StringState {
     /// Whether the last byte is a backslash that begins an escape sequence.
     is_escaped: bool,
     /// The number of bytes that are missing of the last character.
@@ -77,29 +77,29 @@ struct State {
     chars: usize,
 }
 
-impl State {
-    fn advance(&mut self, byte: u8) -> Step {
+impl StringState {
+    fn advance(&mut self, byte: u8) -> ByteEffect {
         if self.missing_bytes > 0 {
             if !(self.next_byte.0..=self.next_byte.1).contains(&byte) {
-                return Step::Invalid;
+                return ByteEffect::Invalid;
             }
             (self.missing_bytes, self.next_byte) = (self.missing_bytes - 1, (0x80, 0xbf));
-            return Step::Continue;
+            return ByteEffect::Continue;
         }
         if self.is_escaped {
             // Escapes by number are not allowed, because a character may need two of them.
             if !b"\"\\/bfnrt".contains(&byte) {
-                return Step::Invalid;
+                return ByteEffect::Invalid;
             }
             (self.is_escaped, self.chars) = (false, self.chars + 1);
-            return Step::Continue;
+            return ByteEffect::Continue;
         }
         // The ranges of UTF-8: table 3-7 of the Unicode standard.
         (self.missing_bytes, self.next_byte) = match byte {
-            b'"' => return Step::End,
+            b'"' => return ByteEffect::End,
             b'\\' => {
                 self.is_escaped = true;
-                return Step::Continue;
+                return ByteEffect::Continue;
             }
             0x20..=0x7f => (0, (0, 0)),
             0xc2..=0xdf => (1, (0x80, 0xbf)),
@@ -109,10 +109,10 @@ impl State {
             0xf0 => (3, (0x90, 0xbf)),
             0xf1..=0xf3 => (3, (0x80, 0xbf)),
             0xf4 => (3, (0x80, 0x8f)),
-            0..=0x1f | 0x80..=0xc1 | 0xf5..=0xff => return Step::Invalid,
+            0..=0x1f | 0x80..=0xc1 | 0xf5..=0xff => return ByteEffect::Invalid,
         };
         self.chars += 1;
-        Step::Continue
+        ByteEffect::Continue
     }
 }
 

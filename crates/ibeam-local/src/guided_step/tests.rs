@@ -52,7 +52,7 @@ fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> V
             .0
         };
         let mut next = step(&mut model, &allowed, &mut streamed);
-        if next == StepResult::Repeated {
+        if next == StepResult::RepeatedCommand {
             allowed = AllowedActions::after_steps(
                 &task,
                 &conversation,
@@ -62,7 +62,7 @@ fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> V
             next = step(&mut model, &allowed, &mut streamed);
         }
         match next {
-            StepResult::Act(action) => {
+            StepResult::Action(action) => {
                 check_allowed(&action, &allowed, workspace);
                 let (result, failed) = execute(&action, workspace, seed ^ round);
                 conversation.steps.push(Step { action, result, failed });
@@ -75,7 +75,7 @@ fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> V
             StepResult::TooLong(_) => {
                 return conversation.steps.into_iter().map(|step| step.action).collect();
             }
-            StepResult::Repeated => panic!("repeated without an earlier command"),
+            StepResult::RepeatedCommand => panic!("repeated without an earlier command"),
         }
     }
     panic!("the run does not end");
@@ -168,7 +168,7 @@ fn a_file_name_that_is_a_prefix_of_another_can_be_chosen() {
         })
         .collect();
     chosen.dedup();
-    let read = |path: &str| StepResult::Act(Action::Read { path: path.into() });
+    let read = |path: &str| StepResult::Action(Action::Read { path: path.into() });
     assert!(chosen.contains(&read("a.txt")) && chosen.contains(&read("a.txt.bak")));
 }
 

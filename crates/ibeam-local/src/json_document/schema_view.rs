@@ -41,7 +41,7 @@ pub(super) struct Property {
 
 impl SchemaView {
     /// Returns the forms that `schema` allows, one or more.
-    pub(super) fn new(root: &JsonSchema, schema: &Value) -> Vec<Self> {
+    pub(super) fn alternatives(root: &JsonSchema, schema: &Value) -> Vec<Self> {
         let mut views = Vec::new();
         let mut pending = vec![keywords_of(schema)];
         let mut resolutions = 0;
@@ -52,11 +52,13 @@ impl SchemaView {
             }
             if let Some(reference) = take_text(&mut keywords, "$ref") {
                 let target = root.referenced(&reference).map(keywords_of).unwrap_or_default();
-                pending.push(merge(keywords, target));
+                pending.push(merge_keywords(keywords, target));
             } else if let Some(Value::Array(all)) = keywords.shift_remove("allOf") {
-                pending.push(all.iter().map(keywords_of).fold(keywords, merge));
+                pending.push(all.iter().map(keywords_of).fold(keywords, merge_keywords));
             } else if let Some(Value::Array(any)) = take_first(&mut keywords, &["anyOf", "oneOf"]) {
-                pending.extend(any.iter().rev().map(|branch| merge(keywords.clone(), keywords_of(branch))));
+                pending.extend(
+                    any.iter().rev().map(|branch| merge_keywords(keywords.clone(), keywords_of(branch))),
+                );
             } else {
                 views.extend(
                     forms(&keywords).into_iter().map(|form| Self { form, keywords: keywords.clone() }),
@@ -192,7 +194,7 @@ fn take_first(keywords: &mut Map<String, Value>, keys: &[&str]) -> Option<Value>
 
 /// Returns the keywords of two schemas that apply to the same value. Properties and required names are joined; of another
 /// keyword in both, the later one counts.
-fn merge(mut keywords: Map<String, Value>, other: Map<String, Value>) -> Map<String, Value> {
+fn merge_keywords(mut keywords: Map<String, Value>, other: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in other {
         match (keywords.get_mut(&key), value) {
             (Some(Value::Object(properties)), Value::Object(more)) if key == "properties" => {

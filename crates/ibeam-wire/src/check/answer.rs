@@ -37,7 +37,7 @@ enum ExpectedNext {
 
 /// The kind of an event after `init` and `user`, as far as the answer depends on it.
 #[derive(Clone, Copy)]
-pub(super) enum EventPlace {
+pub(super) enum AnswerEventKind {
     Assistant,
     CallStart,
     CallEnd,
@@ -71,23 +71,23 @@ impl AnswerTracker {
         &mut self,
         line: &mut LineContext<'_>,
         event: &Map<String, Value>,
-        place: EventPlace,
+        place: AnswerEventKind,
     ) {
-        if let EventPlace::CallStart = place {
+        if let AnswerEventKind::CallStart = place {
             self.text_after_last_call = TextDigest::EMPTY;
         }
         match line.findings.report.contract {
             Contract::One => {
-                if let EventPlace::Assistant = place {
+                if let AnswerEventKind::Assistant = place {
                     texts(event).for_each(|text| self.push(text));
                 }
             }
             Contract::Two => {
                 self.check_expected_next(line, event, place);
                 match place {
-                    EventPlace::Assistant => self.record_assistant(line, event),
-                    EventPlace::CallStart | EventPlace::RunEnd => self.check_pending_deltas(line),
-                    EventPlace::CallEnd => {}
+                    AnswerEventKind::Assistant => self.record_assistant(line, event),
+                    AnswerEventKind::CallStart | AnswerEventKind::RunEnd => self.check_pending_deltas(line),
+                    AnswerEventKind::CallEnd => {}
                 }
             }
         }
@@ -98,12 +98,12 @@ impl AnswerTracker {
         &mut self,
         line: &mut LineContext<'_>,
         event: &Map<String, Value>,
-        place: EventPlace,
+        place: AnswerEventKind,
     ) {
         let Some(expected_next) = self.expected_next.take().filter(|_| !self.is_incomplete) else { return };
         let message = match (expected_next, place) {
-            (ExpectedNext::End, EventPlace::RunEnd) => return,
-            (ExpectedNext::Call(expected), EventPlace::CallStart) => {
+            (ExpectedNext::End, AnswerEventKind::RunEnd) => return,
+            (ExpectedNext::Call(expected), AnswerEventKind::CallStart) => {
                 let found = event.get("model_call_id").and_then(Value::as_str);
                 if found.is_none_or(|found| found == expected) {
                     return;
@@ -113,12 +113,14 @@ impl AnswerTracker {
                     printable_excerpt(&expected)
                 )
             }
-            (ExpectedNext::Call(_), EventPlace::Assistant | EventPlace::CallEnd | EventPlace::RunEnd) => {
-                "the previous segment has a `model_call_id`, but no call follows it".to_owned()
-            }
-            (ExpectedNext::End, EventPlace::Assistant | EventPlace::CallStart | EventPlace::CallEnd) => {
-                "the previous segment has no `model_call_id`, but the run continues after it".to_owned()
-            }
+            (
+                ExpectedNext::Call(_),
+                AnswerEventKind::Assistant | AnswerEventKind::CallEnd | AnswerEventKind::RunEnd,
+            ) => "the previous segment has a `model_call_id`, but no call follows it".to_owned(),
+            (
+                ExpectedNext::End,
+                AnswerEventKind::Assistant | AnswerEventKind::CallStart | AnswerEventKind::CallEnd,
+            ) => "the previous segment has no `model_call_id`, but the run continues after it".to_owned(),
         };
         line.add(&[], Rule::SegmentMisplaced, message);
     }

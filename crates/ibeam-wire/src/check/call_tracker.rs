@@ -130,7 +130,7 @@ impl CallTracker {
     }
 
     /// Reports the calls that are still open at the end of the run.
-    pub(super) fn end(&mut self, findings: &mut Findings) {
+    pub(super) fn report_open_calls(&mut self, findings: &mut Findings) {
         for OpenCall { call_id, line, column, .. } in std::mem::take(&mut self.open) {
             if !self.is_incomplete {
                 let message = format!("the call `{}` is never completed", printable_excerpt(&call_id));

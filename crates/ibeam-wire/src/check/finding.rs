@@ -96,7 +96,7 @@ impl LineContext<'_> {
 /// Returns text of the stream for a message: on one line, printable, and at most 60 characters.
 pub(super) fn printable_excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 60;
-    let mut excerpt: String = text.chars().take(MAX_CHARS).flat_map(printable).collect();
+    let mut excerpt: String = text.chars().take(MAX_CHARS).flat_map(escape_unprintable).collect();
     if text.chars().nth(MAX_CHARS).is_some() {
         excerpt.push('…');
     }
@@ -104,7 +104,7 @@ pub(super) fn printable_excerpt(text: &str) -> String {
 }
 
 /// Escapes control characters and invisible characters. Unlike `escape_debug`, does not escape quotes.
-fn printable(c: char) -> impl Iterator<Item = char> {
+fn escape_unprintable(c: char) -> impl Iterator<Item = char> {
     let (plain, escaped) = match c {
         '"' | '\'' => (Some(c), None),
         _ => (None, Some(c.escape_debug())),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::{AnswerTracker, EventPlace};
+use super::answer::{AnswerEventKind, AnswerTracker};
 use super::call_payload::check_call;
 use super::call_tracker::CallTracker;
 use super::finding::{Findings, LineContext, Report, printable_excerpt};
@@ -113,12 +113,12 @@ impl Checker {
     }
 
     /// Reports what is missing at the end of the input, and returns the report.
-    pub(super) fn end(mut self) -> Report {
+    pub(super) fn finish(mut self) -> Report {
         let next = self.last_line + 1;
         if self.findings.report.events == 0 {
             self.findings.add(1, 1, Rule::Empty, "the input is empty".to_owned());
         } else if !matches!(self.stage, Stage::BetweenTurns | Stage::Ended) {
-            self.calls.end(&mut self.findings);
+            self.calls.report_open_calls(&mut self.findings);
             let message = "the stream ends without `result` or `error`".to_owned();
             self.findings.add(next, 1, Rule::NoEnd, message);
         }
@@ -192,7 +192,7 @@ impl Checker {
         (self.has_init, self.has_user) = (true, self.stage == Stage::Running);
     }
 
-    /// Forgets the turn before.
+    /// Resets the state of the turn.
     fn start_turn(&mut self) {
         self.answer = AnswerTracker::default();
         self.calls = CallTracker::default();
@@ -219,7 +219,7 @@ impl Checker {
         if self.stage == Stage::BetweenTurns && kind == Kind::User {
             self.start_turn();
         }
-        let belongs_to_no_turn = self.stage == Stage::BetweenTurns && !has_run(event);
+        let belongs_to_no_turn = self.stage == Stage::BetweenTurns && !is_of_started_run(event);
         let is_late = match self.stage {
             Stage::Start | Stage::AfterInit | Stage::Running => false,
             Stage::BetweenTurns => !matches!(kind, Kind::Error if belongs_to_no_turn),
@@ -243,8 +243,9 @@ impl Checker {
             Kind::Result => check_event(&mut line, ResultEvent::<String>::object(), event),
             Kind::Error => {
                 check_event(&mut line, ErrorEvent::<String>::object(), event);
-                if !(line.findings.report.is_single_object || belongs_to_no_turn) || has_run(event) {
-                    require_run(&mut line, event);
+                if !(line.findings.report.is_single_object || belongs_to_no_turn) || is_of_started_run(event)
+                {
+                    require_run_keys(&mut line, event);
                 }
             }
             Kind::ModelFallback => check_event(&mut line, ModelFallbackEvent::<String>::object(), event),
@@ -261,11 +262,11 @@ impl Checker {
         }
         match kind {
             Kind::Init | Kind::User | Kind::ModelFallback | Kind::Unknown => {}
-            Kind::Assistant => self.answer.record_event(&mut line, event, EventPlace::Assistant),
+            Kind::Assistant => self.answer.record_event(&mut line, event, AnswerEventKind::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
-                    CallPhase::Started => EventPlace::CallStart,
-                    CallPhase::Completed => EventPlace::CallEnd,
+                    CallPhase::Started => AnswerEventKind::CallStart,
+                    CallPhase::Completed => AnswerEventKind::CallEnd,
                 };
                 self.answer.record_event(&mut line, event, place);
                 match check_call(&mut line, event, phase) {
@@ -274,9 +275,9 @@ impl Checker {
                 }
             }
             Kind::Result | Kind::Error => {
-                self.answer.record_event(&mut line, event, EventPlace::RunEnd);
+                self.answer.record_event(&mut line, event, AnswerEventKind::RunEnd);
                 self.check_ending(number, text, event, kind);
-                self.calls.end(&mut self.findings);
+                self.calls.report_open_calls(&mut self.findings);
             }
         }
     }
@@ -442,12 +443,12 @@ fn check_event(line: &mut LineContext<'_>, description: &'static Object, event: 
 }
 
 /// Whether the failure belongs to a run that had started.
-fn has_run(error: &Map<String, Value>) -> bool {
+fn is_of_started_run(error: &Map<String, Value>) -> bool {
     RUN_KEYS.iter().any(|key| error.contains_key(*key))
 }
 
 /// Reports the keys of a started run that a failure lacks.
-fn require_run(line: &mut LineContext<'_>, error: &Map<String, Value>) {
+fn require_run_keys(line: &mut LineContext<'_>, error: &Map<String, Value>) {
     for key in RUN_KEYS.iter().filter(|key| !error.contains_key(**key)) {
         line.add(&[], Rule::MissingKey, format!("`{key}` is missing"));
     }

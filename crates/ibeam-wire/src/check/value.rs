@@ -186,7 +186,7 @@ fn check_order<'a>(
 
 fn check_enum<'a>(line: &mut LineContext<'_>, path: &[PathStep<'a>], values: &[&str], value: &'a Value) {
     let is_known = |value: &Value| value.as_str().is_some_and(|found| values.contains(&found));
-    check_choice(line, path, value, Value::is_string, &one_of(values), is_known);
+    check_choice(line, path, value, Value::is_string, &format_alternatives(values), is_known);
 }
 
 /// Returns a path for a message: `` `message.content[0].text` ``.
@@ -216,7 +216,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-fn one_of(values: &[&str]) -> String {
+fn format_alternatives(values: &[&str]) -> String {
     match values {
         [] => "nothing".to_owned(),
         [value] => format!("`{value}`"),
