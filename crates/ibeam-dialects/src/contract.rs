@@ -106,7 +106,7 @@ pub(crate) fn set_result(payload: &mut Value, result: Value) {
 }
 
 /// Returns the result of a call.
-pub(crate) fn result_of(mut payload: Value) -> Option<Value> {
+pub(crate) fn take_result(mut payload: Value) -> Option<Value> {
     let call = payload.get_mut("tool_call")?.as_object_mut()?;
     call.values_mut().next()?.as_object_mut()?.shift_remove("result")
 }
@@ -123,7 +123,7 @@ pub(crate) fn remove_result(payload: &mut Value) {
 }
 
 /// Moves the keys of contract 1 to the front, in their order.
-pub(crate) fn in_contract_order(key: &str, mut payload: Object) -> Object {
+pub(crate) fn sort_contract_keys(key: &str, mut payload: Object) -> Object {
     // Only the results of these tools are assembled from several parts.
     let tool = Tool::with_key(key).filter(|tool| [shell::KEY, edit::KEY].contains(&tool.key));
     let mut ordered = Object::new();

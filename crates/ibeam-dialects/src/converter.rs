@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::dialects::DialectName;
 use crate::json::{Object, write_line};
-use crate::losses::{LossKind, LossLog, Losses, difference};
+use crate::losses::{LossKind, LossLog, Losses, report_differences};
 use crate::source_line::{ConvertError, event_name, parse_event};
 use crate::step::{Payload, Step, StepDecoder, StepSink};
 use crate::step_writer::StepWriter;
@@ -94,7 +94,7 @@ impl Converter {
                     self.write(steps.into_iter().filter(|step| !is_start(step)).collect(), out);
                 }
                 AfterEnd::NoStep => drop(self.decode(event)),
-                AfterEnd::Lost => self.writer.losses.drop_event(),
+                AfterEnd::Lost => self.writer.losses.record_dropped_event(),
             }
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Converter {
         if is_known {
             self.has_known_event = true;
         } else {
-            self.writer.losses.drop_event();
+            self.writer.losses.record_dropped_event();
         }
         steps
     }
@@ -165,7 +165,7 @@ impl Converter {
         {
             let (name, losses) = (self.writer.losses.event.clone(), &mut self.writer.losses);
             let mut report = |_: &str, _| losses.add(&name, None, LossKind::Changed);
-            difference(init, Some(&start.payload), &mut String::new(), &mut report);
+            report_differences(init, Some(&start.payload), &mut String::new(), &mut report);
         }
         let is_repeated = init.is_some();
         let init = init.unwrap_or_else(|| start.payload.clone());

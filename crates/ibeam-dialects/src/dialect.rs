@@ -1,7 +1,7 @@
 //! The trait that every dialect implements.
 
 use crate::json::text_at;
-use crate::losses::{LossKind, difference};
+use crate::losses::{LossKind, report_differences};
 use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 
 /// A part of a run outside of the payloads. Some dialects cannot represent it.
@@ -53,7 +53,7 @@ pub(crate) trait Dialect: Sync {
     fn call_id_keys(&self) -> &'static [&'static str];
 
     /// Whether the part of a call at `path` is expected to differ between the start and the end of the call.
-    fn is_result(&self, path: &str) -> bool;
+    fn is_result_path(&self, path: &str) -> bool;
 
     /// Returns the key that contains the id of the session.
     fn session_id_key(&self) -> &'static str {
@@ -119,7 +119,7 @@ pub(crate) fn report_losses(
     let target = to.from_contract(kind, contract, &directories.base);
     let contract = to.to_contract(kind, target, &directories.target);
     let returned = from.from_contract(kind, contract, "");
-    difference(payload, Some(&returned), &mut String::new(), report);
+    report_differences(payload, Some(&returned), &mut String::new(), report);
 }
 
 /// Reports the parts of a call, except its result, that differ between its start and its end.
@@ -130,12 +130,12 @@ pub(crate) fn report_changes(
     report: &mut impl FnMut(&str, LossKind),
 ) {
     let mut report = |path: &str, kind| {
-        if !dialect.is_result(path) {
+        if !dialect.is_result_path(path) {
             report(path, kind);
         }
     };
-    difference(started, Some(ended), &mut String::new(), &mut report);
-    difference(ended, Some(started), &mut String::new(), &mut report);
+    report_differences(started, Some(ended), &mut String::new(), &mut report);
+    report_differences(ended, Some(started), &mut String::new(), &mut report);
 }
 
 /// Returns the working directory in the `init` event of contract 1.

@@ -16,7 +16,7 @@ pub(crate) fn derived_uuid(name: &str, number: u64) -> String {
     let parts: [&[u8]; 2] = [name.as_bytes(), &number.to_be_bytes()];
     let hash = parts.iter().fold(OFFSET, |hash, part| (add_bytes(hash, part) ^ 0xff).wrapping_mul(PRIME));
     let marked = hash & !(0xf << 76) & !(0x3 << 62) | (0x8 << 76) | (0x2 << 62);
-    with_dashes(&format!("{marked:032x}"))
+    format_uuid(&format!("{marked:032x}"))
 }
 
 /// Returns the id of a model's answer in the form of Claude Code: number `number` of those derived from `name`.
@@ -31,7 +31,7 @@ pub(crate) fn to_uuid(id: &str) -> String {
         return id.to_owned();
     }
     match id.strip_prefix("ses_").filter(|hex| hex.len() == 32 && hex.bytes().all(is_hex)) {
-        Some(hex) => with_dashes(hex),
+        Some(hex) => format_uuid(hex),
         None => derived_uuid(id, 0),
     }
 }
@@ -57,7 +57,7 @@ fn is_uuid(id: &str) -> bool {
         })
 }
 
-fn with_dashes(hex: &str) -> String {
+fn format_uuid(hex: &str) -> String {
     let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)];
     parts.map(|(from, to)| hex.get(from..to).unwrap_or_default()).join("-")
 }

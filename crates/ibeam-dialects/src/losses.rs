@@ -129,7 +129,7 @@ impl LossLog {
     }
 
     /// Records the loss of the present event.
-    pub(crate) fn drop_event(&mut self) {
+    pub(crate) fn record_dropped_event(&mut self) {
         if self.is_enabled {
             self.losses.add(self.line, &self.event, None, LossKind::Dropped);
         }
@@ -144,7 +144,7 @@ impl LossLog {
 ///
 /// An empty value (`null`, `false`, `0`, an empty text, list or object) may be missing. Keys that only `returned` has
 /// are not losses.
-pub(crate) fn difference(
+pub(crate) fn report_differences(
     value: &Value,
     returned: Option<&Value>,
     path: &mut String,
@@ -163,7 +163,7 @@ pub(crate) fn difference(
                     path.push('.');
                 }
                 path.push_str(key);
-                difference(value, returned.get(key), path, report);
+                report_differences(value, returned.get(key), path, report);
                 path.truncate(end);
             }
         }
@@ -171,7 +171,7 @@ pub(crate) fn difference(
             let end = path.len();
             path.push_str("[]");
             for (item, returned) in items.iter().zip(returned) {
-                difference(item, Some(returned), path, report);
+                report_differences(item, Some(returned), path, report);
             }
             path.truncate(end);
         }

@@ -185,17 +185,17 @@ impl<'a> StepSink<'a> {
     }
 
     /// Records the loss of an event or a key that no step can represent.
-    pub(crate) fn lose(&mut self, key: &str) {
+    pub(crate) fn record_loss(&mut self, key: &str) {
         self.losses.add(key, None, LossKind::Dropped);
     }
 
     /// Records that several events became one.
-    pub(crate) fn join(&mut self, key: &str) {
+    pub(crate) fn record_joined(&mut self, key: &str) {
         self.losses.add(key, None, LossKind::Joined);
     }
 
     /// Records the loss of the remaining keys of an event. Empty values are not losses.
-    pub(crate) fn lose_rest(&mut self, event: &str, rest: &Object) {
+    pub(crate) fn record_rest_as_lost(&mut self, event: &str, rest: &Object) {
         for (key, _) in rest.iter().filter(|(_, value)| !is_empty_value(value)) {
             self.losses.add(&format!("{event}.{key}"), None, LossKind::Dropped);
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::contract::{remove_result, result_of, set_result};
+use crate::contract::{remove_result, set_result, take_result};
 use crate::dialect::{Dialect, Directories, Feature, cwd_in_contract, report_changes, report_losses};
 use crate::dialects::DialectName;
 use crate::json::Object;
@@ -74,11 +74,11 @@ impl StepWriter {
     /// Appends the lines of a step. A step after the end is a loss.
     pub(crate) fn write(&mut self, step: Step, out: &mut Vec<Value>) {
         if self.has_ended {
-            return self.losses.drop_event();
+            return self.losses.record_dropped_event();
         }
         let lines = out.len();
         match step {
-            Step::Init { .. } if self.has_started => self.losses.drop_event(),
+            Step::Init { .. } if self.has_started => self.losses.record_dropped_event(),
             Step::Init { session, payload } => self.start(&session, payload, out),
             step => {
                 if !self.has_started {
@@ -179,7 +179,7 @@ impl StepWriter {
         let has_text = !blocks.iter().all(String::is_empty);
         if has_content && self.target.has_prompt_first() {
             if has_text {
-                self.lose(Feature::Prompt, LossKind::Dropped);
+                self.record_loss(Feature::Prompt, LossKind::Dropped);
             }
             return;
         }
@@ -192,7 +192,7 @@ impl StepWriter {
     fn write_text(&mut self, mut text: TextStep, out: &mut Vec<Value>) {
         let joins = self.source.has_complete_texts() || self.target.has_complete_texts();
         if std::mem::replace(&mut self.is_in_text, true) && joins {
-            self.lose(Feature::TextPieces, LossKind::Joined);
+            self.record_loss(Feature::TextPieces, LossKind::Joined);
         }
         if !self.check_feature(Feature::TextTime, text.at_ms.is_some(), LossKind::Dropped) {
             text.at_ms = None;
@@ -222,7 +222,7 @@ impl StepWriter {
 
     fn start_call(&mut self, call: CallStep, out: &mut Vec<Value>) {
         if self.open_calls.len() >= MAX_OPEN_CALLS || self.open_calls.contains_key(&call.id) {
-            return self.lose_call(&call.payload);
+            return self.record_lost_call(&call.payload);
         }
         self.check_feature(Feature::CallStartTime, call.at_ms.is_some(), LossKind::Dropped);
         self.check_feature(Feature::CallAnswerId, call.answer_id.is_some(), LossKind::Dropped);
@@ -254,7 +254,7 @@ impl StepWriter {
         let ended = self.source.to_contract(PayloadKind::Call, call.payload, &self.directories.source);
         let mut contract = self.source.to_contract(PayloadKind::Call, started, &self.directories.source);
         remove_result(&mut contract);
-        if let Some(result) = result_of(ended) {
+        if let Some(result) = take_result(ended) {
             set_result(&mut contract, result);
         }
         let payload = self.target.from_contract(PayloadKind::Call, contract, &self.directories.base);
@@ -266,7 +266,7 @@ impl StepWriter {
         for payload in std::mem::take(&mut self.open_calls).into_values() {
             let converted = self.convert_started_call(payload.clone());
             match self.target.reports_only_call_end(&converted) {
-                true => self.lose_call(&payload),
+                true => self.record_lost_call(&payload),
                 false => self.report_losses(PayloadKind::Call, &payload),
             }
         }
@@ -287,16 +287,16 @@ impl StepWriter {
     fn check_feature(&mut self, feature: Feature, is_present: bool, kind: LossKind) -> bool {
         let is_supported = self.target.feature_key(feature).is_some();
         if is_present && !is_supported {
-            self.lose(feature, kind);
+            self.record_loss(feature, kind);
         }
         is_supported
     }
 
-    fn lose(&mut self, feature: Feature, kind: LossKind) {
+    fn record_loss(&mut self, feature: Feature, kind: LossKind) {
         self.losses.add(self.source.feature_key(feature).unwrap_or("?"), None, kind);
     }
 
-    fn lose_call(&mut self, call: &Payload) {
+    fn record_lost_call(&mut self, call: &Payload) {
         let key = self.source.feature_key(Feature::Call).unwrap_or("?");
         self.losses.add(key, self.source.tool_name(call), LossKind::Dropped);
     }

@@ -19,7 +19,7 @@ const TEXT_KEYS: &[(&str, &str)] = &[
 
 /// Returns the result in contract 1 of a call with the output `output`; the keys of `extra` are added.
 pub(crate) fn success_from_text(key: &str, args: &Object, output: &str, extra: Object, cwd: &str) -> Value {
-    let path = || absolute(text(args, "path").unwrap_or_default(), cwd);
+    let path = || absolute_path(text(args, "path").unwrap_or_default(), cwd);
     let known = match key {
         "readToolCall" => json!({
             "content": output,
@@ -53,7 +53,7 @@ pub(crate) fn success_from_text(key: &str, args: &Object, output: &str, extra: O
         .shift_remove("message")
         .filter(|message| message != "")
         .map(|message| success.insert("message".to_owned(), message));
-    json!({ "success": contract::in_contract_order(key, success) })
+    json!({ "success": contract::sort_contract_keys(key, success) })
 }
 
 /// Returns the text of a result, and the keys of the result that cannot be derived from the text.
@@ -131,7 +131,7 @@ pub(crate) fn function_to_contract(text: &str) -> Value {
 }
 
 /// Returns the absolute form of `path`, which is relative to `cwd`.
-pub(crate) fn absolute(path: &str, cwd: &str) -> String {
+pub(crate) fn absolute_path(path: &str, cwd: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", cwd.trim_end_matches('/')) }
 }
 

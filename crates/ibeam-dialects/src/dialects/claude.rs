@@ -73,7 +73,7 @@ impl Dialect for Claude {
         &["assistant/tool_use.id", "user/tool_result.tool_use_id"]
     }
 
-    fn is_result(&self, path: &str) -> bool {
+    fn is_result_path(&self, path: &str) -> bool {
         path.starts_with("user/tool_result")
     }
 

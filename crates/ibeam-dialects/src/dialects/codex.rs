@@ -73,7 +73,7 @@ impl Dialect for Codex {
         &["item.id"]
     }
 
-    fn is_result(&self, path: &str) -> bool {
+    fn is_result_path(&self, path: &str) -> bool {
         let key = path.split('.').nth(1).unwrap_or_default();
         ["aggregated_output", "exit_code", "status", "result", "error"].contains(&key)
     }

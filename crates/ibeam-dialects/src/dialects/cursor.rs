@@ -58,7 +58,7 @@ impl Dialect for Cursor {
         &["tool_call.call_id"]
     }
 
-    fn is_result(&self, path: &str) -> bool {
+    fn is_result_path(&self, path: &str) -> bool {
         path.split('.').nth(2) == Some("result")
     }
 

@@ -59,7 +59,7 @@ impl Dialect for Gemini {
         &["tool_use.tool_id", "tool_result.tool_id"]
     }
 
-    fn is_result(&self, path: &str) -> bool {
+    fn is_result_path(&self, path: &str) -> bool {
         path.starts_with("tool_result")
     }
 

@@ -65,7 +65,7 @@ impl Dialect for Opencode {
         &["tool_use.part.callID"]
     }
 
-    fn is_result(&self, _path: &str) -> bool {
+    fn is_result_path(&self, _path: &str) -> bool {
         // A call is reported once, so there is nothing to compare its end with.
         false
     }

@@ -47,14 +47,14 @@ impl StepDecoder for Decoder {
             sink.push(Step::Init { session: session.clone(), payload: json!({ "system/init": {} }) });
         }
         if self.has_started && session != self.session && !session.is_empty() {
-            sink.lose("session_id");
+            sink.record_loss("session_id");
         }
         match kind.as_str() {
             "system" => {
                 event.shift_remove("subtype");
                 drop_uuid("system/init", &mut event, sink);
                 if self.has_started {
-                    sink.lose("system/init");
+                    sink.record_loss("system/init");
                     return true;
                 }
                 self.has_started = true;
@@ -85,7 +85,9 @@ impl StepDecoder for Decoder {
 
 impl Decoder {
     fn decode_assistant(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
-        let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("assistant") };
+        let Some(mut message) = take_object(&mut event, "message") else {
+            return sink.record_loss("assistant");
+        };
         let answer = take_text(&mut message, "id");
         let blocks = take_list(&mut message, "content").unwrap_or_default();
         for (key, known) in [("type", "message"), ("role", "assistant"), ("model", &self.model)] {
@@ -93,21 +95,21 @@ impl Decoder {
                 message.shift_remove(key);
             }
         }
-        sink.lose_rest("assistant.message", &message);
+        sink.record_rest_as_lost("assistant.message", &message);
         drop_uuid("assistant", &mut event, sink);
         // Texts of sub-agents are not part of the answer, but their calls are executed.
         let own = is_own(&event);
-        sink.lose_rest("assistant", &event);
+        sink.record_rest_as_lost("assistant", &event);
         for block in blocks {
             let Value::Object(mut block) = block else {
-                sink.lose("assistant.message.content[]");
+                sink.record_loss("assistant.message.content[]");
                 continue;
             };
             match take_text(&mut block, "type").as_deref() {
-                Some(kind @ ("text" | "thinking")) if !own => sink.lose(&format!("assistant/{kind}")),
+                Some(kind @ ("text" | "thinking")) if !own => sink.record_loss(&format!("assistant/{kind}")),
                 Some("text") => {
                     let text = take_text(&mut block, "text").unwrap_or_default();
-                    sink.lose_rest("assistant/text", &block);
+                    sink.record_rest_as_lost("assistant/text", &block);
                     let pieces = std::mem::take(&mut self.pieces);
                     self.last = TextDigest::from_text(&text);
                     if pieces.len_bytes == 0 || !pieces.matches(&text) {
@@ -116,7 +118,7 @@ impl Decoder {
                 }
                 Some("thinking") => {
                     let thought = take_text(&mut block, "thinking").unwrap_or_default();
-                    sink.lose_rest("assistant/thinking", &block);
+                    sink.record_rest_as_lost("assistant/thinking", &block);
                     sink.push(Step::Thought(thought));
                 }
                 Some("tool_use") => {
@@ -132,13 +134,13 @@ impl Decoder {
                         payload,
                     }));
                 }
-                other => sink.lose(&format!("assistant/{}", other.unwrap_or_default())),
+                other => sink.record_loss(&format!("assistant/{}", other.unwrap_or_default())),
             }
         }
     }
 
     fn decode_user(&mut self, mut event: Object, sink: &mut StepSink<'_>) {
-        let Some(mut message) = take_object(&mut event, "message") else { return sink.lose("user") };
+        let Some(mut message) = take_object(&mut event, "message") else { return sink.record_loss("user") };
         let structured = take(&mut event, "tool_use_result");
         drop_uuid("user", &mut event, sink);
         // The flag of a repeated prompt has no meaning here.
@@ -151,23 +153,23 @@ impl Decoder {
         if text(&message, "role") == Some("user") {
             message.shift_remove("role");
         }
-        sink.lose_rest("user.message", &message);
+        sink.record_rest_as_lost("user.message", &message);
         let own = is_own(&event);
         let mut prompt = Vec::new();
         let mut results = Vec::new();
         for block in blocks {
             let Value::Object(mut block) = block else {
-                sink.lose("user.message.content[]");
+                sink.record_loss("user.message.content[]");
                 continue;
             };
             match take_text(&mut block, "type").as_deref() {
-                Some("text") if !own => sink.lose("user/text"),
+                Some("text") if !own => sink.record_loss("user/text"),
                 Some("text") => {
                     prompt.extend(take_text(&mut block, "text"));
-                    sink.lose_rest("user/text", &block);
+                    sink.record_rest_as_lost("user/text", &block);
                 }
                 Some("tool_result") => results.push(block),
-                other => sink.lose(&format!("user/{}", other.unwrap_or_default())),
+                other => sink.record_loss(&format!("user/{}", other.unwrap_or_default())),
             }
         }
         let at =
@@ -175,13 +177,13 @@ impl Decoder {
         if at.is_some() {
             event.shift_remove("timestamp");
         }
-        sink.lose_rest("user", &event);
+        sink.record_rest_as_lost("user", &event);
         if !prompt.is_empty() {
             sink.push(Step::Prompt(prompt));
         }
         let alone = results.len() == 1;
         if !alone && !structured.is_null() {
-            sink.lose("user.tool_use_result");
+            sink.record_loss("user.tool_use_result");
         }
         for mut result in results {
             let id = take_text(&mut result, "tool_use_id").unwrap_or_default();
@@ -189,7 +191,7 @@ impl Decoder {
                 result.insert("tool_use_result".to_owned(), structured.clone());
             }
             let Some((answer, mut payload)) = self.open.remove(&id) else {
-                sink.lose("user/tool_result");
+                sink.record_loss("user/tool_result");
                 continue;
             };
             if let Some(payload) = payload.as_object_mut() {
@@ -215,10 +217,10 @@ impl Decoder {
         match piece {
             Some(piece) => {
                 self.pieces.push(piece);
-                sink.join("stream_event/content_block_delta");
+                sink.record_joined("stream_event/content_block_delta");
                 sink.push(Step::Text(TextStep { text: piece.to_owned(), at_ms: None, answer_id: None }));
             }
-            None => sink.lose(&format!("stream_event/{kind}")),
+            None => sink.record_loss(&format!("stream_event/{kind}")),
         }
     }
 }
@@ -231,6 +233,6 @@ fn is_own(event: &Object) -> bool {
 /// Removes the id of a line, which no other dialect has.
 fn drop_uuid(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
     if event.shift_remove("uuid").is_some() {
-        sink.lose(&format!("{name}.uuid"));
+        sink.record_loss(&format!("{name}.uuid"));
     }
 }

@@ -38,18 +38,18 @@ const KEY_SOURCES: &[(&str, &str)] = &[
     ("login", "org"),
 ];
 
-fn find_in_contract(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+fn find_contract_name(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(_, claude)| *claude == name).map(|(contract, _)| *contract)
 }
 
-fn find_in_claude(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+fn find_claude_name(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(contract, _)| *contract == name).map(|(_, claude)| *claude)
 }
 
 pub(super) fn init_to_contract(payload: Payload) -> Payload {
     let mut init = into_object(payload).shift_remove(INIT).map(into_object).unwrap_or_default();
-    let key = text(&init, "apiKeySource").and_then(|name| find_in_contract(KEY_SOURCES, name));
-    let mode = text(&init, "permissionMode").and_then(|name| find_in_contract(PERMISSION_MODES, name));
+    let key = text(&init, "apiKeySource").and_then(|name| find_contract_name(KEY_SOURCES, name));
+    let mode = text(&init, "permissionMode").and_then(|name| find_contract_name(PERMISSION_MODES, name));
     let names = |names: Vec<Value>| -> Value {
         names.iter().filter_map(Value::as_str).map(|name| tool_table::name_to_contract(TOOLS, name)).collect()
     };
@@ -68,10 +68,10 @@ pub(super) fn init_from_contract(payload: Payload) -> Payload {
     let mut init = into_object(payload).shift_remove(INIT).map(into_object).unwrap_or_default();
     let needs_none = init.get("ibeam").is_some_and(|ibeam| text_at(ibeam, "/api_key") == "none");
     let key = text(&init, "apiKeySource")
-        .and_then(|name| find_in_claude(KEY_SOURCES, name))
+        .and_then(|name| find_claude_name(KEY_SOURCES, name))
         .unwrap_or("ANTHROPIC_API_KEY");
     let mode = text(&init, "permissionMode")
-        .and_then(|name| find_in_claude(PERMISSION_MODES, name))
+        .and_then(|name| find_claude_name(PERMISSION_MODES, name))
         .unwrap_or("default");
     let names = take_list(&mut init, "tools").unwrap_or_default();
     let names =

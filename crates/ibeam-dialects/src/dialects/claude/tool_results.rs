@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::calls;
 use crate::contract::{self, ContractCall};
 use crate::json::{Object, add_missing, into_object, object, take, take_list, take_object, take_text, text};
-use crate::text_results::absolute;
+use crate::text_results::absolute_path;
 use crate::tool_table;
 
 /// The first words of refusals. A refusal differs from a failure only in these words.
@@ -29,7 +29,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
             return json!({ arm: payload });
         }
         if key == "shellToolCall"
-            && let Some((code, output)) = exit_code(&content)
+            && let Some((code, output)) = parse_exit_code(&content)
         {
             let command = args.get("command").cloned().unwrap_or_default();
             return json!({ "failure": {
@@ -42,7 +42,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
             false => json!({ "error": { "errorMessage": content } }),
         };
     }
-    let path = || absolute(text(args, "path").unwrap_or_default(), cwd);
+    let path = || absolute_path(text(args, "path").unwrap_or_default(), cwd);
     let mut success = Object::new();
     match key {
         "readToolCall" => {
@@ -129,7 +129,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
         Value::Null => {}
         other => drop(success.insert("output".to_owned(), other)),
     }
-    json!({ "success": contract::in_contract_order(key, success) })
+    json!({ "success": contract::sort_contract_keys(key, success) })
 }
 
 /// Converts a result of contract 1 into content, failure flag and structured result.
@@ -157,7 +157,7 @@ pub(super) fn from_contract(call: &ContractCall) -> Value {
             ]));
             file.extend(success);
             let structured = json!({ "type": "text", "file": file });
-            json!({ "content": numbered(&content, start), "tool_use_result": structured })
+            json!({ "content": number_lines(&content, start), "tool_use_result": structured })
         }
         "writeToolCall" => {
             let message = take_message(&mut success, "The file was written.");
@@ -250,14 +250,14 @@ fn content_text(result: &Object) -> String {
 }
 
 /// Parses `Exit code 1`, followed by the output.
-fn exit_code(content: &str) -> Option<(i64, &str)> {
+fn parse_exit_code(content: &str) -> Option<(i64, &str)> {
     let rest = content.strip_prefix("Exit code ")?;
     let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
     Some((code.parse().ok()?, output))
 }
 
 /// Numbers lines as Claude Code does for the model. A line end at the end of the text starts another line.
-fn numbered(text: &str, start: u64) -> String {
+fn number_lines(text: &str, start: u64) -> String {
     if text.is_empty() {
         return String::new();
     }

@@ -65,12 +65,13 @@ pub(super) fn from_contract(payload: Payload, base: &str) -> Payload {
         key => match CHANGES.iter().find(|(known, _)| *known == key) {
             Some((_, kind)) => {
                 let path = text(&call.args, "path").unwrap_or_default();
-                let path = if base.is_empty() { path.to_owned() } else { text_results::absolute(path, base) };
+                let path =
+                    if base.is_empty() { path.to_owned() } else { text_results::absolute_path(path, base) };
                 file_change_item(json!([{ "path": path, "kind": kind }]), &call)
             }
             None if tool_table::is_function(key) => function_from_contract(&mut call),
-            None => match lookup_commands::command(key, &call.args) {
-                Some(command) => command_execution(command.into(), lookup_commands::outcome(&call)),
+            None => match lookup_commands::lookup_command(key, &call.args) {
+                Some(command) => command_execution(command.into(), lookup_commands::lookup_outcome(&call)),
                 None => mcp_call_from_contract(&mut call),
             },
         },
@@ -211,7 +212,7 @@ fn mcp_call_to_contract(mut item: Object) -> ContractCall {
 fn mcp_call_from_contract(call: &mut ContractCall) -> Value {
     let result = call.result.take();
     if call.key != MCP {
-        return item_of_server(
+        return substitute_item(
             CONTRACT_SERVER,
             &call.key,
             Value::Object(std::mem::take(&mut call.args)),
@@ -264,11 +265,12 @@ fn function_from_contract(call: &mut ContractCall) -> Value {
         return Value::Object(item);
     }
     let result = call.result.take();
-    item_of_server(FUNCTION_SERVER, &name, Value::Object(arguments), result)
+    substitute_item(FUNCTION_SERVER, &name, Value::Object(arguments), result)
 }
 
-/// Returns the item for a call of a tool that Codex does not have: a call of the tool of an MCP server.
-fn item_of_server(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Value {
+/// Returns the item for a call of a tool that Codex does not have. The item is a call of an MCP server with the name
+/// `server`.
+fn substitute_item(server: &str, tool: &str, arguments: Value, result: Option<Value>) -> Value {
     let Some(result) = result else {
         return mcp_call_item(server, tool, arguments, Value::Null, None, "in_progress");
     };

@@ -22,27 +22,27 @@ impl StepDecoder for Decoder {
         if kind != "error"
             && let Some(_) = self.error.take()
         {
-            sink.lose("error");
+            sink.record_loss("error");
         }
         match kind.as_str() {
             "thread.started" => {
                 let session = take_text(&mut event, "thread_id").unwrap_or_default();
-                sink.lose_rest("thread.started", &event);
+                sink.record_rest_as_lost("thread.started", &event);
                 sink.push(Step::Init { session, payload: json!({}) });
             }
-            "turn.started" => sink.lose_rest("turn.started", &event),
+            "turn.started" => sink.record_rest_as_lost("turn.started", &event),
             "item.started" | "item.updated" | "item.completed" => {
                 let Some(item) = take_object(&mut event, "item") else {
-                    sink.lose(&kind);
+                    sink.record_loss(&kind);
                     return true;
                 };
-                sink.lose_rest(&kind, &event);
+                sink.record_rest_as_lost(&kind, &event);
                 self.decode_item(&kind, item, sink);
             }
             "turn.completed" | "turn.failed" => sink.push(Step::End(json!({ kind: event }))),
             "error" => {
                 if self.error.replace(json!({ "error": event })).is_some() {
-                    sink.lose("error");
+                    sink.record_loss("error");
                 }
             }
             _ => return false,
@@ -63,11 +63,11 @@ impl Decoder {
         match kind.as_str() {
             "agent_message" | "reasoning" => {
                 if event != "item.completed" {
-                    return sink.lose(&format!("{event}/{kind}"));
+                    return sink.record_loss(&format!("{event}/{kind}"));
                 }
                 let content = take_text(&mut item, "text").unwrap_or_default();
                 item.shift_remove("type");
-                sink.lose_rest(&format!("item/{kind}"), &item);
+                sink.record_rest_as_lost(&format!("item/{kind}"), &item);
                 sink.push(match kind.as_str() {
                     "reasoning" => Step::Thought(content),
                     _ => Step::Text(TextStep { text: content, at_ms: None, answer_id: None }),
@@ -79,13 +79,13 @@ impl Decoder {
                 let call = CallStep { id, answer_id: None, at_ms: None, payload: json!({ "item": item }) };
                 match event {
                     // The query is not known yet.
-                    "item.started" if kind == "web_search" => sink.lose("item.started/web_search"),
+                    "item.started" if kind == "web_search" => sink.record_loss("item.started/web_search"),
                     "item.started" => sink.push(Step::CallStarted(call)),
                     "item.completed" => sink.push(Step::CallEnded(call)),
-                    _ => sink.lose(&format!("{event}/{kind}")),
+                    _ => sink.record_loss(&format!("{event}/{kind}")),
                 }
             }
-            _ => sink.lose(&format!("{event}/{kind}")),
+            _ => sink.record_loss(&format!("{event}/{kind}")),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::contract::{self, ContractCall};
 use crate::json::{Object, text};
 
 /// Returns the command with the same result; `None` for other tools.
-pub(super) fn command(key: &str, args: &Object) -> Option<String> {
+pub(super) fn lookup_command(key: &str, args: &Object) -> Option<String> {
     let args: Vec<String> = match key {
         "readToolCall" => read_command(args),
         "grepToolCall" => grep_command(args),
@@ -30,15 +30,15 @@ pub(super) fn command(key: &str, args: &Object) -> Option<String> {
         }
         _ => return None,
     };
-    Some(args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" "))
+    Some(args.iter().map(|arg| quote_for_shell(arg)).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the output, the exit code and the status of the command.
-pub(super) fn outcome(call: &ContractCall) -> (String, Value, &'static str) {
+pub(super) fn lookup_outcome(call: &ContractCall) -> (String, Value, &'static str) {
     match call.arm() {
         None if call.result.is_none() => (String::new(), Value::Null, "in_progress"),
         None => (String::new(), 0.into(), "completed"),
-        Some(("success", payload)) => (output(&call.key, payload), 0.into(), "completed"),
+        Some(("success", payload)) => (lookup_output(&call.key, payload), 0.into(), "completed"),
         Some((arm @ "rejected", payload)) => (contract::failure_text(arm, payload), Value::Null, "declined"),
         Some((arm, payload)) => (contract::failure_text(arm, payload), 1.into(), "failed"),
     }
@@ -88,30 +88,30 @@ fn grep_command(args: &Object) -> Vec<String> {
 }
 
 /// Returns the output of the command for the result of a successful call.
-fn output(key: &str, payload: &Value) -> String {
+fn lookup_output(key: &str, payload: &Value) -> String {
     let lines = match key {
-        "readToolCall" => return plain(payload, "content"),
-        "webFetchToolCall" => return plain(payload, "markdown"),
+        "readToolCall" => return text_or_json(payload, "content"),
+        "webFetchToolCall" => return text_or_json(payload, "markdown"),
         "grepToolCall" => payload.get("workspaceResults").and_then(Value::as_object).map(|results| {
             let mut lines = Vec::new();
-            results.values().for_each(|result| found_lines(result, &mut lines));
+            results.values().for_each(|result| add_match_lines(result, &mut lines));
             lines
         }),
         "globToolCall" => payload.get("files").map(|files| names(Some(files))),
         _ => payload.get("directoryTreeRoot").map(|root| {
             let mut lines = Vec::new();
-            tree_lines(root, "", &mut lines);
+            add_tree_lines(root, "", &mut lines);
             lines
         }),
     };
     match lines {
         Some(lines) => lines.into_iter().map(|line| line + "\n").collect(),
-        None => plain(payload, "message"),
+        None => text_or_json(payload, "message"),
     }
 }
 
 /// Returns the text under a key, or the payload as JSON if the key has no text.
-fn plain(payload: &Value, key: &str) -> String {
+fn text_or_json(payload: &Value, key: &str) -> String {
     payload.get(key).and_then(Value::as_str).map_or_else(|| payload.to_string(), str::to_owned)
 }
 
@@ -121,7 +121,7 @@ fn names(list: Option<&Value>) -> Vec<String> {
 }
 
 /// Adds `file:line:text`, `file` or `file:count` of each finding.
-fn found_lines(result: &Value, lines: &mut Vec<String>) {
+fn add_match_lines(result: &Value, lines: &mut Vec<String>) {
     let list = |value: &'_ Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default()
     };
@@ -141,7 +141,7 @@ fn found_lines(result: &Value, lines: &mut Vec<String>) {
 }
 
 /// Adds the names of all files and directories below a directory. Names of directories end with a slash.
-fn tree_lines(directory: &Value, prefix: &str, lines: &mut Vec<String>) {
+fn add_tree_lines(directory: &Value, prefix: &str, lines: &mut Vec<String>) {
     let children = |key: &str| directory.get(key).and_then(Value::as_array).into_iter().flatten();
     let name =
         |child: &Value, key: &str| child.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -149,13 +149,13 @@ fn tree_lines(directory: &Value, prefix: &str, lines: &mut Vec<String>) {
         let path = name(child, "absPath");
         let below = format!("{prefix}{}/", path.rsplit('/').next().unwrap_or_default());
         lines.push(below.clone());
-        tree_lines(child, &below, lines);
+        add_tree_lines(child, &below, lines);
     }
     lines.extend(children("childrenFiles").map(|file| format!("{prefix}{}", name(file, "name"))));
 }
 
 /// Quotes an argument for a shell.
-fn quoted(arg: &str) -> String {
+fn quote_for_shell(arg: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:=,".contains(c);
     match !arg.is_empty() && arg.chars().all(is_plain) {
         true => arg.to_owned(),
@@ -177,8 +177,8 @@ mod tests {
             args: into_object(args),
             result: Some(json!({ "success": success })),
         };
-        assert_eq!(super::command(key, &call.args).as_deref(), Some(command));
-        assert_eq!(outcome(&call), (output.to_owned(), 0.into(), "completed"));
+        assert_eq!(super::lookup_command(key, &call.args).as_deref(), Some(command));
+        assert_eq!(lookup_outcome(&call), (output.to_owned(), 0.into(), "completed"));
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
             (Some(json!({ "rejected": { "reason": "no" } })), ("no", Value::Null, "declined")),
         ] {
             let call = ContractCall { key: "readToolCall".to_owned(), args: Object::new(), result };
-            let (output, code, status) = outcome(&call);
+            let (output, code, status) = lookup_outcome(&call);
             assert_eq!((output.as_str(), code, status), expect);
         }
     }

@@ -26,7 +26,7 @@ impl StepDecoder for Decoder {
         let subtype = text(&event, "subtype").unwrap_or_default().to_owned();
         let session = take_text(&mut event, "session_id").unwrap_or_default();
         match &self.session {
-            Some(known) if *known != session && !session.is_empty() => sink.lose("session_id"),
+            Some(known) if *known != session && !session.is_empty() => sink.record_loss("session_id"),
             Some(_) => {}
             None => self.session = Some(session.clone()),
         }
@@ -38,7 +38,7 @@ impl StepDecoder for Decoder {
             ("user", _) => {
                 let blocks = take_texts("user", &mut event, sink);
                 sink.push(Step::Prompt(blocks));
-                sink.lose_rest("user", &event);
+                sink.record_rest_as_lost("user", &event);
             }
             ("assistant", _) => self.decode_assistant(event, sink),
             ("tool_call", "started" | "completed") => {
@@ -73,12 +73,12 @@ impl Decoder {
         if at.is_some() {
             event.shift_remove("timestamp_ms");
         }
-        sink.lose_rest("assistant", &event);
+        sink.record_rest_as_lost("assistant", &event);
         if answer.is_some() {
-            sink.lose("assistant.model_call_id");
+            sink.record_loss("assistant.model_call_id");
         }
         if repeats {
-            sink.join("assistant");
+            sink.record_joined("assistant");
             return self.segment = TextDigest::default();
         }
         match at.is_some() && answer.is_none() {
@@ -110,19 +110,19 @@ fn take_texts(name: &str, event: &mut Object, sink: &mut StepSink<'_>) -> Vec<St
     let mut texts = Vec::new();
     for block in take_list(&mut message, "content").unwrap_or_default() {
         let Value::Object(mut block) = block else {
-            sink.lose(&format!("{name}.message.content[]"));
+            sink.record_loss(&format!("{name}.message.content[]"));
             continue;
         };
         if text(&block, "type") == Some("text") {
             block.shift_remove("type");
         }
         texts.extend(take_text(&mut block, "text"));
-        sink.lose_rest(&format!("{name}.message.content[]"), &block);
+        sink.record_rest_as_lost(&format!("{name}.message.content[]"), &block);
     }
     if text(&message, "role") == Some(name) {
         message.shift_remove("role");
     }
-    sink.lose_rest(&format!("{name}.message"), &message);
+    sink.record_rest_as_lost(&format!("{name}.message"), &message);
     texts
 }
 
@@ -134,7 +134,7 @@ fn decode_tool_call(mut event: Object, completed: bool, sink: &mut StepSink<'_>)
         event.shift_remove("timestamp_ms");
     }
     let tool_call = take(&mut event, "tool_call");
-    sink.lose_rest(if completed { "tool_call/completed" } else { "tool_call/started" }, &event);
+    sink.record_rest_as_lost(if completed { "tool_call/completed" } else { "tool_call/started" }, &event);
     let call = CallStep::from_contract(id, answer, at, tool_call);
     sink.push(if completed { Step::CallEnded(call) } else { Step::CallStarted(call) });
 }

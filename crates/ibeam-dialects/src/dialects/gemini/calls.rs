@@ -74,7 +74,7 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let result = result.map(|result| {
         let result = Value::Object(result);
         let output = text_at(&result, "/output");
-        match failure(&result) {
+        match failure_parts(&result) {
             Some((kind, message)) => text_results::failure_to_contract(kind, message, &args, output),
             None => text_results::success_from_text(tool.key, &args, output, Object::new(), cwd),
         }
@@ -108,7 +108,7 @@ pub(super) fn from_contract(payload: Payload) -> Payload {
 }
 
 /// Returns the kind and the message of a failure.
-fn failure(result: &Value) -> Option<(&str, &str)> {
+fn failure_parts(result: &Value) -> Option<(&str, &str)> {
     if text_at(result, "/status") != "error" {
         return None;
     }
@@ -119,7 +119,7 @@ fn failure(result: &Value) -> Option<(&str, &str)> {
 }
 
 fn function_to_contract(result: &Value) -> Value {
-    match failure(result) {
+    match failure_parts(result) {
         Some((kind, message)) => {
             text_results::failure_to_contract(kind, message, &Object::new(), text_at(result, "/output"))
         }
@@ -128,7 +128,7 @@ fn function_to_contract(result: &Value) -> Value {
 }
 
 fn mcp_result_to_contract(result: &Value) -> Value {
-    match failure(result) {
+    match failure_parts(result) {
         Some((kind, message)) => {
             text_results::failure_to_contract(kind, message, &Object::new(), text_at(result, "/output"))
         }

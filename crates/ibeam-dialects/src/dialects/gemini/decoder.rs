@@ -43,7 +43,7 @@ impl StepDecoder for Decoder {
                 let at = take_time(&mut event);
                 let id = take_text(&mut event, "tool_id").unwrap_or_default();
                 let Some(mut payload) = self.open.remove(&id) else {
-                    sink.lose("tool_result");
+                    sink.record_loss("tool_result");
                     return true;
                 };
                 if let Some(payload) = payload.as_object_mut() {
@@ -55,7 +55,7 @@ impl StepDecoder for Decoder {
                 if text(&event, "severity") == Some("error") {
                     self.error = take_text(&mut event, "message");
                 }
-                sink.lose("error");
+                sink.record_loss("error");
             }
             "result" => {
                 drop_time("result", &mut event, sink);
@@ -80,16 +80,16 @@ fn decode_message(mut event: Object, sink: &mut StepSink<'_>) {
     match take_text(&mut event, "role").as_deref() {
         Some("user") => {
             drop_time("message/user", &mut event, sink);
-            sink.lose_rest("message/user", &event);
+            sink.record_rest_as_lost("message/user", &event);
             sink.push(Step::Prompt(vec![content]));
         }
         Some("assistant") => {
             let at = take_time(&mut event);
             event.shift_remove("delta");
-            sink.lose_rest("message/assistant", &event);
+            sink.record_rest_as_lost("message/assistant", &event);
             sink.push(Step::Text(TextStep { text: content, at_ms: at, answer_id: None }));
         }
-        role => sink.lose(&format!("message/{}", role.unwrap_or_default())),
+        role => sink.record_loss(&format!("message/{}", role.unwrap_or_default())),
     }
 }
 
@@ -103,6 +103,6 @@ fn take_time(event: &mut Object) -> Option<u64> {
 /// Removes the time of an event whose step has no time, and records the loss.
 fn drop_time(name: &str, event: &mut Object, sink: &mut StepSink<'_>) {
     if event.shift_remove("timestamp").is_some() {
-        sink.lose(&format!("{name}.timestamp"));
+        sink.record_loss(&format!("{name}.timestamp"));
     }
 }

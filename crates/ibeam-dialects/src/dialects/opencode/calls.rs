@@ -55,7 +55,7 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     if let Some((server, tool)) = server_of(&name, &metadata) {
         let mut call = tool_table::mcp_to_contract(&server, &tool, input);
         metadata.shift_remove("server");
-        call.result = ended.then(|| match failure(&status, &state, &metadata, &Object::new()) {
+        call.result = ended.then(|| match failed_call_result(&status, &state, &metadata, &Object::new()) {
             Some(failure) => failure,
             None => {
                 let mut success = into_object(json!({ "content": [], "isError": false }));
@@ -70,22 +70,23 @@ pub(super) fn to_contract(payload: Payload, cwd: &str) -> Payload {
     let (tool, input) = match (tool_table::find_by_name(TOOLS, &name), input) {
         (Some(tool), Value::Object(input)) => (tool, input),
         (_, input) => {
-            let result = ended.then(|| match failure(&status, &state, &metadata, &Object::new()) {
-                Some(failure) => failure,
-                None => {
-                    let mut result =
-                        text_results::function_to_contract(text(&state, "output").unwrap_or_default());
-                    if let (Some(result), false) = (result.as_object_mut(), metadata.is_empty()) {
-                        result.insert("metadata".to_owned(), metadata.into());
+            let result =
+                ended.then(|| match failed_call_result(&status, &state, &metadata, &Object::new()) {
+                    Some(failure) => failure,
+                    None => {
+                        let mut result =
+                            text_results::function_to_contract(text(&state, "output").unwrap_or_default());
+                        if let (Some(result), false) = (result.as_object_mut(), metadata.is_empty()) {
+                            result.insert("metadata".to_owned(), metadata.into());
+                        }
+                        result
                     }
-                    result
-                }
-            });
+                });
             return ContractCall::function(&name, &input, result).into_payload();
         }
     };
     let args = tool.args_to_contract(input);
-    let result = ended.then(|| match failure(&status, &state, &metadata, &args) {
+    let result = ended.then(|| match failed_call_result(&status, &state, &metadata, &args) {
         Some(failure) => failure,
         None => {
             let output = text(&state, "output").unwrap_or_default();
@@ -186,7 +187,7 @@ fn state_of(call: &ContractCall) -> Value {
 }
 
 /// Returns the result in contract 1 of a failed call; `None` for another call.
-fn failure(status: &str, state: &Object, metadata: &Object, args: &Object) -> Option<Value> {
+fn failed_call_result(status: &str, state: &Object, metadata: &Object, args: &Object) -> Option<Value> {
     if status != "error" {
         return None;
     }

@@ -45,12 +45,12 @@ impl StepDecoder for Decoder {
             sink.push(Step::Init { session: session.clone(), payload: json!({}) });
         }
         if session != self.session {
-            sink.lose("sessionID");
+            sink.record_loss("sessionID");
         }
         if kind == "error" {
-            event.shift_remove("timestamp").is_some().then(|| sink.lose("error.timestamp"));
+            event.shift_remove("timestamp").is_some().then(|| sink.record_loss("error.timestamp"));
             if self.error.replace(json!({ "error": event })).is_some() {
-                sink.lose("error");
+                sink.record_loss("error");
             }
             return true;
         }
@@ -59,10 +59,10 @@ impl StepDecoder for Decoder {
             event.shift_remove("timestamp");
         }
         let Some(mut part) = take_object(&mut event, "part") else {
-            sink.lose(&kind);
+            sink.record_loss(&kind);
             return true;
         };
-        sink.lose_rest(&kind, &event);
+        sink.record_rest_as_lost(&kind, &event);
         let known = match kind.as_str() {
             "tool_use" => "tool".to_owned(),
             kind => kind.replace('_', "-"),
@@ -73,17 +73,17 @@ impl StepDecoder for Decoder {
             }
         }
         if part.shift_remove("id").is_some() {
-            sink.lose(&format!("{kind}.part.id"));
+            sink.record_loss(&format!("{kind}.part.id"));
         }
         let answer = take_text(&mut part, "messageID");
         if !["text", "tool_use"].contains(&kind.as_str()) {
-            answer.is_some().then(|| sink.lose(&format!("{kind}.part.messageID")));
-            at.filter(|at| *at > 0).is_some().then(|| sink.lose(&format!("{kind}.timestamp")));
+            answer.is_some().then(|| sink.record_loss(&format!("{kind}.part.messageID")));
+            at.filter(|at| *at > 0).is_some().then(|| sink.record_loss(&format!("{kind}.timestamp")));
         }
         match kind.as_str() {
             "text" | "reasoning" => {
                 let content = take_text(&mut part, "text").unwrap_or_default();
-                sink.lose_rest(&format!("{kind}.part"), &part);
+                sink.record_rest_as_lost(&format!("{kind}.part"), &part);
                 sink.push(match kind.as_str() {
                     "text" => Step::Text(TextStep {
                         text: content,
@@ -94,7 +94,7 @@ impl StepDecoder for Decoder {
                 });
             }
             "tool_use" => decode_tool_use(answer, at, part, sink),
-            "step_start" => sink.lose_rest("step_start.part", &part),
+            "step_start" => sink.record_rest_as_lost("step_start.part", &part),
             _ => self.decode_step_finish(part, sink),
         }
         true
@@ -102,7 +102,7 @@ impl StepDecoder for Decoder {
 
     fn finish(&mut self, sink: &mut StepSink<'_>) {
         if let Some(error) = self.error.take() {
-            self.used.take().is_some().then(|| sink.lose("step_finish"));
+            self.used.take().is_some().then(|| sink.record_loss("step_finish"));
             return sink.push(Step::End(error));
         }
         let Some((
@@ -113,7 +113,7 @@ impl StepDecoder for Decoder {
             return;
         };
         if reason == "tool-calls" {
-            sink.lose("step_finish");
+            sink.record_loss("step_finish");
         } else {
             let tokens = json!({
                 "total": total, "input": input, "output": output, "reasoning": reasoning,
@@ -130,9 +130,9 @@ impl Decoder {
         let (used, steps) = self.used.get_or_insert_default();
         *steps += 1;
         if *steps > 1 {
-            sink.join("step_finish.part.tokens");
+            sink.record_joined("step_finish.part.tokens");
             // The end of the run has only the last reason. The expected reason of an earlier step is a call.
-            (used.reason != "tool-calls").then(|| sink.lose("step_finish.part.reason"));
+            (used.reason != "tool-calls").then(|| sink.record_loss("step_finish.part.reason"));
         }
         used.reason = take_text(&mut part, "reason").unwrap_or_default();
         used.cost += part.shift_remove("cost").and_then(|cost| cost.as_f64()).unwrap_or_default();
@@ -143,11 +143,11 @@ impl Decoder {
         }
         if let Some(mut cache) = take_object(&mut tokens, "cache") {
             cache.retain(|key, _| key != "read" && key != "write");
-            sink.lose_rest("step_finish.part.tokens.cache", &cache);
+            sink.record_rest_as_lost("step_finish.part.tokens.cache", &cache);
         }
         tokens.retain(|key, _| !["total", "input", "output", "reasoning"].contains(&key.as_str()));
-        sink.lose_rest("step_finish.part.tokens", &tokens);
-        sink.lose_rest("step_finish.part", &part);
+        sink.record_rest_as_lost("step_finish.part.tokens", &tokens);
+        sink.record_rest_as_lost("step_finish.part", &part);
     }
 }
 
@@ -158,9 +158,9 @@ fn decode_tool_use(answer: Option<String>, at: Option<u64>, mut part: Object, si
     let mut time =
         |key: &str| times.as_mut().and_then(|times: &mut Map<_, _>| times.shift_remove(key)?.as_u64());
     let (start, end) = (time("start"), time("end"));
-    sink.lose_rest("tool_use.part.state.time", &times.unwrap_or_default());
+    sink.record_rest_as_lost("tool_use.part.state.time", &times.unwrap_or_default());
     if at.filter(|at| *at > 0).is_some() {
-        sink.lose("tool_use.timestamp");
+        sink.record_loss("tool_use.timestamp");
     }
     let payload = json!({ "tool_use.part": part });
     let ended = ["completed", "error"].contains(&text_at(&payload, "/tool_use.part/state/status"));
