@@ -161,7 +161,7 @@ impl Dialer {
 
     /// Opens a connection to `host` that carries bytes unchanged.
     pub(crate) async fn tunnel(&self, host: &Host, port: u16) -> Result<Box<dyn Stream>, DialError> {
-        self.with_timeout(host, async {
+        self.run_with_timeout(host, async {
             match self.proxy_for(host, port, true)? {
                 Some(route) => self.tunnel_through(&route, host, port).await,
                 None => Ok(Box::new(self.connect_direct(host, port).await?) as Box<dyn Stream>),
@@ -172,7 +172,7 @@ impl Dialer {
 
     /// Opens a connection to `host` for one request in plain HTTP.
     pub(crate) async fn connect_plain(&self, host: &Host, port: u16) -> Result<PlainConnection, DialError> {
-        self.with_timeout(host, async {
+        self.run_with_timeout(host, async {
             match self.proxy_for(host, port, false)? {
                 Some(route) if route.protocol == ProxyProtocol::Http => {
                     let stream = Box::new(self.connect_to_proxy(&route).await?);
@@ -191,7 +191,7 @@ impl Dialer {
         .await
     }
 
-    async fn with_timeout<T>(
+    async fn run_with_timeout<T>(
         &self,
         host: &Host,
         connecting: impl Future<Output = Result<T, DialError>>,
@@ -227,7 +227,7 @@ impl Dialer {
     /// Returns the addresses of `host` to connect to: its pin, or its addresses if all of them are public.
     async fn checked_sockets(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         if let Some(pin) = self.pins.get(host) {
-            return Ok(vec![pin.socket(port)]);
+            return Ok(vec![pin.socket_address(port)]);
         }
         let addresses = match host {
             Host::Domain(name) => {

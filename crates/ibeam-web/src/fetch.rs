@@ -68,7 +68,7 @@ pub(crate) enum FetchError {
     #[error("no secure connection to `{host}`: {detail}")]
     Tls { host: String, detail: String },
     #[error("the connection to `{host}` failed: {detail}")]
-    Broken { host: String, detail: String },
+    ConnectionFailed { host: String, detail: String },
     #[error("`{url}` redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects { url: String },
     #[error("`{from}` redirects to a URL that is not fetched: {detail}")]
@@ -80,7 +80,7 @@ pub(crate) enum FetchError {
     #[error("`{url}` answered {status}")]
     Status { url: String, status: StatusCode },
     #[error("`{url}` is encoded as `{encoding}`, which was not requested")]
-    Encoding { url: String, encoding: String },
+    UnexpectedEncoding { url: String, encoding: String },
     #[error("`{url}` took longer than {} s", timeout.as_secs_f32())]
     TimedOut { url: String, timeout: Duration },
 }
@@ -92,10 +92,10 @@ impl FetchError {
             Self::Dial(error) => error.is_refusal(),
             Self::BadRedirect { .. } | Self::RefusedRedirect { .. } => true,
             Self::Tls { .. }
-            | Self::Broken { .. }
+            | Self::ConnectionFailed { .. }
             | Self::TooManyRedirects { .. }
             | Self::Status { .. }
-            | Self::Encoding { .. }
+            | Self::UnexpectedEncoding { .. }
             | Self::TimedOut { .. } => false,
         }
     }
@@ -182,7 +182,7 @@ impl Fetcher {
     }
 
     async fn send_request(&self, target: &FetchUrl) -> Result<OpenResponse, FetchError> {
-        let broken = |error: hyper::Error| broken_error(target, &error);
+        let broken = |error: hyper::Error| connection_error(target, &error);
         let mut request = Request::get(target.path_and_query())
             .header(HOST, target.authority())
             .header(USER_AGENT, concat!("ibeam/", env!("CARGO_PKG_VERSION")))
@@ -204,7 +204,7 @@ impl Fetcher {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let task = AbortOnDrop::spawn(connection);
-        let request = request.body(Empty::<Bytes>::new()).map_err(|error| FetchError::Broken {
+        let request = request.body(Empty::<Bytes>::new()).map_err(|error| FetchError::ConnectionFailed {
             host: target.host.to_string(),
             detail: error.to_string(),
         })?;
@@ -242,7 +242,7 @@ impl Fetcher {
     ) -> Result<FetchedPage, FetchError> {
         let encoding = header_text(&response, CONTENT_ENCODING);
         if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
-            return Err(FetchError::Encoding { url: target.url.into(), encoding });
+            return Err(FetchError::UnexpectedEncoding { url: target.url.into(), encoding });
         }
         let content_type = header_text(&response, CONTENT_TYPE);
         let length: Option<u64> = header_text(&response, CONTENT_LENGTH).parse().ok();
@@ -256,7 +256,7 @@ impl Fetcher {
             else {
                 break;
             };
-            let frame = frame.map_err(|error| broken_error(&target, &error))?;
+            let frame = frame.map_err(|error| connection_error(&target, &error))?;
             let Some(chunk) = frame.data_ref() else { continue };
             let remaining = self.limits.body_bytes.saturating_sub(bytes.len());
             bytes.extend_from_slice(chunk.get(..remaining).unwrap_or(chunk));
@@ -278,9 +278,9 @@ struct OpenResponse {
     _task: AbortOnDrop,
 }
 
-fn broken_error(target: &FetchUrl, error: &hyper::Error) -> FetchError {
+fn connection_error(target: &FetchUrl, error: &hyper::Error) -> FetchError {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    FetchError::Broken { host: target.host.to_string(), detail: format!("{error}{cause}") }
+    FetchError::ConnectionFailed { host: target.host.to_string(), detail: format!("{error}{cause}") }
 }
 
 fn header_text(response: &Response<Incoming>, name: HeaderName) -> String {

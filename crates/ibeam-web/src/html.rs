@@ -55,7 +55,7 @@ pub(crate) struct Markdown {
 ///
 /// # Errors
 /// A description of the failure.
-pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<Markdown, String> {
+pub(crate) async fn html_to_markdown(html: String, base: Option<Url>) -> Result<Markdown, String> {
     let is_wanted = Arc::new(AtomicBool::new(true));
     let _cancel = CancelOnDrop(Arc::clone(&is_wanted));
     let (sender, receiver) = oneshot::channel();
@@ -87,12 +87,12 @@ fn convert(html: &str, base: Option<&Url>, is_wanted: &AtomicBool) -> Result<Mar
         tags += chunk.bytes().filter(|byte| *byte == b'<').count();
         parser.process(StrTendril::from(chunk));
         remaining = rest;
-        if tags > MAX_TAGS || depth_of_end(&parser.tokenizer.sink.sink.document) > MAX_PARSED_DEPTH {
+        if tags > MAX_TAGS || last_node_depth(&parser.tokenizer.sink.sink.document) > MAX_PARSED_DEPTH {
             break;
         }
     }
     let document = parser.finish().document;
-    let trimmed = trim(&document, base);
+    let trimmed = trim_document(&document, base);
     let options = Options {
         bullet_list_marker: BulletListMarker::Dash,
         ul_bullet_spacing: 1,
@@ -109,20 +109,20 @@ fn convert(html: &str, base: Option<&Url>, is_wanted: &AtomicBool) -> Result<Mar
 }
 
 /// Returns the depth of the node that was parsed last.
-fn depth_of_end(document: &Rc<Node>) -> usize {
+fn last_node_depth(document: &Rc<Node>) -> usize {
     let last = |node: &Rc<Node>| node.children.borrow().last().cloned();
     std::iter::successors(last(document), last).count()
 }
 
 /// The result of trimming a document.
-struct Trimmed {
+struct TrimResult {
     title: Option<String>,
     is_complete: bool,
 }
 
 /// Removes what is too deep or too large, resolves links, and finds the title.
-fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
-    let mut trimmed = Trimmed { title: None, is_complete: true };
+fn trim_document(document: &Rc<Node>, base: Option<&Url>) -> TrimResult {
+    let mut trimmed = TrimResult { title: None, is_complete: true };
     let (mut nodes, mut text) = (0, 0);
     let mut pending = vec![(Rc::clone(document), 0)];
     while let Some((node, depth)) = pending.pop() {

@@ -19,13 +19,13 @@ pub(crate) fn table_handler(handlers: &dyn Handlers, element: Element<'_>) -> Op
     }
     let mut table = String::from("\n\n");
     for caption in &parts.captions {
-        table.push_str(&on_one_line(handlers, caption));
+        table.push_str(&text_on_one_line(handlers, caption));
         table.push_str("\n\n");
     }
     for (number, row) in parts.rows.iter().enumerate() {
         table.push('|');
         for cell in row {
-            table.push_str(&format!(" {} |", on_one_line(handlers, cell).replace('|', "\\|")));
+            table.push_str(&format!(" {} |", text_on_one_line(handlers, cell).replace('|', "\\|")));
         }
         table.push('\n');
         if number == 0 {
@@ -53,16 +53,16 @@ impl TableParts {
                 "caption" => parts.captions.push(Rc::clone(child)),
                 "thead" => {
                     parts.has_header = true;
-                    parts.take_rows(child);
+                    parts.add_rows(child);
                 }
-                "tbody" | "tfoot" => parts.take_rows(child),
+                "tbody" | "tfoot" => parts.add_rows(child),
                 _ => {}
             }
         }
         parts
     }
 
-    fn take_rows(&mut self, group: &Rc<Node>) {
+    fn add_rows(&mut self, group: &Rc<Node>) {
         for row in group.children.borrow().iter().filter(|child| element_name(child) == "tr") {
             let is_cell = |child: &&Rc<Node>| matches!(element_name(child), "td" | "th");
             let cells: Vec<_> = row.children.borrow().iter().filter(is_cell).cloned().collect();
@@ -74,7 +74,7 @@ impl TableParts {
     }
 }
 
-fn on_one_line(handlers: &dyn Handlers, node: &Rc<Node>) -> String {
+fn text_on_one_line(handlers: &dyn Handlers, node: &Rc<Node>) -> String {
     handlers.walk_children(node).content.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

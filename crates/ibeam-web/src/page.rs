@@ -47,7 +47,8 @@ pub(crate) async fn page_text(fetched: FetchedPage, limit: usize) -> Result<Page
             let declared = charset.or_else(|| declared_charset(&bytes));
             let html = decode(&bytes, declared.as_deref(), false);
             let base = Url::parse(&url).ok();
-            let converted = tokio::time::timeout(CONVERSION_TIMEOUT, html::markdown(html, base)).await;
+            let converted =
+                tokio::time::timeout(CONVERSION_TIMEOUT, html::html_to_markdown(html, base)).await;
             let timed_out =
                 |_| format!("`{url}` could not be converted within {} s", CONVERSION_TIMEOUT.as_secs());
             let converted = converted.map_err(timed_out)?;

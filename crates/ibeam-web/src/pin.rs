@@ -38,7 +38,7 @@ pub(crate) struct Pin {
 
 impl Pin {
     /// Returns the socket address for a connection to `port` of the name.
-    pub(crate) fn socket(self, port: u16) -> SocketAddr {
+    pub(crate) fn socket_address(self, port: u16) -> SocketAddr {
         SocketAddr::new(self.address, self.port.unwrap_or(port))
     }
 }
@@ -54,7 +54,7 @@ impl PinnedHosts {
     /// `InvalidPin` for an invalid name or value.
     pub fn insert(&mut self, name: &str, value: &str) -> Result<(), InvalidPin> {
         let host = host::parse_canonical(name).ok_or_else(|| InvalidPin::Name { name: name.to_owned() })?;
-        let pin = parse(value.trim()).ok_or_else(|| InvalidPin::Address { value: value.to_owned() })?;
+        let pin = parse_pin(value.trim()).ok_or_else(|| InvalidPin::Address { value: value.to_owned() })?;
         self.0.insert(host.to_string(), pin);
         Ok(())
     }
@@ -64,7 +64,7 @@ impl PinnedHosts {
     }
 }
 
-fn parse(value: &str) -> Option<Pin> {
+fn parse_pin(value: &str) -> Option<Pin> {
     if let Ok(socket) = value.parse::<SocketAddr>() {
         return (socket.port() != 0).then_some(Pin { address: socket.ip(), port: Some(socket.port()) });
     }
@@ -80,7 +80,10 @@ mod tests {
     fn check(value: &str, expect: Option<&str>) {
         let mut pins = PinnedHosts::default();
         let pinned = pins.insert("Docs.Example.test", value).ok().map(|()| {
-            pins.get(&host::parse_canonical("docs.example.test").unwrap()).unwrap().socket(443).to_string()
+            pins.get(&host::parse_canonical("docs.example.test").unwrap())
+                .unwrap()
+                .socket_address(443)
+                .to_string()
         });
         assert_eq!(pinned.as_deref(), expect, "{value:?}");
     }

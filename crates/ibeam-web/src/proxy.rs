@@ -148,7 +148,7 @@ impl EgressProxy {
 
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ErrorResponse> {
         if request.uri().scheme_str() != Some("http") {
-            return Err(ErrorResponse::malformed(
+            return Err(ErrorResponse::bad_request(
                 "this is a proxy: it accepts `CONNECT HOST:PORT` and requests for absolute `http://` URLs",
             ));
         }
@@ -158,7 +158,7 @@ impl EgressProxy {
         let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
         remove_hop_by_hop(request.headers_mut());
         let headers = request.headers_mut();
-        headers.insert(HOST, HeaderValue::try_from(authority).map_err(ErrorResponse::broken)?);
+        headers.insert(HOST, HeaderValue::try_from(authority).map_err(ErrorResponse::bad_gateway)?);
         match opened.route {
             Some(route) => {
                 if let Some(authorization) = route.authorization() {
@@ -167,14 +167,14 @@ impl EgressProxy {
             }
             None => {
                 let path = uri.path_and_query().map_or("/", |path| path.as_str());
-                *request.uri_mut() = path.parse().map_err(ErrorResponse::broken)?;
+                *request.uri_mut() = path.parse().map_err(ErrorResponse::bad_gateway)?;
             }
         }
         let stream = TokioIo::new(opened.stream);
         let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(stream).await.map_err(ErrorResponse::broken)?;
+            hyper::client::conn::http1::handshake(stream).await.map_err(ErrorResponse::bad_gateway)?;
         let task = AbortOnDrop::spawn(connection);
-        let mut response = sender.send_request(request).await.map_err(ErrorResponse::broken)?;
+        let mut response = sender.send_request(request).await.map_err(ErrorResponse::bad_gateway)?;
         remove_hop_by_hop(response.headers_mut());
         // The connection must stay open until its body is read.
         Ok(response.map(|body| {
@@ -189,21 +189,24 @@ impl EgressProxy {
     /// Returns the host and port of a request, if they are granted.
     fn granted_target(&self, uri: &Uri, default: Option<u16>) -> Result<(Host, u16), ErrorResponse> {
         let authority =
-            uri.authority().ok_or_else(|| ErrorResponse::malformed("the request names no host"))?;
+            uri.authority().ok_or_else(|| ErrorResponse::bad_request("the request names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(ErrorResponse::malformed("a user or password before the host is not allowed"));
+            return Err(ErrorResponse::bad_request("a user or password before the host is not allowed"));
         }
         let host = host::parse_canonical(authority.host()).ok_or_else(|| {
-            ErrorResponse::malformed(&format!("`{}` is not a host name in plain spelling", authority.host()))
+            ErrorResponse::bad_request(&format!(
+                "`{}` is not a host name in plain spelling",
+                authority.host()
+            ))
         })?;
         let port = authority.port_u16().or(default);
         let port = port.filter(|port| *port != 0);
         let port =
-            port.ok_or_else(|| ErrorResponse::malformed(&format!("`{host}` is requested without a port")))?;
+            port.ok_or_else(|| ErrorResponse::bad_request(&format!("`{host}` is requested without a port")))?;
         match self.grants.decide(&host, port) {
             GrantDecision::Allowed => Ok((host, port)),
             GrantDecision::NotGranted => Err(ErrorResponse::not_granted(&host, port)),
-            GrantDecision::Denied => Err(ErrorResponse::denied(&host, port)),
+            GrantDecision::Denied => Err(ErrorResponse::denied_by_rule(&host, port)),
         }
     }
 }
@@ -225,7 +228,7 @@ struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    fn malformed(detail: &str) -> Self {
+    fn bad_request(detail: &str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, phrase: "Bad Request".to_owned(), detail: detail.to_owned() }
     }
 
@@ -240,7 +243,7 @@ impl ErrorResponse {
         }
     }
 
-    fn denied(host: &Host, port: u16) -> Self {
+    fn denied_by_rule(host: &Host, port: u16) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
             detail: format!("commands may not reach `{host}` at port {port}: a rule denies it"),
@@ -248,7 +251,7 @@ impl ErrorResponse {
         }
     }
 
-    fn broken(error: impl std::fmt::Display) -> Self {
+    fn bad_gateway(error: impl std::fmt::Display) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             phrase: "Bad Gateway".to_owned(),
