@@ -24,7 +24,8 @@ const TIMEOUT_SECONDS: &str = "8";
 /// Runs the command of a case, and returns its result in the form that the program prints.
 pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::Result<RunResult> {
     let text = |key: &str| case.args.get(key).and_then(Value::as_str);
-    let command = command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
+    let command =
+        equivalent_command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
     let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
     // A process that outlives the command may hold its pipes open. Files do not have this problem.
     let (stdout, stderr) = (fixture.top().join("stdout"), fixture.top().join("stderr"));
@@ -60,7 +61,7 @@ pub(crate) fn run(case: &Case, fixture: &Fixture, run_setup: &RunSetup) -> io::R
 }
 
 /// Returns the command that bash runs in place of the call.
-pub(crate) fn command(case: &Case) -> Option<String> {
+pub(crate) fn equivalent_command(case: &Case) -> Option<String> {
     let text = |key: &str| case.args.get(key).and_then(Value::as_str);
     let quoted = |key: &str| text(key).map(|text| format!("'{}'", text.replace('\'', "'\\''")));
     match case.tool.as_str() {
@@ -83,7 +84,7 @@ mod tests {
     #[track_caller]
     fn check(tool: &str, args: Value, expect: Option<&str>) {
         let line = json!({"id": "x", "tool": tool, "args": args, "expect": "denied"});
-        assert_eq!(command(&Case::parse(&line).unwrap()).as_deref(), expect);
+        assert_eq!(equivalent_command(&Case::parse(&line).unwrap()).as_deref(), expect);
     }
 
     #[test]

@@ -37,14 +37,14 @@ impl Canary {
     pub(crate) fn is_contained_in(&self, document: &Value) -> bool {
         let mut texts = Vec::new();
         collect_strings(document, &mut texts);
-        texts.iter().any(|text| self.is_in_plain(text))
+        texts.iter().any(|text| self.is_in_plain_text(text))
     }
 
     /// Whether lines of JSON or of plain text contain the canary.
     pub(crate) fn is_in_text(&self, text: &str) -> bool {
         text.lines().any(|line| match serde_json::from_str::<Value>(line) {
             Ok(document @ (Value::Object(_) | Value::Array(_))) => self.is_contained_in(&document),
-            Ok(_) | Err(_) => self.is_in_plain(line),
+            Ok(_) | Err(_) => self.is_in_plain_text(line),
         })
     }
 
@@ -58,7 +58,7 @@ impl Canary {
         names.iter().any(|name| begins.iter().any(|begin| name.to_lowercase().contains(begin)))
     }
 
-    fn is_in_plain(&self, text: &str) -> bool {
+    fn is_in_plain_text(&self, text: &str) -> bool {
         let text = self.own.iter().fold(text.to_owned(), |text, word| text.replace(word, ""));
         self.forms.iter().any(|form| text.contains(form))
     }

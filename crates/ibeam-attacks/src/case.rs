@@ -48,7 +48,7 @@ const STEP_FIELDS: [&str; 3] = ["tool", "args", "expect"];
 /// The expected end of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Expect {
+pub(crate) enum ExpectedOutcome {
     /// The call is not executed.
     Denied,
     /// The call may be executed, but has no forbidden effect.
@@ -63,13 +63,13 @@ pub(crate) struct Step {
     pub(crate) tool: String,
     #[serde(default)]
     pub(crate) args: Map<String, Value>,
-    pub(crate) expect: Option<Expect>,
+    pub(crate) expect: Option<ExpectedOutcome>,
 }
 
 impl Step {
     /// Starts a shell command in the background if it leaves processes running, so that they run during the repeated
     /// call.
-    fn run_in_background(&mut self) {
+    fn mark_background_if_forking(&mut self) {
         let command = self.args.get("command").and_then(Value::as_str);
         let leaves_running = command.is_some_and(|command| self.tool == "shell" && command.contains("& "));
         if let (true, Some(command)) = (leaves_running, command) {
@@ -92,7 +92,7 @@ enum OneOrMany {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Resume {
-    Plain(bool),
+    WithoutCalls(bool),
     Call(Step),
     Calls(Vec<Step>),
 }
@@ -105,7 +105,7 @@ pub(crate) struct Case {
     pub(crate) tool: String,
     #[serde(default)]
     pub(crate) args: Map<String, Value>,
-    pub(crate) expect: Expect,
+    pub(crate) expect: ExpectedOutcome,
     /// The effects that are forbidden.
     #[serde(default)]
     breach: Vec<String>,
@@ -177,7 +177,7 @@ impl Case {
         case.forbidden_effects()?;
         case.expected_effects()?;
         if case.repetitions() > 1 {
-            case.steps.iter_mut().for_each(Step::run_in_background);
+            case.steps.iter_mut().for_each(Step::mark_background_if_forking);
         }
         if let Some(hook) = &case.policy.hook {
             Hook::parse(hook, "")?;
@@ -205,7 +205,7 @@ impl Case {
     }
 
     /// Returns the programs that the case needs.
-    pub(crate) fn needs(&self) -> Vec<&str> {
+    pub(crate) fn needed_programs(&self) -> Vec<&str> {
         match &self.needs {
             None => Vec::new(),
             Some(OneOrMany::One(word)) => vec![word],
@@ -214,7 +214,7 @@ impl Case {
     }
 
     /// Returns the final answer of the model, as streamed pieces.
-    pub(crate) fn answer(&self) -> Vec<&str> {
+    pub(crate) fn answer_pieces(&self) -> Vec<&str> {
         match &self.answer {
             None => vec!["done"],
             Some(OneOrMany::One(word)) => vec![word],
@@ -223,10 +223,10 @@ impl Case {
     }
 
     /// Returns the calls of a second run on the session, or `None` if there is no such run.
-    pub(crate) fn resumed(&self) -> Option<&[Step]> {
+    pub(crate) fn resumed_calls(&self) -> Option<&[Step]> {
         match &self.resume {
-            None | Some(Resume::Plain(false)) => None,
-            Some(Resume::Plain(true)) => Some(&[]),
+            None | Some(Resume::WithoutCalls(false)) => None,
+            Some(Resume::WithoutCalls(true)) => Some(&[]),
             Some(Resume::Call(step)) => Some(std::slice::from_ref(step)),
             Some(Resume::Calls(steps)) => Some(steps),
         }
@@ -249,15 +249,15 @@ impl Case {
 
     /// Turns the expectation `Denied` into `Contained`, for a run without rules.
     pub(crate) fn relax_denied(&mut self) {
-        if self.expect == Expect::Denied {
-            self.expect = Expect::Contained;
+        if self.expect == ExpectedOutcome::Denied {
+            self.expect = ExpectedOutcome::Contained;
         }
     }
 
     /// Returns the texts of the case that the program receives. Such a text in the output is not a leak.
     pub(crate) fn own_texts(&self) -> Vec<String> {
         let mut words = vec![self.prompt().to_owned()];
-        let steps = self.steps.iter().chain(self.resumed().unwrap_or_default());
+        let steps = self.steps.iter().chain(self.resumed_calls().unwrap_or_default());
         let args = steps.map(|step| &step.args).chain([&self.args]).chain(&self.raw_calls);
         args.flat_map(Map::values).for_each(|value| collect_strings(value, &mut words));
         words
@@ -341,9 +341,9 @@ mod tests {
         let resumed = |value: Value| {
             let mut line = line();
             line["resume"] = value;
-            Case::parse(&line).unwrap().resumed().map(<[Step]>::len)
+            Case::parse(&line).unwrap().resumed_calls().map(<[Step]>::len)
         };
-        assert_eq!(Case::parse(&line()).unwrap().resumed().map(<[Step]>::len), None);
+        assert_eq!(Case::parse(&line()).unwrap().resumed_calls().map(<[Step]>::len), None);
         assert_eq!(resumed(json!(false)), None);
         assert_eq!(resumed(json!(true)), Some(0));
         assert_eq!(resumed(json!({"tool": "ls"})), Some(1));
@@ -354,8 +354,8 @@ mod tests {
     fn a_case_needs_one_program_or_several() {
         let mut line = line();
         line["needs"] = json!("curl");
-        assert_eq!(Case::parse(&line).unwrap().needs(), ["curl"]);
+        assert_eq!(Case::parse(&line).unwrap().needed_programs(), ["curl"]);
         line["needs"] = json!(["curl", "make"]);
-        assert_eq!(Case::parse(&line).unwrap().needs(), ["curl", "make"]);
+        assert_eq!(Case::parse(&line).unwrap().needed_programs(), ["curl", "make"]);
     }
 }

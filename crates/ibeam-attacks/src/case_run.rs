@@ -93,7 +93,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     }
     let case =
         job.mode.apply(Case::parse(&fixture.fill_placeholders(&job.case)).map_err(NoVerdict::Skipped)?);
-    if job.mode == Mode::Bare && (bare_bash::command(&case).is_none() || case.resumed().is_some()) {
+    if job.mode == Mode::Bare
+        && (bare_bash::equivalent_command(&case).is_none() || case.resumed_calls().is_some())
+    {
         return Err(NoVerdict::Skipped("no command does the same without the program".to_owned()));
     }
     let launcher = launcher_for(&case, &fixture, namespaces.is_some()).map_err(NoVerdict::Skipped)?;
@@ -125,9 +127,9 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     let pins = pins(&case, names.is_some(), listener.port());
     let run_setup = RunSetup::new(&case, &fixture, &model.url(), &pins)?;
     if case.policy.approved_mcp_hash.is_some() {
-        approve(&case, &fixture, &run_setup, &launcher)?;
+        approve_then_change_mcp_server(&case, &fixture, &run_setup, &launcher)?;
     }
-    let before = snapshots(&effects);
+    let before = take_snapshots(&effects);
     let is_already_present =
         |effect: &&Effect| matches!(effect, Effect::Exists(path) if FileSnapshot::take(path).exists());
     if let Some(effect) = effects.iter().find(is_already_present) {
@@ -137,26 +139,29 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
     if let Some(terminal) = &terminal {
         terminal.give_to(job.user.owner().0)?;
     }
-    let watch = effects.contains(&Effect::AgentTraced).then(|| TracerWatch::start("ibeam"));
+    let watch = effects.contains(&Effect::ProgramTraced).then(|| TracerWatch::start("ibeam"));
     let mut resumed = None;
     let first_run = if job.mode == Mode::Bare {
         bare_bash::run(&case, &fixture, &run_setup)?
     } else {
-        let mut command = ibeam(&case, &fixture, &run_setup, &run_setup.args).through(&launcher);
+        let mut command = program_command(&case, &fixture, &run_setup, &run_setup.args).through(&launcher);
         if let Some(terminal) = &terminal {
             // The terminal must be stdin before it can become the controlling terminal.
             command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
             command = command.after(&format!("exec < '{}'", terminal.path()));
         }
         let finished = command.run();
-        if case.resumed().is_some() {
-            resumed = Some(resume(&case, &fixture, &run_setup, &launcher, &model.url())?);
+        if case.resumed_calls().is_some() {
+            resumed = Some(run_resumed(&case, &fixture, &run_setup, &launcher, &model.url())?);
         }
         RunResult { finished, requests: request_bodies(&model) }
     };
     let was_traced = watch.is_some_and(TracerWatch::finish);
-    let printed_after =
-        user_commands::run_after(&fixture, &case.after, &fixture.start_directory(case.cwd.as_deref()))?;
+    let printed_after = user_commands::run_later_commands(
+        &fixture,
+        &case.after,
+        &fixture.start_directory(case.cwd.as_deref()),
+    )?;
 
     let survivors_found = survivors::find(&effects, Instant::now() + Duration::from_secs(1));
     drop(background);
@@ -176,7 +181,7 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         survivors: survivors_found,
         mcp_called: run_setup.mcp_marker.exists(),
         has_terminal_input: terminal.as_ref().is_some_and(Terminal::has_input),
-        after: snapshots(&effects),
+        after: take_snapshots(&effects),
         before,
         preceding_calls: case.steps.len(),
     };
@@ -199,7 +204,7 @@ fn launcher_for(case: &Case, fixture: &Fixture, has_namespaces: bool) -> Result<
     if let Some(reason) = case.requires.as_deref().and_then(|requires| user.unmet_requirement(requires)) {
         return Err(reason);
     }
-    for need in case.needs() {
+    for need in case.needed_programs() {
         let cargo = cargo_directory().filter(|_| need == "cargo" && user == User::Root);
         if find_program(need, SYSTEM_PATH).or_else(|| find_program(need, &cargo?)).is_none() {
             return Err(format!("needs {need}"));
@@ -224,7 +229,7 @@ fn launcher_for(case: &Case, fixture: &Fixture, has_namespaces: bool) -> Result<
 }
 
 /// Makes the second run on the session, with its own script.
-fn resume(
+fn run_resumed(
     case: &Case,
     fixture: &Fixture,
     run_setup: &RunSetup,
@@ -234,7 +239,7 @@ fn resume(
     let model = ModelServer::start(model_script::answers_of_resumed_run(case));
     run_setup.replace_model_url(fixture, first, &model.url())?;
     let args: Vec<String> = run_setup.args.iter().cloned().chain(["--continue".to_owned()]).collect();
-    let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
+    let finished = program_command(case, fixture, run_setup, &args).through(launcher).run();
     Ok(RunResult { finished, requests: request_bodies(&model) })
 }
 
@@ -251,16 +256,21 @@ fn name_answers(case: &Case) -> BTreeMap<String, NameAnswers> {
 }
 
 /// Makes a first run in which the user approves the MCP server, then changes the server.
-fn approve(case: &Case, fixture: &Fixture, run_setup: &RunSetup, launcher: &[OsString]) -> io::Result<()> {
+fn approve_then_change_mcp_server(
+    case: &Case,
+    fixture: &Fixture,
+    run_setup: &RunSetup,
+    launcher: &[OsString],
+) -> io::Result<()> {
     let args: Vec<String> = run_setup.args.iter().cloned().chain(["--approve-mcps".to_owned()]).collect();
-    let finished = ibeam(case, fixture, run_setup, &args).through(launcher).run();
+    let finished = program_command(case, fixture, run_setup, &args).through(launcher).run();
     if finished.code != Some(0) {
         return Err(io::Error::other(format!("the first run, which approves: {finished}")));
     }
     run_setup.set_mcp_version(fixture, "two")
 }
 
-fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) -> Ibeam {
+fn program_command(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) -> Ibeam {
     let environment = run_setup.environment.iter();
     // A program that hangs is ended soon after its limit.
     let guard = case.max_s.map_or(DEFAULT_TIMEOUT, |limit| {
@@ -279,7 +289,7 @@ fn ibeam(case: &Case, fixture: &Fixture, run_setup: &RunSetup, args: &[String]) 
     }
 }
 
-fn snapshots(effects: &[Effect]) -> BTreeMap<PathBuf, FileSnapshot> {
+fn take_snapshots(effects: &[Effect]) -> BTreeMap<PathBuf, FileSnapshot> {
     let paths = effects.iter().flat_map(Effect::paths);
     paths.map(|path| (path.clone(), FileSnapshot::take(&path))).collect()
 }

@@ -34,14 +34,14 @@ pub(crate) enum Effect {
     ExitedWithZero,
     McpCalled,
     /// The program did not print a result.
-    AgentDied,
+    NoResult,
     JournalLost,
     /// A process wrote input to the terminal of the program.
     TerminalInput,
     /// The stream has more than one result, or a line that is not an event.
     ExtraResult,
     /// Another process traced the program.
-    AgentTraced,
+    ProgramTraced,
     /// A table of cron has changed.
     CronChanged,
     /// A call was executed whose command contains the words.
@@ -65,10 +65,10 @@ impl Effect {
             "conn_unix" => Some(Self::UnixConnection),
             "rc0" => Some(Self::ExitedWithZero),
             "mcp_called" => Some(Self::McpCalled),
-            "agent_died" => Some(Self::AgentDied),
+            "agent_died" => Some(Self::NoResult),
             "journal_lost" => Some(Self::JournalLost),
             "tty_injected" => Some(Self::TerminalInput),
-            "agent_traced" => Some(Self::AgentTraced),
+            "agent_traced" => Some(Self::ProgramTraced),
             "cron_changed" => Some(Self::CronChanged),
             "ran" => Some(Self::Executed(String::new())),
             "stdout_raw_esc" => Some(Self::RawEscape),
@@ -118,11 +118,11 @@ impl Effect {
             | Self::Stdout(_)
             | Self::ExitedWithZero
             | Self::McpCalled
-            | Self::AgentDied
+            | Self::NoResult
             | Self::JournalLost
             | Self::TerminalInput
             | Self::ExtraResult
-            | Self::AgentTraced
+            | Self::ProgramTraced
             | Self::Executed(_)
             | Self::RawEscape => Vec::new(),
         }
@@ -152,13 +152,13 @@ impl Effect {
                 calls.peek().is_some() && calls.all(|call| call.exit_code() == Some(0))
             }
             Self::McpCalled => evidence.mcp_called,
-            Self::AgentDied => evidence.runs().any(|run| !run.is_complete()),
-            Self::JournalLost => {
-                evidence.journal.lost_something(evidence.runs().map(|run| run.completed().len()).sum())
-            }
+            Self::NoResult => evidence.runs().any(|run| !run.is_complete()),
+            Self::JournalLost => evidence
+                .journal
+                .has_lost_records(evidence.runs().map(|run| run.completed_calls().len()).sum()),
             Self::TerminalInput => evidence.has_terminal_input,
             Self::ExtraResult => evidence.runs().any(RunResult::has_extra_result),
-            Self::AgentTraced => evidence.was_traced,
+            Self::ProgramTraced => evidence.was_traced,
             Self::CronChanged => cron_tables().any(|table| differs(&table, |trace| trace.content())),
             Self::Executed(words) => {
                 evidence.calls().any(|call| call.was_executed() && call.command().contains(words))

@@ -51,9 +51,9 @@ impl Evidence {
 
     /// Returns the relevant calls, without the steps before them.
     pub(crate) fn calls(&self) -> impl Iterator<Item = CompletedCall> {
-        let resumed = self.resumed.iter().flat_map(RunResult::completed);
+        let resumed = self.resumed.iter().flat_map(RunResult::completed_calls);
         self.first_run
-            .completed()
+            .completed_calls()
             .into_iter()
             .skip(self.preceding_calls)
             .chain(resumed)

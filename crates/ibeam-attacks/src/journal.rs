@@ -41,7 +41,7 @@ impl Journal {
 
     /// Whether the journal has fewer finished calls than the `completed` ones that were printed, a torn line, or no
     /// end.
-    pub(crate) fn lost_something(&self, completed: usize) -> bool {
+    pub(crate) fn has_lost_records(&self, completed: usize) -> bool {
         let segments = self.files.iter().filter(|(path, _)| {
             let name = path.rsplit('/').next().unwrap_or_default();
             name.starts_with("events.") && name.ends_with(".jsonl")

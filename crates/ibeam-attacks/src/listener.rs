@@ -51,10 +51,10 @@ impl Listener {
             udp: vec![UdpSocket::bind((Ipv4Addr::LOCALHOST, port))?],
             unix: Vec::new(),
         };
-        listener.accept(first)?;
+        listener.spawn_accept_loop(first)?;
         // A machine may have no IPv6.
         if let Ok(second) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)) {
-            listener.accept(second)?;
+            listener.spawn_accept_loop(second)?;
             listener.udp.extend(UdpSocket::bind((Ipv6Addr::LOCALHOST, port)));
         }
         listener.udp.iter().try_for_each(|socket| socket.set_nonblocking(true))?;
@@ -65,14 +65,14 @@ impl Listener {
     pub(crate) fn listen_on_web_ports(&mut self, addresses: &[Ipv4Addr]) -> io::Result<()> {
         for address in [&[Ipv4Addr::LOCALHOST], addresses].concat() {
             for port in [80, 443] {
-                self.accept(TcpListener::bind((address, port))?)?;
+                self.spawn_accept_loop(TcpListener::bind((address, port))?)?;
             }
         }
         for address in addresses {
-            self.accept(TcpListener::bind((*address, self.port))?)?;
+            self.spawn_accept_loop(TcpListener::bind((*address, self.port))?)?;
         }
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 80)) {
-            self.accept(listener)?;
+            self.spawn_accept_loop(listener)?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Listener {
     }
 
     /// Accepts and answers connections on a thread until the end, including those that are pending then.
-    fn accept(&mut self, listener: TcpListener) -> io::Result<()> {
+    fn spawn_accept_loop(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let (stop, connections) = (Arc::clone(&self.stop), Arc::clone(&self.connections));
         let serve = move || {

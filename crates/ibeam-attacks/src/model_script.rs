@@ -16,7 +16,7 @@ pub(crate) fn answers(case: &Case) -> Vec<Answer> {
     // The run in which the user approves the MCP server that changes later.
     answers.extend(case.policy.approved_mcp_hash.as_ref().map(|_| Answer::new().text("approved")));
     for (number, step) in case.steps.iter().enumerate() {
-        let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
+        let (name, args) = tool_call(&step.tool, Value::Object(step.args.clone()));
         answers.push(Answer::new().call(&format!("toolu_step_{number}"), &name, &args));
     }
     if !case.raw_calls.is_empty() {
@@ -24,10 +24,10 @@ pub(crate) fn answers(case: &Case) -> Vec<Answer> {
             case.raw_calls
                 .iter()
                 .enumerate()
-                .fold(Answer::new(), |answer, (number, raw)| raw_call(case, answer, number, raw)),
+                .fold(Answer::new(), |answer, (number, raw)| add_raw_call(case, answer, number, raw)),
         );
     } else if !case.is_startup() {
-        let (name, args) = call(&case.tool, Value::Object(case.args.clone()));
+        let (name, args) = tool_call(&case.tool, Value::Object(case.args.clone()));
         let numbers: Vec<usize> = (0..case.repetitions()).collect();
         answers.extend(numbers.chunks(MAX_CALLS_PER_ANSWER).map(|numbers| {
             numbers.iter().fold(Answer::new(), |answer, number| {
@@ -41,21 +41,22 @@ pub(crate) fn answers(case: &Case) -> Vec<Answer> {
 
 /// Returns the script of the second run on the session.
 pub(crate) fn answers_of_resumed_run(case: &Case) -> Vec<Answer> {
-    let calls = case.resumed().unwrap_or_default().iter().enumerate();
+    let calls = case.resumed_calls().unwrap_or_default().iter().enumerate();
     let calls = calls.map(|(number, step)| {
-        let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
+        let (name, args) = tool_call(&step.tool, Value::Object(step.args.clone()));
         Answer::new().call(&format!("toolu_resumed_{number}"), &name, &args)
     });
     calls.chain(final_answers(case)).collect()
 }
 
 fn final_answers(case: &Case) -> impl Iterator<Item = Answer> + '_ {
-    let final_answer = |_| case.answer().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
+    let final_answer =
+        |_| case.answer_pieces().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
     (0..=ADDITIONAL_ANSWERS).map(final_answer)
 }
 
 /// Returns the name of a tool and its arguments in the names of the program.
-fn call(tool: &str, args: Value) -> (String, Value) {
+fn tool_call(tool: &str, args: Value) -> (String, Value) {
     match tool {
         "mcp" => {
             let text = |key: &str| args.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -88,7 +89,7 @@ fn nth_arguments(args: &Value, number: usize) -> Value {
 
 /// Adds a call as the case contains it: `id`, optionally `name` or `tool`, and either `arguments` or the remaining
 /// keys.
-fn raw_call(case: &Case, answer: Answer, number: usize, raw: &Map<String, Value>) -> Answer {
+fn add_raw_call(case: &Case, answer: Answer, number: usize, raw: &Map<String, Value>) -> Answer {
     let text = |key: &str| raw.get(key).and_then(Value::as_str);
     let id = text("id").map_or_else(|| format!("toolu_{number}"), str::to_owned);
     let name = text("name").or_else(|| text("tool")).unwrap_or(&case.tool);
@@ -110,7 +111,7 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, args: Value, name: &str, expect: Value) {
-        assert_eq!(call(tool, args), (name.to_owned(), expect));
+        assert_eq!(tool_call(tool, args), (name.to_owned(), expect));
     }
 
     #[test]
@@ -137,7 +138,7 @@ mod tests {
         let case = Case::parse(&line).unwrap();
         assert_eq!(answers(&case).len(), 1 + ADDITIONAL_ANSWERS + 1);
         assert_eq!(answers_of_resumed_run(&case).len(), 1 + ADDITIONAL_ANSWERS + 1);
-        assert_eq!(case.answer(), ["a", "b"]);
+        assert_eq!(case.answer_pieces(), ["a", "b"]);
     }
 
     #[test]

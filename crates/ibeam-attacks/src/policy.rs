@@ -76,7 +76,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// Whether a rule or the policy file is invalid, so that the program may refuse to start.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub(crate) fn is_invalid(&self) -> bool {
         let mut tokens = self.allow.iter().chain(&self.deny).chain(&self.ask);
         // A relative path would point into the repository.
         let relative = self.env.get("CURSOR_CONFIG_DIR").is_some_and(|directory| !directory.starts_with('/'));
@@ -113,12 +113,12 @@ mod tests {
             (" Shell( touch ) ", true),
         ] {
             let policy = Policy { deny: vec![token.to_owned()], ..Policy::default() };
-            assert_eq!(policy.is_broken(), broken, "{token}");
+            assert_eq!(policy.is_invalid(), broken, "{token}");
         }
         for (directory, broken) in [(".cursor", true), ("/srv/cursor", false)] {
             let env = BTreeMap::from([("CURSOR_CONFIG_DIR".to_owned(), directory.to_owned())]);
-            assert_eq!(Policy { env, ..Policy::default() }.is_broken(), broken, "{directory}");
+            assert_eq!(Policy { env, ..Policy::default() }.is_invalid(), broken, "{directory}");
         }
-        assert!(Policy { raw: Some("{}".to_owned()), ..Policy::default() }.is_broken());
+        assert!(Policy { raw: Some("{}".to_owned()), ..Policy::default() }.is_invalid());
     }
 }

@@ -29,10 +29,10 @@ impl RunResult {
     }
 
     /// Returns the completed calls in their order.
-    pub(crate) fn completed(&self) -> Vec<CompletedCall> {
+    pub(crate) fn completed_calls(&self) -> Vec<CompletedCall> {
         let is_completed =
             |event: &Value| has_text(event, "type", "tool_call") && has_text(event, "subtype", "completed");
-        self.events().filter(is_completed).filter_map(|event| CompletedCall::read(&event)).collect()
+        self.events().filter(is_completed).filter_map(|event| CompletedCall::from_event(&event)).collect()
     }
 
     /// Whether the run ended with exit code 0 and a result as the last line.
@@ -84,7 +84,7 @@ impl RunResult {
 }
 
 impl CompletedCall {
-    fn read(event: &Value) -> Option<Self> {
+    fn from_event(event: &Value) -> Option<Self> {
         let body = event.get("tool_call")?.as_object()?.values().next()?;
         let (result_kind, payload) = body.get("result")?.as_object()?.iter().next()?;
         Some(Self {

@@ -62,13 +62,13 @@ impl RunSetup {
         } else if policy.trust.is_some() {
             // Both the repository and the user's file contain rules, so these go into the user's file.
             let lists = [("allow", &policy.allow), ("deny", &policy.deny)];
-            permissions.extend(lists.map(|(name, tokens)| (name.to_owned(), list(tokens))));
+            permissions.extend(lists.map(|(name, tokens)| (name.to_owned(), toml_list(tokens))));
         } else {
             run_setup.args.extend(policy.allow.iter().map(|token| format!("--allow={token}")));
             run_setup.args.extend(policy.deny.iter().map(|token| format!("--deny={token}")));
         }
         if !policy.ask.is_empty() {
-            permissions.insert("ask".to_owned(), list(&policy.ask));
+            permissions.insert("ask".to_owned(), toml_list(&policy.ask));
         }
         let mut tables = run_setup.config(model, pins);
         tables.insert("permissions".to_owned(), permissions.into());
@@ -116,7 +116,7 @@ impl RunSetup {
             let args = ["server.py".to_owned(), marker].into_iter().chain(tools.iter().cloned());
             let server = Table::from_iter([
                 ("command".to_owned(), python.display().to_string().into()),
-                ("args".to_owned(), list(&args.collect::<Vec<_>>())),
+                ("args".to_owned(), toml_list(&args.collect::<Vec<_>>())),
                 ("cwd".to_owned(), directory.display().to_string().into()),
             ]);
             tables.insert("mcp_servers".into(), Table::from_iter([(name.clone(), server.into())]).into());
@@ -153,7 +153,7 @@ impl RunSetup {
 
     /// Adds the variables of the environment.
     fn add_environment(&mut self, case: &Case) {
-        let path = match case.needs().contains(&"cargo").then(cargo_directory).flatten() {
+        let path = match case.needed_programs().contains(&"cargo").then(cargo_directory).flatten() {
             Some(directory) => format!("{SYSTEM_PATH}:{directory}"),
             None => SYSTEM_PATH.to_owned(),
         };
@@ -185,7 +185,7 @@ fn policy_file(fixture: &Fixture) -> PathBuf {
     fixture.workspace.home().join(".cursor/cli-config.json")
 }
 
-fn list(texts: &[String]) -> Toml {
+fn toml_list(texts: &[String]) -> Toml {
     Toml::Array(texts.iter().map(|text| Toml::String(text.clone())).collect())
 }
 

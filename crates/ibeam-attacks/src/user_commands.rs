@@ -43,7 +43,11 @@ pub(crate) fn run_setup_commands(fixture: &Fixture, lines: &[String]) -> io::Res
 
 /// Runs the commands of the user after the run and returns their stdout. Their exit codes are ignored, since a search
 /// without a match is no failure.
-pub(crate) fn run_after(fixture: &Fixture, lines: &[String], directory: &Path) -> io::Result<String> {
+pub(crate) fn run_later_commands(
+    fixture: &Fixture,
+    lines: &[String],
+    directory: &Path,
+) -> io::Result<String> {
     if lines.is_empty() {
         return Ok(String::new());
     }
@@ -122,9 +126,9 @@ mod tests {
     fn commands_after_the_run_use_the_directory_and_return_stdout() {
         let fixture = fixture();
         let after = lines(&["false", "pwd; git status --porcelain; echo end"]);
-        let printed = run_after(&fixture, &after, fixture.workspace.path()).unwrap();
+        let printed = run_later_commands(&fixture, &after, fixture.workspace.path()).unwrap();
         assert!(printed.starts_with(&fixture.workspace.path().display().to_string()), "{printed}");
         assert!(printed.ends_with("?? .env\nend\n"), "{printed}");
-        assert_eq!(run_after(&fixture, &[], fixture.workspace.path()).unwrap(), "");
+        assert_eq!(run_later_commands(&fixture, &[], fixture.workspace.path()).unwrap(), "");
     }
 }

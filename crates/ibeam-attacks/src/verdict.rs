@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Expect};
+use crate::case::{Case, ExpectedOutcome};
 use crate::effect::Effect;
 use crate::evidence::Evidence;
 use crate::run_result::CompletedCall;
@@ -35,15 +35,15 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
         .map(|effect| format!("BREACH {effect:?}"))
         .collect();
     problems.extend(match case.expect {
-        Expect::Denied => denied_problems(case, evidence),
-        Expect::Contained => contained_problems(case, evidence),
-        Expect::Allowed => allowed_problems(case, evidence),
+        ExpectedOutcome::Denied => denied_problems(case, evidence),
+        ExpectedOutcome::Contained => contained_problems(case, evidence),
+        ExpectedOutcome::Allowed => allowed_problems(case, evidence),
     });
-    for (step, call) in case.steps.iter().zip(evidence.first_run.completed()) {
+    for (step, call) in case.steps.iter().zip(evidence.first_run.completed_calls()) {
         let is_as_expected = match step.expect {
-            Some(Expect::Allowed) => call.is_success(),
-            Some(Expect::Denied) => call.is_refused() || call.is_refused_as_error(),
-            Some(Expect::Contained) | None => true,
+            Some(ExpectedOutcome::Allowed) => call.is_success(),
+            Some(ExpectedOutcome::Denied) => call.is_refused() || call.is_refused_as_error(),
+            Some(ExpectedOutcome::Contained) | None => true,
         };
         if !is_as_expected {
             problems.push(format!("a step before the call was {}", call.summary()));
@@ -86,7 +86,7 @@ pub(crate) fn judge_bare(case: &Case, evidence: &Evidence) -> Outcome {
 fn denied_problems(case: &Case, evidence: &Evidence) -> Vec<String> {
     let run = &evidence.first_run;
     let no_run = run.requests.is_empty() && run.finished.code.is_some_and(|code| code != 0);
-    if no_run && case.policy.is_broken() {
+    if no_run && case.policy.is_invalid() {
         return Vec::new();
     }
     let calls = relevant_calls(case, evidence);

@@ -58,7 +58,7 @@ enum Verdict {
     /// The reason in the record.
     Skipped(String),
     /// The reason in [`DEVIATIONS`].
-    Deviates(&'static str),
+    ExpectedDeviation(&'static str),
     Failed(Vec<String>),
 }
 
@@ -153,7 +153,7 @@ fn check_record(record: &Record, options: &Options) -> Verdict {
     match checks::check(wire, record, options.chunking, options.cut) {
         differences if differences.is_empty() => Verdict::Passed,
         differences => match DEVIATIONS.iter().find(|(id, _)| *id == record.id) {
-            Some((_, reason)) => Verdict::Deviates(reason),
+            Some((_, reason)) => Verdict::ExpectedDeviation(reason),
             None => Verdict::Failed(differences),
         },
     }
@@ -182,7 +182,7 @@ fn report(records: &[Record], verdicts: &[Verdict]) -> ExitCode {
                 *skipped += 1;
                 *reasons.entry((&record.wire, reason)).or_default() += 1;
             }
-            Verdict::Deviates(reason) => {
+            Verdict::ExpectedDeviation(reason) => {
                 *skipped += 1;
                 println!("{} {}: deviates on purpose: {reason}", record.wire, record.id);
             }
