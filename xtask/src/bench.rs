@@ -83,7 +83,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     let options = BenchOptions::parse(args)?;
     build(root, &options.benches)?;
     let started = Instant::now();
-    let before = load();
+    let before = load_average();
     let mut rows = Vec::new();
     for (package, bench) in &options.benches {
         eprintln!("== {bench}");
@@ -124,7 +124,7 @@ fn measure(
     if !output.status.success() {
         return Err(BenchError::Bench(bench.to_owned()));
     }
-    divan::rows(&String::from_utf8_lossy(&output.stdout))
+    divan::parse_rows(&String::from_utf8_lossy(&output.stdout))
         .map_err(|text| BenchError::Unreadable { bench: bench.to_owned(), text })
 }
 
@@ -148,7 +148,7 @@ fn describe_machine() -> String {
 }
 
 /// Returns the load of the machine, as the mean of a minute.
-fn load() -> String {
+fn load_average() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().unwrap_or_default().to_owned()
 }

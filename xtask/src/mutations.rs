@@ -26,7 +26,7 @@ pub(crate) enum MutationsError {
     Start(&'static str, std::io::Error),
     /// Uncommitted changes would be lost.
     #[error("`{0}` has uncommitted changes; commit them first")]
-    Changed(String),
+    UncommittedChanges(String),
     /// The file does not contain the text of the protection any more, or more than once.
     #[error("`{0}` does not contain `{1}` exactly once; update {LIST_PATH}")]
     Stale(String, String),
@@ -35,7 +35,7 @@ pub(crate) enum MutationsError {
     FailingTests(String),
     /// The number of protections that can be removed without a failing test.
     #[error("{0} of the protections can be removed without a failing test")]
-    Unnoticed(usize),
+    UndetectedMutations(usize),
 }
 
 /// The content of the list of mutations.
@@ -104,7 +104,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError>
         unnoticed += usize::from(!noticed);
     }
     println!("{} protections removed, {unnoticed} unnoticed", all.len());
-    if unnoticed == 0 { Ok(()) } else { Err(MutationsError::Unnoticed(unnoticed)) }
+    if unnoticed == 0 { Ok(()) } else { Err(MutationsError::UndetectedMutations(unnoticed)) }
 }
 
 /// A mutated file, which is restored on drop.
@@ -121,7 +121,7 @@ impl MutatedFile {
             .output()
             .map_err(|error| MutationsError::Start("git", error))?;
         if !changed.stdout.is_empty() {
-            return Err(MutationsError::Changed(mutation.file.clone()));
+            return Err(MutationsError::UncommittedChanges(mutation.file.clone()));
         }
         let original = read_target(root, mutation)?;
         let mutated = original.replacen(&mutation.find, &mutation.replace, 1);

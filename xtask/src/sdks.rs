@@ -103,10 +103,12 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
     );
     passed &= print_check(
         "claude-agent-sdk: a resumed session has its history",
-        contains(requests.get(2), "make a file"),
+        body_contains(requests.get(2), "make a file"),
     );
-    passed &=
-        print_check("claude-agent-sdk: the history has the turn before", contains(requests.get(4), "first"));
+    passed &= print_check(
+        "claude-agent-sdk: the history has the turn before",
+        body_contains(requests.get(4), "first"),
+    );
     Ok(passed)
 }
 
@@ -132,11 +134,11 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, S
     let requests = server.requests();
     passed &= print_check(
         "claude-agent-sdk.mjs: the model got its instructions",
-        contains(requests.first(), "Speak Latin."),
+        body_contains(requests.first(), "Speak Latin."),
     );
     passed &= print_check(
         "claude-agent-sdk.mjs: a resumed session has its history",
-        contains(requests.get(2), "make a file"),
+        body_contains(requests.get(2), "make a file"),
     );
     Ok(passed)
 }
@@ -168,8 +170,10 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksErr
     let requests = server.requests();
     let key = all_have_header(&requests, "authorization", "Bearer key-of-the-acceptance");
     passed &= print_check("codex-sdk: the model got the key", key);
-    passed &=
-        print_check("codex-sdk: a resumed thread has its history", contains(requests.get(3), "make a file"));
+    passed &= print_check(
+        "codex-sdk: a resumed thread has its history",
+        body_contains(requests.get(3), "make a file"),
+    );
     Ok(passed)
 }
 
@@ -220,7 +224,7 @@ fn all_have_header(requests: &[Request], name: &str, value: &str) -> bool {
     !requests.is_empty() && requests.iter().all(|request| request.header(name) == Some(value))
 }
 
-fn contains(request: Option<&Request>, text: &str) -> bool {
+fn body_contains(request: Option<&Request>, text: &str) -> bool {
     request.is_some_and(|request| request.body.to_string().contains(text))
 }
 

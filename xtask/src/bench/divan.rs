@@ -22,7 +22,7 @@ const INDENT_WIDTH: usize = 3;
 ///
 /// # Errors
 /// A line that cannot be parsed.
-pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
+pub(crate) fn parse_rows(tree: &str) -> Result<Vec<Row>, String> {
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let mut path: Vec<String> = Vec::new();
     for line in tree.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Timer precision")) {
@@ -43,7 +43,7 @@ pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
         path.push(name);
         let median = match cells.get(MEDIAN_COLUMN).map(String::as_str) {
             None | Some("" | "median") => None,
-            Some(median) => Some(seconds(median).ok_or_else(|| line.to_owned())?),
+            Some(median) => Some(parse_seconds(median).ok_or_else(|| line.to_owned())?),
         };
         rows.push((depth, Row { path: path.clone(), median, throughput: Vec::new() }));
     }
@@ -82,7 +82,7 @@ fn parse_name(text: &str) -> Option<(usize, String)> {
 }
 
 /// Parses a duration such as `1.5 ms`.
-fn seconds(text: &str) -> Option<f64> {
+fn parse_seconds(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     let scale = match unit {
         "ps" => 1e-12,
@@ -98,11 +98,11 @@ fn seconds(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::rows;
+    use super::parse_rows;
 
     #[track_caller]
     fn check(tree: &str, expect: &[(&str, Option<f64>, &[&str])]) {
-        let rows = rows(tree).unwrap();
+        let rows = parse_rows(tree).unwrap();
         let found: Vec<_> = rows.iter().map(|row| (row.path.join("/"), row.median)).collect();
         let expected: Vec<_> = expect.iter().map(|(path, median, _)| ((*path).to_owned(), *median)).collect();
         assert_eq!(found, expected);
@@ -154,7 +154,7 @@ search       fastest       │ slowest       │ median        │ mean         
     fn other_text_than_a_tree_is_rejected() {
         for line in ["      │ 1 ms │ 1 ms │ 1 ms │ 1 │ 1", "x │ 1 │ 1 │ 1 parsec │ 1 │ 1", "│  │  ├─ deep"]
         {
-            let line_error = rows(line).expect_err(line);
+            let line_error = parse_rows(line).expect_err(line);
             assert_eq!(line_error, line);
         }
     }

@@ -13,9 +13,9 @@ const HEADER: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 /// Returns the table as Markdown. A reference has its own row only if no row is compared with it.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut lines: Vec<[String; 5]> = vec![HEADER.map(str::to_owned)];
-    for row in rows.iter().filter(|row| reference(row).is_none()) {
+    for row in rows.iter().filter(|row| reference_name(row).is_none()) {
         let mut name = row.path.join(" · ");
-        let mut figures = [row.median.map_or("–".to_owned(), duration), row.throughput.join(", ")];
+        let mut figures = [row.median.map_or("–".to_owned(), format_duration), row.throughput.join(", ")];
         let compared: Vec<&Row> = rows.iter().filter(|other| is_reference_for(other, row)).collect();
         if compared.is_empty() {
             let [median, throughput] = figures;
@@ -25,24 +25,24 @@ pub(crate) fn render(rows: &[Row]) -> String {
         for other in compared {
             let ratio = match (row.median, other.median) {
                 (Some(measured), Some(reference_time)) if reference_time > 0.0 => {
-                    format!("{} ×", three_digits(measured / reference_time))
+                    format!("{} ×", format_three_digits(measured / reference_time))
                 }
                 (_, _) => "–".to_owned(),
             };
-            let to = reference(other).unwrap_or_default().replace('_', " ");
+            let to = reference_name(other).unwrap_or_default().replace('_', " ");
             let to = match other.median {
-                Some(median) => format!("{to} {}", duration(median)),
+                Some(median) => format!("{to} {}", format_duration(median)),
                 None => format!("{to}, not measured"),
             };
             let [median, throughput] = std::mem::take(&mut figures);
             lines.push([std::mem::take(&mut name), median, throughput, ratio, to]);
         }
     }
-    markdown(&lines)
+    format_markdown(&lines)
 }
 
 /// Returns the name of a reference without its prefix, or `None` for another row.
-fn reference(row: &Row) -> Option<&str> {
+fn reference_name(row: &Row) -> Option<&str> {
     // The function is the last part of the path, or the second last part if the row has an argument.
     row.path.iter().rev().take(2).find_map(|name| name.strip_prefix(REFERENCE))
 }
@@ -51,21 +51,21 @@ fn reference(row: &Row) -> Option<&str> {
 fn is_reference_for(other: &Row, row: &Row) -> bool {
     let Some(at) = other.path.iter().rposition(|name| name.starts_with(REFERENCE)) else { return false };
     let (group, argument) = (other.path.get(..at), other.path.get(at + 1));
-    reference(row).is_none()
+    reference_name(row).is_none()
         && row.path.get(..at) == group
         && row.path.len() <= at + 2
         && argument.is_none_or(|argument| row.path.get(at + 1) == Some(argument))
 }
 
-fn duration(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
     let unit = units.into_iter().find(|(scale, _)| seconds >= *scale);
     let (scale, unit) = unit.unwrap_or((1e-9, "ns"));
-    format!("{} {unit}", three_digits(seconds / scale))
+    format!("{} {unit}", format_three_digits(seconds / scale))
 }
 
 /// Formats a number with three significant digits.
-fn three_digits(number: f64) -> String {
+fn format_three_digits(number: f64) -> String {
     let digits = match number {
         number if number >= 100.0 => 0,
         number if number >= 10.0 => 1,
@@ -76,7 +76,7 @@ fn three_digits(number: f64) -> String {
     format!("{number:.digits$}")
 }
 
-fn markdown(lines: &[[String; 5]]) -> String {
+fn format_markdown(lines: &[[String; 5]]) -> String {
     let mut widths = [3; 5];
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(line) {

@@ -44,14 +44,14 @@ fn type_name(kind: &Kind) -> String {
         // The name is quoted, since its class may be defined later. `from __future__ import annotations` cannot be used
         // instead, because it hides `NotRequired`.
         Kind::Named(name) => format!("\"{name}\""),
-        Kind::OneOf(values) => format!("Literal[{}]", joined(values.iter().map(literal))),
+        Kind::OneOf(values) => format!("Literal[{}]", join_choices(values.iter().map(literal))),
         Kind::Text => "str".to_owned(),
         Kind::Integer => "int".to_owned(),
         Kind::Number => "float".to_owned(),
         Kind::Boolean => "bool".to_owned(),
         Kind::List(item) => format!("list[{}]", type_name(item)),
         Kind::Dictionary(value) => format!("dict[str, {}]", type_name(value)),
-        Kind::Either(kinds) => format!("Union[{}]", joined(kinds.iter().map(type_name))),
+        Kind::Either(kinds) => format!("Union[{}]", join_choices(kinds.iter().map(type_name))),
         Kind::Anything => "Any".to_owned(),
     }
 }
@@ -66,6 +66,6 @@ fn literal(value: &Value) -> String {
     }
 }
 
-fn joined(choices: impl Iterator<Item = String>) -> String {
+fn join_choices(choices: impl Iterator<Item = String>) -> String {
     choices.collect::<Vec<_>>().join(", ")
 }

@@ -44,17 +44,17 @@ pub(super) fn render(definitions: &[Definition]) -> String {
 fn type_name(kind: &Kind) -> String {
     match kind {
         Kind::Named(name) => name.clone(),
-        Kind::OneOf(values) => joined(values.iter().map(Value::to_string)),
+        Kind::OneOf(values) => join_choices(values.iter().map(Value::to_string)),
         Kind::Text => "string".to_owned(),
         Kind::Integer | Kind::Number => "number".to_owned(),
         Kind::Boolean => "boolean".to_owned(),
         Kind::List(item) => format!("Array<{}>", type_name(item)),
         Kind::Dictionary(value) => format!("Record<string, {}>", type_name(value)),
-        Kind::Either(kinds) => joined(kinds.iter().map(type_name)),
+        Kind::Either(kinds) => join_choices(kinds.iter().map(type_name)),
         Kind::Anything => "unknown".to_owned(),
     }
 }
 
-fn joined(choices: impl Iterator<Item = String>) -> String {
+fn join_choices(choices: impl Iterator<Item = String>) -> String {
     choices.collect::<Vec<_>>().join(" | ")
 }

@@ -19,7 +19,7 @@ const MOCK_TEXT: &str = "pong from the mock";
 const SCRIPTED_TEXT: &str = "The title is Tide tables.";
 
 /// An API of the proxy.
-struct Face {
+struct ProxyApi {
     /// The name in `wire` of a provider's configuration.
     wire: &'static str,
     /// The path of the base URL.
@@ -33,29 +33,29 @@ struct Face {
 /// The usage of two answers of the scripted model.
 const TWO_ANSWERS: ExpectedUsage = ExpectedUsage::Exact(200, 20);
 
-const FACES: [Face; 4] = [
-    Face {
+const APIS: [ProxyApi; 4] = [
+    ProxyApi {
         wire: "openai",
         path: "/v1",
         mock_failure: None,
         mock_usage: ExpectedUsage::Reported,
         usage: TWO_ANSWERS,
     },
-    Face {
+    ProxyApi {
         wire: "openai-responses",
         path: "/v1",
         mock_failure: Some("LiteLLM 1.100.5 answers status 500 to a streaming request for a mock response"),
         mock_usage: ExpectedUsage::Reported,
         usage: TWO_ANSWERS,
     },
-    Face {
+    ProxyApi {
         wire: "anthropic",
         path: "",
         mock_failure: None,
         mock_usage: ExpectedUsage::Reported,
         usage: TWO_ANSWERS,
     },
-    Face {
+    ProxyApi {
         wire: "gemini",
         path: "/v1beta",
         mock_failure: None,
@@ -92,7 +92,7 @@ pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Resul
             return Ok(());
         }
     };
-    let services: Vec<Services> = FACES.iter().map(|_| Services::start()).collect();
+    let services: Vec<Services> = APIS.iter().map(|_| Services::start()).collect();
     // JSON is YAML.
     let config = directory.join("config.yaml");
     fs::write(&config, proxy_config(&services).to_string())
@@ -105,8 +105,8 @@ pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Resul
     command.env_clear().env("LITELLM_LOCAL_MODEL_COST_MAP", "True");
     let log = directory.join("output.log");
     let server = ServerProcess::start(NAME, command, address, "/health/liveliness", &log)?;
-    for (index, (face, services)) in FACES.iter().zip(&services).enumerate() {
-        test_face(tests, &server, index, face, services);
+    for (index, (api, services)) in APIS.iter().zip(&services).enumerate() {
+        test_api(tests, &server, index, api, services);
     }
     Ok(())
 }
@@ -134,36 +134,36 @@ fn proxy_config(services: &[Services]) -> Value {
     })
 }
 
-fn test_face(
+fn test_api(
     tests: &mut ServerTests,
     server: &ServerProcess,
     index: usize,
-    face: &Face,
+    api: &ProxyApi,
     services: &Services,
 ) {
     let run = |what: &str, model: String, expected| ServerRun {
-        label: format!("{NAME}, {}: {what}", face.wire),
-        wire: face.wire,
-        base_url: server.url() + face.path,
+        label: format!("{NAME}, {}: {what}", api.wire),
+        wire: api.wire,
+        base_url: server.url() + api.path,
         key: "none",
         model,
         prompt: "What is the title of README.md?",
         expected,
     };
-    match face.mock_failure {
-        Some(reason) => tests.skip(&format!("{NAME}, {}: a mock response", face.wire), reason),
+    match api.mock_failure {
+        Some(reason) => tests.skip(&format!("{NAME}, {}: a mock response", api.wire), reason),
         None => {
-            let expected = Expected::Text { text: MOCK_TEXT, usage: face.mock_usage };
+            let expected = Expected::Text { text: MOCK_TEXT, usage: api.mock_usage };
             tests.run(&run("a mock response", "mock".to_owned(), expected));
         }
     }
-    let expected = Expected::TextAfterRead { text: SCRIPTED_TEXT, usage: face.usage };
+    let expected = Expected::TextAfterRead { text: SCRIPTED_TEXT, usage: api.usage };
     tests.run(&run("a tool loop", format!("scripted-{index}"), expected));
     let is_result_sent = services.tool_loop.requests().get(1).is_some_and(|request| {
         request.transcript().iter().any(|line| line.starts_with("result ") && line.contains("Tide tables"))
     });
     let violations = if is_result_sent { Vec::new() } else { vec!["the result did not arrive".to_owned()] };
-    tests.count(&format!("{NAME}, {}: the model gets the result of its call", face.wire), violations, None);
+    tests.count(&format!("{NAME}, {}: the model gets the result of its call", api.wire), violations, None);
     tests.run(&run("an unknown model", "missing".to_owned(), Expected::Failure(21)));
     tests.run(&run("a rate limit", format!("busy-{index}"), Expected::Failure(24)));
 }

@@ -17,7 +17,7 @@ const KEY: &str = "key-of-the-server";
 const CONTEXT: &str = "4096";
 
 /// The APIs of the server with the paths of their base URLs.
-const FACES: [(&str, &str); 3] = [("openai", "/v1"), ("openai-responses", "/v1"), ("anthropic", "")];
+const APIS: [(&str, &str); 3] = [("openai", "/v1"), ("openai-responses", "/v1"), ("anthropic", "")];
 
 /// Installs the server, starts it, and runs the program with each API.
 pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Result<(), ServersError> {
@@ -43,8 +43,8 @@ pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Resul
     command.args(["--jinja", "--parallel", "1", "--ctx-size", CONTEXT, "--temp", "0", "--no-webui"]);
     command.arg("--port").arg(address.port().to_string());
     let server = ServerProcess::start(NAME, command, address, "/health", &directory.join("output.log"))?;
-    for (wire, path) in FACES {
-        test_face(tests, &server, wire, path);
+    for (wire, path) in APIS {
+        test_api(tests, &server, wire, path);
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ fn find_binary(environment: &std::path::Path) -> Option<std::path::PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn test_face(tests: &mut ServerTests, server: &ServerProcess, wire: &str, path: &str) {
+fn test_api(tests: &mut ServerTests, server: &ServerProcess, wire: &str, path: &str) {
     let run = |what: &str, key: &'static str, prompt: &'static str, expected| ServerRun {
         label: format!("{NAME}, {wire}: {what}"),
         wire,

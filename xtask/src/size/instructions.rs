@@ -24,9 +24,10 @@ pub(super) fn measure(program: &Path) -> Result<Vec<Figure>, SizeError> {
         let (fewer, more) = (run(few)?, run(many)?);
         Ok::<_, SizeError>((more.saturating_sub(fewer) / u64::from(many - few), more))
     };
-    let (read, _) = per_unit(TURNS, &|turns| count_conversation(program, turns_with(turns, read_call)))?;
+    let (read, _) =
+        per_unit(TURNS, &|turns| count_conversation(program, answers_of_turns(turns, read_call)))?;
     let (command, session) =
-        per_unit(TURNS, &|turns| count_conversation(program, turns_with(turns, shell_call)))?;
+        per_unit(TURNS, &|turns| count_conversation(program, answers_of_turns(turns, shell_call)))?;
     let (single, _) = per_unit(DELTAS, &|deltas| count_conversation(program, [delta_per_chunk(deltas)]))?;
     let (joined, _) = per_unit(DELTAS, &|deltas| count_conversation(program, [deltas_in_one_chunk(deltas)]))?;
     Ok(vec![
@@ -60,7 +61,7 @@ fn count_conversation(program: &Path, answers: impl IntoIterator<Item = Answer>)
     count_instructions("a run", run, &workspace)
 }
 
-fn turns_with(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
+fn answers_of_turns(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
     (0..turns).map(call).chain([shortest_answer()]).collect()
 }
 

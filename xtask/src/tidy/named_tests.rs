@@ -66,7 +66,7 @@ fn code_spans(line: &str) -> impl Iterator<Item = &str> {
 
 fn security_findings(page: &str, names: &Names) -> Vec<String> {
     let missing = |(number, span): (usize, &str)| {
-        let exists = match reference(span)? {
+        let exists = match parse_reference(span)? {
             Reference::Attack(id) => names.attacks.contains(id),
             Reference::Test { package, function } => {
                 names.functions.contains(&(package, function.to_owned()))
@@ -82,7 +82,7 @@ fn security_findings(page: &str, names: &Names) -> Vec<String> {
 }
 
 /// Returns the test or attack that a code span refers to, if it has the form of its name.
-fn reference(span: &str) -> Option<Reference<'_>> {
+fn parse_reference(span: &str) -> Option<Reference<'_>> {
     if let Some(number) = span.strip_prefix("AT-") {
         return number.chars().all(|c| c.is_ascii_alphanumeric()).then_some(Reference::Attack(span));
     }

@@ -106,12 +106,12 @@ fn collect_identifiers(path: &str, tokens: TokenStream, findings: &mut Vec<Strin
 
 /// Returns the first forbidden part of a name, and its replacement.
 fn forbidden_part(name: &str) -> Option<(&'static str, &'static str)> {
-    let parts = parts(name);
+    let parts = name_parts(name);
     FORBIDDEN_PARTS.iter().copied().find(|(part, _)| parts.iter().any(|found| found == part))
 }
 
 /// Returns the lower-case words of a name in snake case or camel case.
-fn parts(name: &str) -> Vec<String> {
+fn name_parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut previous = '_';
     for c in name.chars() {
