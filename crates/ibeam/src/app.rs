@@ -70,7 +70,10 @@ impl BaseContext {
     ///
     /// # Errors
     /// `Usage`, `NotText`, `Unsupported`.
-    pub(crate) fn offline(flags: Flags, dialect_writer: Option<&DialectWriter>) -> Result<Self, Reason> {
+    pub(crate) fn for_offline_command(
+        flags: Flags,
+        dialect_writer: Option<&DialectWriter>,
+    ) -> Result<Self, Reason> {
         let requested_contract =
             reject_unsupported_flags(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
         let from_files = || {

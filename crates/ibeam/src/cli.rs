@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
 use ibeam_protocol::Reason;
 
-use self::argument_order::{FirstWord, Reordered};
+use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::commands::{
     Command, ConfigCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat, SchemaFormat,
     ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
@@ -434,11 +434,11 @@ impl From<Reason> for ParseExit {
 /// understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
     let reorder = |first_word: FirstWord| {
-        let Reordered { args, names_command } = argument_order::reorder(args, first_word);
+        let ReorderedArgs { args, names_command } = argument_order::reorder(args, first_word);
         (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
     };
     let (mut args, mut names_command) = reorder(FirstWord::Command);
-    if names_command && argument_order::has_print(&args) && has_surplus(&args) {
+    if names_command && argument_order::has_print(&args) && has_surplus_words(&args) {
         // `models of trains -p`: with more words than the command accepts, the line is a prompt.
         (args, names_command) = reorder(FirstWord::Prompt);
     }
@@ -477,7 +477,7 @@ fn parse_failure(args: &[OsString], names_command: bool, error: clap::Error) -> 
 }
 
 /// Whether a command has more words than it accepts.
-fn has_surplus(args: &[OsString]) -> bool {
+fn has_surplus_words(args: &[OsString]) -> bool {
     let surplus = [ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand];
     Cli::try_parse_from(args).is_err_and(|error| surplus.contains(&error.kind()))
 }

@@ -35,11 +35,11 @@ pub(crate) use host_hooks::HostHooks;
 const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
 
 /// The dialects whose arguments are translated. The other dialects take the arguments of ibeam.
-const TRANSLATORS: &[(DialectName, Translate)] =
+const TRANSLATORS: &[(DialectName, Translator)] =
     &[(DialectName::Claude, claude::translate), (DialectName::Codex, codex::translate)];
 
 /// Translates the arguments after the name of the dialect.
-type Translate = fn(&[OsString], &Env<'_>) -> Result<Translated, ParseExit>;
+type Translator = fn(&[OsString], &Env<'_>) -> Result<TranslatedArgs, ParseExit>;
 
 /// The options of a dialect that the flags of ibeam do not cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) enum PromptSource {
 
 /// A command line as arguments of ibeam.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Translated {
+pub(crate) struct TranslatedArgs {
     pub(crate) args: Vec<OsString>,
     /// `None` where the output is that of ibeam.
     pub(crate) options: Option<DialectOptions>,
@@ -157,9 +157,9 @@ impl Env<'_> {
 /// # Errors
 /// `Help` for `--version` and `--help` of the dialect. `Error` for an unknown dialect, and for arguments that the
 /// dialect rejects.
-pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
+pub(crate) fn translate(args: Vec<OsString>) -> Result<TranslatedArgs, ParseExit> {
     let Some((name, rest)) = requested_dialect(&args) else {
-        return Ok(Translated { args, options: None });
+        return Ok(TranslatedArgs { args, options: None });
     };
     let dialect: DialectName = name.parse().map_err(|_| {
         ParseExit::from(flag_table::usage_error(format!(
@@ -173,7 +173,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
         Some((_, translate)) => translate(rest, &env),
         None => {
             let options = (dialect != DialectName::Cursor).then(|| DialectOptions::new(dialect));
-            Ok(Translated { args: rest.to_vec(), options })
+            Ok(TranslatedArgs { args: rest.to_vec(), options })
         }
     }
 }
@@ -208,7 +208,7 @@ fn is_in_repository(directory: Option<&str>) -> bool {
 }
 
 /// Returns the arguments of a run that prints contract 1, with further `flags` and a prompt.
-fn print_args(flags: impl IntoIterator<Item = String>, prompt: Vec<String>) -> Vec<OsString> {
+fn print_mode_args(flags: impl IntoIterator<Item = String>, prompt: Vec<String>) -> Vec<OsString> {
     let printing = ["--print", "--contract=1", "--output-format=stream-json"].map(str::to_owned);
     let separator = (!prompt.is_empty()).then(|| "--".to_owned());
     printing.into_iter().chain(flags).chain(separator).chain(prompt).map(OsString::from).collect()

@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         return unstarted(Reason::Usage { detail });
     }
     if let Some(Command::Offline(command)) = &command {
-        return match BaseContext::offline(flags, dialect_writer.as_ref()) {
+        return match BaseContext::for_offline_command(flags, dialect_writer.as_ref()) {
             Ok(base) => command::execute_offline(&base, command, &mut stdout)
                 .unwrap_or_else(|error| fail(error, &base.catalogue)),
             Err(reason) => unstarted(reason),

@@ -196,7 +196,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
         && let Some(provider) = ConfiguredProvider::find(app, provider)?
     {
         if model.is_empty() {
-            return Err(unknown_model(app, name));
+            return Err(unknown_model_error(app, name));
         }
         return remote_model(app, provider.require_key()?, model, origin);
     }
@@ -206,7 +206,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     {
         return remote_model(app, provider, &name, origin);
     }
-    if let Some(reason) = untrusted_setting(app, &name) {
+    if let Some(reason) = untrusted_setting_error(app, &name) {
         return Err(reason);
     }
     if let Some(provider) = ConfiguredProvider::only_usable(app)? {
@@ -215,19 +215,19 @@ fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelC
     match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
         Some(Ok(Some(provider))) => remote_model(app, provider.require_key()?, &name, origin),
         Some(Err(reason)) => Err(reason),
-        Some(Ok(None)) | None => Err(unknown_model(app, name)),
+        Some(Ok(None)) | None => Err(unknown_model_error(app, name)),
     }
 }
 
 /// Returns the failure for a model name without a known provider.
-fn unknown_model(app: &AppContext, model: String) -> Reason {
+fn unknown_model_error(app: &AppContext, model: String) -> Reason {
     let mut near = near_models(&NameSources::new(app), &model).into_iter();
     let (near, also_near) = (near.next(), near.collect());
     Reason::UnknownModel { model, provider: None, near, also_near }
 }
 
 /// Returns the failure for a name that only an untrusted project file defines.
-fn untrusted_setting(app: &AppContext, name: &str) -> Option<Reason> {
+fn untrusted_setting_error(app: &AppContext, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {

@@ -259,7 +259,7 @@ impl PrinterState {
         if self.is_unsynced && self.unwritten.is_none() {
             self.unwritten = stop.get().requested().cloned();
         }
-        if let Err(error) = self.print(events) {
+        if let Err(error) = self.print_events(events) {
             self.has_reader = false;
             let reason = match (error.kind(), stop.get().requested()) {
                 (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
@@ -275,7 +275,7 @@ impl PrinterState {
         }
     }
 
-    fn print(&mut self, events: &[Event]) -> io::Result<()> {
+    fn print_events(&mut self, events: &[Event]) -> io::Result<()> {
         let mut printed = Ok(());
         for event in events {
             let changed;
@@ -288,7 +288,7 @@ impl PrinterState {
                 event = &changed;
             }
             self.track(event);
-            let shown = self.show(event);
+            let shown = self.print_event(event);
             // Without a reader of stdout, only stderr is written to.
             self.has_reader &= shown.is_ok();
             printed = printed.and(shown);
@@ -297,7 +297,7 @@ impl PrinterState {
     }
 
     /// Prints an event, then its lines on stderr. A terminal that shows both shows them in this order.
-    fn show(&mut self, event: &Event) -> io::Result<()> {
+    fn print_event(&mut self, event: &Event) -> io::Result<()> {
         let mut printed = if self.has_reader { self.writer.write(event) } else { Ok(()) };
         let mut lines = self.notice_printer.on_event(&event.kind);
         if let EventKind::RunFinished(finished) = &event.kind
@@ -392,7 +392,7 @@ impl PrinterState {
         let numbers = self.next_seq..;
         let events: Vec<_> = numbers.zip(kinds).map(|(seq, kind)| Event { seq, at_ms, kind }).collect();
         // An error of stdout is ignored, because the process ends now.
-        let _ = events.iter().try_for_each(|event| self.show(event));
+        let _ = events.iter().try_for_each(|event| self.print_event(event));
         if self.has_reader {
             let _ = self.writer.flush();
         }

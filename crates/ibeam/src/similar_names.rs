@@ -10,7 +10,11 @@ pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
 }
 
 /// Returns at most `max` candidates that `typed` may mean, the most similar first.
-pub(crate) fn similar(typed: &str, candidates: impl IntoIterator<Item = String>, max: usize) -> Vec<String> {
+pub(crate) fn most_similar(
+    typed: &str,
+    candidates: impl IntoIterator<Item = String>,
+    max: usize,
+) -> Vec<String> {
     let near = candidates.into_iter().filter(|candidate| is_similar(typed, candidate));
     let mut near: Vec<String> = near.collect();
     near.sort_by_cached_key(|candidate| (distance(typed, candidate), candidate.clone()));

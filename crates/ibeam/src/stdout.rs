@@ -70,13 +70,13 @@ impl BackpressuredStdout {
     pub(crate) fn new(stdout: File, stop: &CurrentStop, timeout: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { MIN_ROOM };
-        let stdout = if rustix::termios::isatty(&stdout) { nonblocking(stdout) } else { stdout };
+        let stdout = if rustix::termios::isatty(&stdout) { reopen_nonblocking(stdout) } else { stdout };
         Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), timeout }
     }
 
     /// Returns how many bytes can be written without blocking: the capacity of an empty pipe, so that complete lines
     /// arrive in one piece, else [`MIN_ROOM`].
-    fn room(&self) -> usize {
+    fn writable_bytes(&self) -> usize {
         let is_empty = || rustix::io::ioctl_fionread(&self.stdout).is_ok_and(|unread| unread == 0);
         if self.capacity > MIN_ROOM && is_empty() { self.capacity } else { MIN_ROOM }
     }
@@ -107,7 +107,7 @@ impl BackpressuredStdout {
 /// Opens a terminal again in non-blocking mode, because it may accept less than a poll promises. Another file
 /// description is needed: the mode applies to all processes that share one.
 #[cfg(target_os = "linux")]
-fn nonblocking(terminal: File) -> File {
+fn reopen_nonblocking(terminal: File) -> File {
     use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
@@ -117,7 +117,7 @@ fn nonblocking(terminal: File) -> File {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn nonblocking(terminal: File) -> File {
+fn reopen_nonblocking(terminal: File) -> File {
     terminal
 }
 
@@ -140,7 +140,7 @@ impl Write for BackpressuredStdout {
         let mut idle_since = None;
         loop {
             self.wait_for_reader(&mut idle_since)?;
-            match self.stdout.write(bytes.get(..self.room()).unwrap_or(bytes)) {
+            match self.stdout.write(bytes.get(..self.writable_bytes()).unwrap_or(bytes)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.check_timeout(&mut idle_since)?;
                     thread::sleep(RETRY_INTERVAL);

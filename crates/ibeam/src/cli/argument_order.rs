@@ -10,7 +10,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser};
 use super::{Cli, Flags};
 
 /// Arguments in an order that the parser accepts: flags, then `--` and the prompt, or the unchanged command.
-pub(super) struct Reordered {
+pub(super) struct ReorderedArgs {
     pub(super) args: Vec<OsString>,
     /// Whether the first word is a command, not a part of a prompt.
     pub(super) names_command: bool,
@@ -24,7 +24,7 @@ pub(super) enum FirstWord {
 }
 
 /// Reorders the arguments after the program's name.
-pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
+pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs {
     let known = flag_parser();
     let mut flags: Vec<OsString> = Vec::new();
     let mut words: Vec<OsString> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
             }
             if words.is_empty() && !print && names_command(text) {
                 flags.extend(args.get(index..).unwrap_or_default().iter().cloned());
-                return Reordered { args: flags, names_command: true };
+                return ReorderedArgs { args: flags, names_command: true };
             }
             words.push(arg.clone());
             continue;
@@ -65,7 +65,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
         }
         flags.push(arg.clone());
         print |= is_print(&known, text);
-        if takes_next(&known, text)
+        if takes_next_argument(&known, text)
             && let Some((_, value)) = rest.next()
         {
             flags.push(value.clone());
@@ -75,7 +75,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> Reordered {
         flags.push("--".into());
         flags.extend(words);
     }
-    Reordered { args: flags, names_command: false }
+    ReorderedArgs { args: flags, names_command: false }
 }
 
 /// Whether `--print` is among the arguments.
@@ -113,7 +113,7 @@ fn is_session_argument(word: &OsStr) -> bool {
 }
 
 /// Whether the flag's value is the next argument.
-fn takes_next(known: &clap::Command, flag: &str) -> bool {
+fn takes_next_argument(known: &clap::Command, flag: &str) -> bool {
     let takes_value = |arg: &clap::Arg| {
         matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) && !arg.is_require_equals_set()
     };

@@ -35,7 +35,7 @@ fn listed_values<V: ValueEnum>(is_listed: impl Fn(&V) -> bool) -> PossibleValues
 /// Returns the help for `args`.
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
-    let command = localized(command(args), &catalogue);
+    let command = localize(command(args), &catalogue);
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name));
     let general = catalogue.help("general");
@@ -59,7 +59,7 @@ pub(super) fn text(args: &[OsString]) -> String {
 }
 
 /// Translates the headings of the help of `command` and of its sub-commands.
-fn localized(command: Command, catalogue: &Catalogue) -> Command {
+fn localize(command: Command, catalogue: &Catalogue) -> Command {
     let usage = catalogue.help("usage");
     let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
@@ -75,7 +75,7 @@ fn localized(command: Command, catalogue: &Catalogue) -> Command {
             arg.help_heading(heading)
         });
     for name in names {
-        command = command.mut_subcommand(name, |sub| localized(sub, catalogue));
+        command = command.mut_subcommand(name, |sub| localize(sub, catalogue));
     }
     command
 }

@@ -21,7 +21,7 @@ pub(super) use self::permission_rules::tool_names_for;
 pub(crate) use self::run_facts::ModelLimits;
 pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
-use super::{DialectOptions, DialectOutput, Env, PromptSource, Translated, print_args};
+use super::{DialectOptions, DialectOutput, Env, PromptSource, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
 use crate::run::system_prompt::literal;
 
@@ -41,7 +41,7 @@ pub(crate) struct ClaudeOptions {
     /// The names of MCP servers that the host runs.
     pub(super) host_servers: Vec<String>,
     /// The format of the login status, where the arguments request only the status.
-    auth_status: Option<auth_status::Form>,
+    auth_status: Option<auth_status::StatusFormat>,
 }
 
 impl ClaudeOptions {
@@ -103,7 +103,6 @@ struct ClaudeDraft {
     /// Whether `--resume` or `--continue` is given.
     resumes: bool,
     forks: bool,
-    /// Files with instructions for the model.
     /// The files with instructions, each with the flag of ibeam for its text.
     instruction_files: Vec<(&'static str, String)>,
     /// The values of `--mcp-config`: JSON, or the path of a file.
@@ -116,8 +115,8 @@ struct ClaudeDraft {
 }
 
 /// Translates the arguments after `--dialect claude`.
-pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
-    if let Some(form) = auth_status::form_of(args) {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<TranslatedArgs, ParseExit> {
+    if let Some(form) = auth_status::requested_format(args) {
         let claude =
             ClaudeOptions { auth_status: Some(form.map_err(ParseExit::from)?), ..ClaudeOptions::default() };
         let options = DialectOptions {
@@ -125,7 +124,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
             claude,
             ..DialectOptions::new(DialectName::Claude)
         };
-        return Ok(Translated { args: vec!["status".into()], options: Some(options) });
+        return Ok(TranslatedArgs { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(command) = args.first().and_then(|arg| arg.to_str()).filter(|arg| SUBCOMMANDS.contains(arg)) {
         return Err(ParseExit::from(usage_error(format!(
@@ -200,7 +199,7 @@ impl ClaudeDraft {
     }
 
     fn set_tools(&mut self, value: &str) -> Result<(), Reason> {
-        self.tools = if value == "default" { None } else { Some(permission_rules::split(value)) };
+        self.tools = if value == "default" { None } else { Some(permission_rules::split_rules(value)) };
         Ok(())
     }
 
@@ -214,7 +213,7 @@ impl ClaudeDraft {
     }
 
     /// Checks the flags together and translates them; `words` are the arguments that are not flags.
-    fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
+    fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<TranslatedArgs, Reason> {
         // SDKs write an empty argument after a flag that takes no value.
         words.retain(|arg| !arg.is_empty());
         for settings in std::mem::take(&mut self.settings) {
@@ -278,7 +277,7 @@ impl ClaudeDraft {
             claude: request,
             ..DialectOptions::new(DialectName::Claude)
         };
-        Ok(Translated { args: print_args(flags, words), options: Some(options) })
+        Ok(TranslatedArgs { args: print_mode_args(flags, words), options: Some(options) })
     }
 }
 

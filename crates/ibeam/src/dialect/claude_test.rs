@@ -1,6 +1,6 @@
 use super::*;
 
-fn translated(args: &[&str]) -> Result<Translated, ParseExit> {
+fn translated(args: &[&str]) -> Result<TranslatedArgs, ParseExit> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let read_file = |path: &str| match path {
         "system.txt" => Ok("From a file.".to_owned()),
@@ -13,7 +13,9 @@ fn translated(args: &[&str]) -> Result<Translated, ParseExit> {
 /// `expect` contains the arguments after those that every printing run has.
 #[track_caller]
 fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
-    let Ok(Translated { args: own_args, options }) = translated(args) else { panic!("{args:?} is refused") };
+    let Ok(TranslatedArgs { args: own_args, options }) = translated(args) else {
+        panic!("{args:?} is refused")
+    };
     let own: Vec<&str> = own_args.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
     assert_eq!(own, expect, "{args:?}");
     // The result is a valid command line of ibeam.

@@ -13,7 +13,7 @@ use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
-use super::{DialectOptions, DialectOutput, Env, Translated, print_args};
+use super::{DialectOptions, DialectOutput, Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
 use crate::run::system_prompt::literal;
 use Arity::{Nothing, Value, Values};
@@ -46,7 +46,6 @@ struct CodexDraft {
     /// The working directory; `None` is the current directory.
     directory: Option<String>,
     skips_repository_check: bool,
-    /// A file with the JSON Schema that the answer should match.
     /// A file with instructions for the model.
     instructions_file: Option<String>,
     /// The file that receives the last message.
@@ -123,7 +122,7 @@ const FLAGS: &[Flag<CodexDraft>] = &[
 ];
 
 /// Translates the arguments after `--dialect codex`.
-pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<TranslatedArgs, ParseExit> {
     let mut draft = CodexDraft::default();
     let rest = parse_args(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
@@ -143,14 +142,14 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
 }
 
 /// Returns the command for `codex login status`.
-fn login_status() -> Translated {
+fn login_status_command() -> TranslatedArgs {
     let codex = CodexOptions { wants_login_status: true, ..CodexOptions::default() };
     let options = DialectOptions {
         output: DialectOutput::FinalMessage,
         codex,
         ..DialectOptions::new(DialectName::Codex)
     };
-    Translated { args: vec!["status".into()], options: Some(options) }
+    TranslatedArgs { args: vec!["status".into()], options: Some(options) }
 }
 
 /// Sets a field of the draft. Returns a `Result`, as the action of a flag does.
@@ -167,11 +166,11 @@ impl CodexDraft {
     }
 
     /// Checks the flags together and translates them; `words` are the arguments that are not flags.
-    fn finish(mut self, words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
+    fn finish(mut self, words: Vec<String>, env: &Env<'_>) -> Result<TranslatedArgs, Reason> {
         let mut words = words.into_iter();
         match words.next().as_deref() {
             Some("exec" | "e") => {}
-            Some("login") if words.as_slice() == ["status"] => return Ok(login_status()),
+            Some("login") if words.as_slice() == ["status"] => return Ok(login_status_command()),
             Some(command) => {
                 return Err(usage_error(format!("`codex {command}` has no counterpart; use `codex exec`")));
             }
@@ -221,7 +220,7 @@ impl CodexDraft {
             ignored_arguments: self.ignored_arguments,
             ..DialectOptions::new(DialectName::Codex)
         };
-        Ok(Translated { args: print_args(self.flags, words), options: Some(options) })
+        Ok(TranslatedArgs { args: print_mode_args(self.flags, words), options: Some(options) })
     }
 
     /// Rejects a directory outside of a git repository, as Codex does, unless a flag skips the check.

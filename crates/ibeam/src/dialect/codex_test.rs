@@ -3,7 +3,7 @@ use ibeam_output::{Catalogue, Locale};
 use super::*;
 use crate::dialect::PromptSource;
 
-fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, ParseExit> {
+fn translated(args: &[&str], key: Option<&str>) -> Result<TranslatedArgs, ParseExit> {
     translated_where(args, key, |_| true)
 }
 
@@ -11,7 +11,7 @@ fn translated_where(
     args: &[&str],
     key: Option<&str>,
     is_in_repository: fn(Option<&str>) -> bool,
-) -> Result<Translated, ParseExit> {
+) -> Result<TranslatedArgs, ParseExit> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let key = key.map(str::to_owned);
     let variable = |name: &str| key.clone().filter(|_| name == "CODEX_API_KEY");
@@ -25,7 +25,7 @@ fn translated_where(
 /// `expect` contains the arguments after those that every printing run has.
 #[track_caller]
 fn check_with(args: &[&str], key: Option<&str>, expect: &[&str]) -> DialectOptions {
-    let Ok(Translated { args: own_args, options }) = translated(args, key) else {
+    let Ok(TranslatedArgs { args: own_args, options }) = translated(args, key) else {
         panic!("{args:?} is refused")
     };
     assert!(crate::cli::parse(&own_args).is_ok(), "{own_args:?}");

@@ -12,7 +12,7 @@ use crate::run::media_from_base64;
 
 /// A message of the host.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Received {
+pub(crate) enum HostMessage {
     /// A prompt.
     Prompt(UserPrompt),
     /// A request that needs a response under its id.
@@ -78,9 +78,9 @@ impl HostAdditions {
 ///
 /// # Errors
 /// `Usage` for an invalid message, for a prompt without text, and for a file that cannot be attached.
-pub(crate) fn read(line: &str) -> Result<Received, Reason> {
+pub(crate) fn parse_message(line: &str) -> Result<HostMessage, Reason> {
     if line.trim().is_empty() {
-        return Ok(Received::Other);
+        return Ok(HostMessage::Other);
     }
     let message: Value = serde_json::from_str(line).map_err(|error| {
         let message = error.to_string().replace(" at line 1 column ", " at column ");
@@ -88,25 +88,26 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     })?;
     let text = |pointer: &str| value_at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match value_at(&message, "/type").as_str() {
-        Some("user") => read_prompt(value_at(&message, "/message/content")).map(Received::Prompt),
+        Some("user") => read_prompt(value_at(&message, "/message/content")).map(HostMessage::Prompt),
         Some("control_request") if *value_at(&message, "/request/subtype") == "mcp_message" => {
-            Ok(Received::Mcp {
+            Ok(HostMessage::Mcp {
                 id: text("/request_id"),
                 server: text("/request/server_name"),
                 message: value_at(&message, "/request/message").clone(),
             })
         }
-        Some("control_request") => {
-            Ok(Received::Request(text("/request_id"), read_control_request(value_at(&message, "/request"))))
-        }
+        Some("control_request") => Ok(HostMessage::Request(
+            text("/request_id"),
+            read_control_request(value_at(&message, "/request")),
+        )),
         Some("control_response") => {
             let result = match value_at(&message, "/response/subtype").as_str() {
                 Some("success") => Ok(value_at(&message, "/response/response").clone()),
                 Some(_) | None => Err(text("/response/error")),
             };
-            Ok(Received::Response(text("/response/request_id"), result))
+            Ok(HostMessage::Response(text("/response/request_id"), result))
         }
-        Some(_) => Ok(Received::Other),
+        Some(_) => Ok(HostMessage::Other),
         None => Err(usage_error("a line of stdin is not a message: it has no `type`")),
     }
 }
@@ -269,8 +270,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(line: &Value, expect: Received) {
-        assert_eq!(read(&line.to_string()).unwrap(), expect, "{line}");
+    fn check(line: &Value, expect: HostMessage) {
+        assert_eq!(parse_message(&line.to_string()).unwrap(), expect, "{line}");
     }
 
     fn request(of: Value) -> Value {
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn prompts_are_text_or_blocks_of_text() {
         let prompt = |texts: &[&str]| {
-            Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().into())
+            HostMessage::Prompt(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().into())
         };
         check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), prompt(&["do"]));
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn requests_are_supported_or_refused() {
-        let received = |control| Received::Request("r1".to_owned(), control);
+        let received = |control| HostMessage::Request("r1".to_owned(), control);
         check(
             &request(json!({ "subtype": "initialize", "hooks": null })),
             received(ControlRequest::Initialize(HostAdditions::default())),
@@ -319,8 +320,11 @@ mod tests {
             json!({ "subtype": "rewind_files" }),
             json!({}),
         ] {
-            let read = read(&request(refused.clone()).to_string()).unwrap();
-            assert!(matches!(read, Received::Request(_, ControlRequest::Reject(_))), "{refused}: {read:?}");
+            let read = parse_message(&request(refused.clone()).to_string()).unwrap();
+            assert!(
+                matches!(read, HostMessage::Request(_, ControlRequest::Reject(_))),
+                "{refused}: {read:?}"
+            );
         }
     }
 
@@ -328,7 +332,7 @@ mod tests {
     fn responses_are_read_with_their_id() {
         let good = json!({ "subtype": "success", "request_id": "a", "response": { "behavior": "allow" } });
         let bad = json!({ "subtype": "error", "request_id": "b", "error": "no" });
-        let answer = |id: &str, result| Received::Response(id.to_owned(), result);
+        let answer = |id: &str, result| HostMessage::Response(id.to_owned(), result);
         let behavior = json!({ "behavior": "allow" });
         check(&json!({ "type": "control_response", "response": good }), answer("a", Ok(behavior)));
         check(&json!({ "type": "control_response", "response": bad }), answer("b", Err("no".to_owned())));
@@ -336,15 +340,15 @@ mod tests {
 
     #[test]
     fn invalid_messages_are_refused_and_unknown_ones_ignored() {
-        check(&json!({ "type": "keep_alive" }), Received::Other);
-        assert_eq!(read("  ").unwrap(), Received::Other);
+        check(&json!({ "type": "keep_alive" }), HostMessage::Other);
+        assert_eq!(parse_message("  ").unwrap(), HostMessage::Other);
         let image = json!({ "type": "user", "message": { "content": [{ "type": "image" }] } }).to_string();
         let prompt =
             |content: Value| json!({ "type": "user", "message": { "content": content } }).to_string();
         let empty = [json!(null), json!(" \n"), json!([]), json!([{ "type": "text", "text": "" }])];
         let empty: Vec<String> = empty.into_iter().chain([json!("a\0b")]).map(prompt).collect();
         for line in ["{", "[]", "{\"a\":1}", &image].into_iter().chain(empty.iter().map(String::as_str)) {
-            assert!(matches!(read(line), Err(Reason::Usage { .. })), "{line}");
+            assert!(matches!(parse_message(line), Err(Reason::Usage { .. })), "{line}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Arity {
     /// The next argument, whatever it is.
     Value,
     /// The next argument, unless it is a flag.
-    Maybe,
+    OptionalValue,
     /// Every argument up to the next flag.
     Values,
 }
@@ -42,7 +42,7 @@ pub(super) struct Flag<D> {
 
 /// The arguments that are not part of the draft.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct RemainingArgs {
     /// The arguments that are not flags, in order.
     pub(super) words: Vec<String>,
     /// The flags that were left out, as they were written.
@@ -53,8 +53,12 @@ pub(super) struct Rest {
 ///
 /// # Errors
 /// `Usage` for a flag that is unknown, refused or lacks its value; `NotText`; the error of a flag about its value.
-pub(super) fn parse_args<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
-    let mut rest = Rest::default();
+pub(super) fn parse_args<D>(
+    table: &[Flag<D>],
+    args: &[OsString],
+    draft: &mut D,
+) -> Result<RemainingArgs, Reason> {
+    let mut rest = RemainingArgs::default();
     let mut args = VecDeque::from(args_as_text(args)?);
     while let Some(arg) = args.pop_front() {
         if arg == "--" {
@@ -84,8 +88,8 @@ pub(super) fn parse_args<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D)
             }
             Arity::Nothing => {}
             Arity::Value if values.is_empty() => values.extend(args.pop_front()),
-            Arity::Maybe if values.is_empty() => values.extend(args.pop_front_if(is_value)),
-            Arity::Value | Arity::Maybe => {}
+            Arity::OptionalValue if values.is_empty() => values.extend(args.pop_front_if(is_value)),
+            Arity::Value | Arity::OptionalValue => {}
             Arity::Values => {
                 while let Some(value) = args.pop_front_if(is_value) {
                     values.push(value);
@@ -116,7 +120,7 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
         let value = match flag.arity {
             Arity::Nothing => "",
             Arity::Value => " VALUE",
-            Arity::Maybe => " [VALUE]",
+            Arity::OptionalValue => " [VALUE]",
             Arity::Values => " VALUE…",
         };
         match flag.action {
@@ -154,7 +158,9 @@ fn split_short_flags<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)
     let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()))?;
     let behind = match flag.arity {
         Arity::Nothing => format!("-{behind}"),
-        Arity::Value | Arity::Maybe | Arity::Values => behind.strip_prefix('=').unwrap_or(behind).to_owned(),
+        Arity::Value | Arity::OptionalValue | Arity::Values => {
+            behind.strip_prefix('=').unwrap_or(behind).to_owned()
+        }
     };
     Some((name, behind))
 }
@@ -166,7 +172,7 @@ mod tests {
     const TABLE: &[Flag<Vec<String>>] = &[
         Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: FlagAction::NoOp },
         Flag { names: &["--model", "-m"], arity: Arity::Value, action: FlagAction::Apply(take) },
-        Flag { names: &["--resume"], arity: Arity::Maybe, action: FlagAction::Apply(take) },
+        Flag { names: &["--resume"], arity: Arity::OptionalValue, action: FlagAction::Apply(take) },
         Flag { names: &["--dirs"], arity: Arity::Values, action: FlagAction::Apply(take) },
         Flag { names: &["--ide"], arity: Arity::Nothing, action: FlagAction::Ignore },
         Flag { names: &["--guard"], arity: Arity::Value, action: FlagAction::Reject("no guards") },
@@ -219,6 +225,6 @@ mod tests {
     fn ignored_flags_are_returned() {
         let args: Vec<OsString> = ["--ide", "x"].iter().map(Into::into).collect();
         let rest = parse_args(TABLE, &args, &mut Vec::new()).unwrap();
-        assert_eq!(rest, Rest { words: vec!["x".to_owned()], ignored: vec!["--ide".to_owned()] });
+        assert_eq!(rest, RemainingArgs { words: vec!["x".to_owned()], ignored: vec!["--ide".to_owned()] });
     }
 }

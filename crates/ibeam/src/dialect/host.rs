@@ -16,7 +16,7 @@ use ibeam_wire::Delivery;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control_protocol::{self, ControlRequest, HostAdditions, Received, value_at};
+use super::control_protocol::{self, ControlRequest, HostAdditions, HostMessage, value_at};
 use super::dialect_writer::DialectWriter;
 use super::flag_table::usage_error;
 use crate::message_queue::MessageQueue;
@@ -81,8 +81,9 @@ impl Host {
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
-                if let Err(reason) =
-                    line.and_then(|line| control_protocol::read(&line)).map(|line| reader.handle(line))
+                if let Err(reason) = line
+                    .and_then(|line| control_protocol::parse_message(&line))
+                    .map(|line| reader.handle(line))
                 {
                     reader.shared.queue.end(Err(reason));
                     break;
@@ -161,20 +162,20 @@ struct StdinReader {
 
 impl StdinReader {
     /// Handles one message of the host.
-    fn handle(&mut self, received: Received) {
+    fn handle(&mut self, received: HostMessage) {
         match received {
-            Received::Prompt(prompt) => {
+            HostMessage::Prompt(prompt) => {
                 self.prompt_count += 1;
                 self.shared.queue.push(prompt, Delivery::Queue);
             }
-            Received::Request(id, ControlRequest::SetModel(model)) => {
+            HostMessage::Request(id, ControlRequest::SetModel(model)) => {
                 drop(self.model_requests.send(SetModelRequest {
                     id,
                     model,
                     prompts_before: self.prompt_count,
                 }));
             }
-            Received::Request(id, control) => {
+            HostMessage::Request(id, control) => {
                 let answer = match self.answer(control) {
                     Ok(response) => control_protocol::success_response(&id, &response),
                     Err(why) => control_protocol::error_response(&id, &why),
@@ -182,7 +183,7 @@ impl StdinReader {
                 // A failed write is ignored: a host that has exited needs no response.
                 drop(self.writer.write_line(&answer));
             }
-            Received::Mcp { id, server, message } => {
+            HostMessage::Mcp { id, server, message } => {
                 let answer = match lock(&self.shared.servers).get(&server) {
                     Some(receiver) => {
                         drop(receiver.send(message));
@@ -195,11 +196,11 @@ impl StdinReader {
                 };
                 drop(self.writer.write_line(&answer));
             }
-            Received::Response(id, result) => {
+            HostMessage::Response(id, result) => {
                 let asker = lock(&self.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&id));
                 drop(asker.map(|asker| asker.send(result)));
             }
-            Received::Other => {}
+            HostMessage::Other => {}
         }
     }
 

@@ -125,7 +125,7 @@ impl HostHooks {
     ) -> Result<HookAnswer, String> {
         let response = self.host.request(self.host.request_id("hook"), request);
         match tokio::time::timeout(time, response).await {
-            Ok(Some(Ok(answer))) => answer::read(event, &answer),
+            Ok(Some(Ok(answer))) => answer::parse(event, &answer),
             Ok(Some(Err(message))) => Err(message),
             Ok(None) => Err("the host is gone".to_owned()),
             Err(_) => Err(format!("no answer within {} s", time.as_secs_f64())),
@@ -244,11 +244,11 @@ impl HostHooks {
                 }
             }
         }
-        Some(self.run_notifying(event, callbacks, particular, Some(&ended.call.id)))
+        Some(self.notify(event, callbacks, particular, Some(&ended.call.id)))
     }
 
     /// Calls hooks that cannot refuse anything.
-    fn run_notifying<'a>(
+    fn notify<'a>(
         &'a self,
         event: HostHookEvent,
         callbacks: Vec<Callback>,
@@ -269,8 +269,7 @@ impl HostHooks {
             RunOutcome::Completed => {
                 let callbacks = self.callbacks(HostHookEvent::Stop, &[]);
                 let particular = json!({ "stop_hook_active": false });
-                (!callbacks.is_empty())
-                    .then(|| self.run_notifying(HostHookEvent::Stop, callbacks, particular, None))
+                (!callbacks.is_empty()).then(|| self.notify(HostHookEvent::Stop, callbacks, particular, None))
             }
             RunOutcome::Failed(_) => None,
         }
@@ -288,8 +287,8 @@ impl Hooks for HostHooks {
         Duration::ZERO
     }
 
-    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-        match moment {
+    fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+        match event {
             HookEvent::RunStart => None,
             HookEvent::PromptSubmit(content) => self.at_prompt(content),
             HookEvent::BeforeToolCall { call, access: _, is_rewritten: rewritten } => {
@@ -347,27 +346,29 @@ impl CombinedAnswer {
             }
         }
         for key in unused {
-            self.notices.push(failure_notice(event, &hook, unusable(key)));
+            self.notices.push(failure_notice(event, &hook, unusable_key_message(key)));
         }
         match input {
             Some(input) if event == HostHookEvent::PreToolUse => {
                 self.input.get_or_insert((hook.clone(), input));
             }
-            Some(_) => self.notices.push(failure_notice(event, &hook, unusable("updatedInput"))),
+            Some(_) => self.notices.push(failure_notice(event, &hook, unusable_key_message("updatedInput"))),
             None => {}
         }
         match context {
             Some(context) if event == HostHookEvent::UserPromptSubmit => {
                 self.context.push(format!("Context from the hook `{hook}`:\n{context}"));
             }
-            Some(_) => self.notices.push(failure_notice(event, &hook, unusable("additionalContext"))),
+            Some(_) => {
+                self.notices.push(failure_notice(event, &hook, unusable_key_message("additionalContext")))
+            }
             None => {}
         }
     }
 }
 
 /// Returns the message about a part of an answer that has no effect for this event.
-fn unusable(key: &str) -> String {
+fn unusable_key_message(key: &str) -> String {
     format!("`{key}` has no effect here")
 }
 

@@ -216,7 +216,7 @@ impl ConfiguredProvider {
         if hosts.iter().any(|(entry, _)| server.matches_entry(entry)) {
             return Ok(());
         }
-        let (url, host) = (without_credentials(&self.base_url), &server.host);
+        let (url, host) = (strip_credentials(&self.base_url), &server.host);
         Err(bad(format!(
             "`{url}` would send a key unencrypted; use `https://`, or add \"{host}\" to \
              `network.insecure_hosts` in your own configuration"
@@ -291,7 +291,7 @@ fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
 }
 
 /// Returns `url` without user name and password, for messages.
-fn without_credentials(url: &str) -> String {
+fn strip_credentials(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
         (Some(_) | None, Some(_) | None) => url.to_owned(),

@@ -87,10 +87,10 @@ impl DeferredKey {
         let (source, keys, redactor) = (self.clone(), Arc::clone(&app.deferred_keys), app.redactor().clone());
         let setting = format!("providers.{name}.{}", self.setting());
         let name = name.to_owned();
-        let start = CommandStart::new(app);
+        let runner = KeyCommandRunner::new(app);
         KeyReader::new(move |request| {
             let (source, keys, redactor) = (source.clone(), Arc::clone(&keys), redactor.clone());
-            let (setting, name, start) = (setting.clone(), name.clone(), start.clone());
+            let (setting, name, runner) = (setting.clone(), name.clone(), runner.clone());
             async move {
                 let known = keys.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
                 if let (KeyRequest::First, Some(known)) = (request, known) {
@@ -98,7 +98,7 @@ impl DeferredKey {
                 }
                 let text = match &source {
                     Self::File(path) => read_file(path),
-                    Self::Command(words) => start.run(words, &redactor).await,
+                    Self::Command(words) => runner.run(words, &redactor).await,
                 };
                 let key = text
                     .and_then(|text| parse_key(&text))
@@ -139,15 +139,15 @@ fn parse_key(text: &str) -> Result<String, String> {
     }
 }
 
-/// The settings for the start of a command.
+/// Runs the command of `api_key_command`.
 #[derive(Clone)]
-struct CommandStart {
+struct KeyCommandRunner {
     programs: crate::programs::Programs,
     home: PathBuf,
     timeout: Duration,
 }
 
-impl CommandStart {
+impl KeyCommandRunner {
     fn new(app: &AppContext) -> Self {
         let timeout = app.base.config.timeout("api_key_command");
         Self { programs: app.programs.clone(), home: app.dirs.home.clone(), timeout }

@@ -8,7 +8,7 @@ use ibeam_providers::known_models;
 use super::list_cache::ListCache;
 use super::{aliases, provider_names};
 use crate::app::AppContext;
-use crate::similar_names::{closest, similar};
+use crate::similar_names::{closest, most_similar};
 
 /// The maximum number of similar names.
 const MAX_NAMES: usize = 3;
@@ -43,7 +43,7 @@ pub(super) fn near_models_of(provider: &str, id: &str, cache_dir: &Path) -> Vec<
     let prefix = format!("{provider}/");
     let models = model_names(cache_dir);
     let ids = models.iter().filter_map(|model| model.strip_prefix(&prefix)).map(str::to_owned);
-    let near = similar(id, ids, MAX_NAMES);
+    let near = most_similar(id, ids, MAX_NAMES);
     near.into_iter().map(|id| format!("{prefix}{id}")).collect()
 }
 
@@ -55,7 +55,7 @@ pub(super) fn near_models(sources: &NameSources, name: &str) -> Vec<String> {
     let aliases = sources.aliases.iter().cloned();
     let Some((typed_provider, typed_model)) = name.split_once('/') else {
         let ids = models.iter().filter_map(|model| Some(model.split_once('/')?.1.to_owned()));
-        let near = similar(name, ids.chain(aliases), MAX_NAMES);
+        let near = most_similar(name, ids.chain(aliases), MAX_NAMES);
         let complete = |id: String| {
             let found = models.iter().find(|model| model.split_once('/').is_some_and(|(_, bare)| bare == id));
             found.cloned().unwrap_or(id)
@@ -64,7 +64,7 @@ pub(super) fn near_models(sources: &NameSources, name: &str) -> Vec<String> {
     };
     match closest(typed_provider, sources.providers.iter().map(String::as_str)) {
         Some(provider) => vec![format!("{provider}/{typed_model}")],
-        None => similar(name, models.into_iter().chain(aliases), MAX_NAMES),
+        None => most_similar(name, models.into_iter().chain(aliases), MAX_NAMES),
     }
 }
 

@@ -9,7 +9,7 @@ use super::{ClaudeOptions, usage_error};
 
 /// The form of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum StatusFormat {
     Json,
     Text,
 }
@@ -18,12 +18,12 @@ pub(super) enum Form {
 ///
 /// # Errors
 /// `Usage` for a flag that the command does not have.
-pub(super) fn form_of(args: &[OsString]) -> Option<Result<Form, Reason>> {
+pub(super) fn requested_format(args: &[OsString]) -> Option<Result<StatusFormat, Reason>> {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
     let ["auth", "status", flags @ ..] = words.as_slice() else { return None };
-    let form = flags.iter().try_fold(Form::Json, |_, flag| match *flag {
-        "--json" => Ok(Form::Json),
-        "--text" => Ok(Form::Text),
+    let form = flags.iter().try_fold(StatusFormat::Json, |_, flag| match *flag {
+        "--json" => Ok(StatusFormat::Json),
+        "--text" => Ok(StatusFormat::Text),
         other => Err(usage_error(format!("`auth status` has no `{other}`; there are `--json` and `--text`"))),
     });
     Some(form)
@@ -41,10 +41,10 @@ impl ClaudeOptions {
         let key = keys.iter().find(|(provider, _)| provider == "anthropic").or(keys.first());
         let source = key.map(|(_, source)| source.strip_prefix('$').unwrap_or("/login managed key"));
         let text = match (form, source) {
-            (Form::Text, Some(source)) => format!("API key: {source}\n"),
-            (Form::Text, None) if is_logged_in => "No API key is needed\n".to_owned(),
-            (Form::Text, None) => "Not logged in. Run `ibeam login` to store a key.\n".to_owned(),
-            (Form::Json, source) => {
+            (StatusFormat::Text, Some(source)) => format!("API key: {source}\n"),
+            (StatusFormat::Text, None) if is_logged_in => "No API key is needed\n".to_owned(),
+            (StatusFormat::Text, None) => "Not logged in. Run `ibeam login` to store a key.\n".to_owned(),
+            (StatusFormat::Json, source) => {
                 let provider = key.map_or("anthropic", |(provider, _)| provider.as_str());
                 let mut status = json!({
                     "loggedIn": is_logged_in,
@@ -68,7 +68,7 @@ mod tests {
     #[track_caller]
     fn check(args: &[&str], keys: &[(&str, &str)], is_usable: bool, parts: &[&str], expect: u8) {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
-        let form = form_of(&args).unwrap().unwrap_or_else(|reason| panic!("{reason:?}"));
+        let form = requested_format(&args).unwrap().unwrap_or_else(|reason| panic!("{reason:?}"));
         let request = ClaudeOptions { auth_status: Some(form), ..ClaudeOptions::default() };
         let keys: Vec<_> =
             keys.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect();
@@ -91,10 +91,13 @@ mod tests {
     #[test]
     fn other_command_lines_are_not_the_status() {
         for other in [&["auth"][..], &["auth", "login"], &["status"], &["-p", "auth", "status"]] {
-            assert!(form_of(&other.iter().map(Into::into).collect::<Vec<_>>()).is_none(), "{other:?}");
+            assert!(
+                requested_format(&other.iter().map(Into::into).collect::<Vec<_>>()).is_none(),
+                "{other:?}"
+            );
         }
         let odd: Vec<OsString> = ["auth", "status", "--yaml"].iter().map(Into::into).collect();
-        assert!(form_of(&odd).unwrap().is_err());
+        assert!(requested_format(&odd).unwrap().is_err());
         assert!(ClaudeOptions::default().auth_status(&[], true).is_none());
     }
 }

@@ -5,7 +5,7 @@ use ibeam_protocol::Reason;
 use super::{ClaudeDraft, append, permission_rules, resolve_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
 use crate::run::system_prompt::literal;
-use Arity::{Maybe, Nothing, Value, Values};
+use Arity::{Nothing, OptionalValue, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 
 /// Changes the draft for one value of a flag.
@@ -43,7 +43,7 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
         draft.flags.push("--continue".to_owned());
         set(&mut draft.resumes, true)
     }),
-    apply(&["--resume", "-r"], Maybe, |draft, value| draft.set_resumed(value)),
+    apply(&["--resume", "-r"], OptionalValue, |draft, value| draft.set_resumed(value)),
     apply(&["--session-id"], Value, |draft, value| set(&mut draft.session_id, Some(value.to_owned()))),
     apply(&["--fork-session"], Nothing, |draft, _| set(&mut draft.forks, true)),
     apply(&["--permission-mode"], Value, |draft, value| set(&mut draft.mode, Some(value.to_owned()))),
@@ -52,10 +52,10 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     }),
     flag(&["--allow-dangerously-skip-permissions"], Nothing, NoOp),
     apply(&["--allowedTools", "--allowed-tools"], Values, |draft, value| {
-        append(&mut draft.allow, permission_rules::split(value))
+        append(&mut draft.allow, permission_rules::split_rules(value))
     }),
     apply(&["--disallowedTools", "--disallowed-tools"], Values, |draft, value| {
-        append(&mut draft.deny, permission_rules::split(value))
+        append(&mut draft.deny, permission_rules::split_rules(value))
     }),
     apply(&["--tools"], Values, |draft, value| draft.set_tools(value)),
     apply(&["--permission-prompt-tool"], Value, |draft, value| draft.set_prompt_tool(value)),
@@ -117,7 +117,7 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     flag(&["--plugin-dir"], Values, Ignore),
     flag(&["--file"], Values, Ignore),
     flag(&["--name", "-n"], Value, Ignore),
-    flag(&["--debug", "-d"], Maybe, Ignore),
+    flag(&["--debug", "-d"], OptionalValue, Ignore),
     flag(&["--debug-file"], Value, Ignore),
     flag(&["--mcp-debug"], Nothing, Ignore),
     flag(&["--ide"], Nothing, Ignore),
@@ -148,10 +148,10 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     ),
     flag(&["--sdk-url"], Value, Reject("messages come on stdin")),
     flag(&["--agent"], Value, Reject("custom agents do not exist here, and an agent may have fewer tools")),
-    flag(&["--worktree", "-w"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
+    flag(&["--worktree", "-w"], OptionalValue, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--tmux"], Nothing, Reject(ONLY_THIS_DIRECTORY)),
-    flag(&["--remote", "--teleport"], Maybe, Reject(ONLY_THIS_DIRECTORY)),
-    flag(&["--from-pr"], Maybe, Reject("sessions have no pull requests")),
+    flag(&["--remote", "--teleport"], OptionalValue, Reject(ONLY_THIS_DIRECTORY)),
+    flag(&["--from-pr"], OptionalValue, Reject("sessions have no pull requests")),
     flag(&["--resume-session-at"], Value, Reject("a session can only be resumed at its end")),
     flag(&["--resume-drops-turn"], Value, Reject("a session can only be resumed at its end")),
 ];

@@ -75,7 +75,7 @@ pub(super) fn all_ibeam_tools() -> impl Iterator<Item = &'static str> {
 }
 
 /// Splits a list of rules at commas and spaces outside of parentheses.
-pub(super) fn split(list: &str) -> Vec<String> {
+pub(super) fn split_rules(list: &str) -> Vec<String> {
     let mut rules = vec![String::new()];
     let mut depth = 0_u32;
     for letter in list.chars() {
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_list_is_split_outside_of_parentheses() {
         assert_eq!(
-            split("Bash(git log:*), Read Edit,,mcp__a__b "),
+            split_rules("Bash(git log:*), Read Edit,,mcp__a__b "),
             ["Bash(git log:*)", "Read", "Edit", "mcp__a__b"]
         );
     }

@@ -30,7 +30,7 @@ impl ClaudeDraft {
                 ("hooks", _) => {
                     return Err(usage_error("`hooks` of `--settings` are not supported; see docs/hooks.md"));
                 }
-                (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(not_supported(key)),
+                (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(unsupported_key_error(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
             }
         }
@@ -48,7 +48,7 @@ impl ClaudeDraft {
                 key.starts_with("den") && value.as_array().is_none_or(|list| !list.is_empty())
             };
             if let Some((key, _)) = keys.iter().find(forbids) {
-                return Err(not_supported(&format!("sandbox.{group}.{key}")));
+                return Err(unsupported_key_error(&format!("sandbox.{group}.{key}")));
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ impl ClaudeDraft {
             name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_PROXY")
         };
         if let Some(name) = variables.keys().find(changes_connection) {
-            return Err(not_supported(&format!("env.{name}")));
+            return Err(unsupported_key_error(&format!("env.{name}")));
         }
         if !variables.is_empty() {
             self.ignored_arguments.push("--settings env".to_owned());
@@ -81,7 +81,7 @@ impl ClaudeDraft {
                 }
                 "defaultMode" => {}
                 "disableBypassPermissionsMode" => set(&mut self.forbids_bypass, true)?,
-                other => return Err(not_supported(&format!("permissions.{other}"))),
+                other => return Err(unsupported_key_error(&format!("permissions.{other}"))),
             }
         }
         Ok(())
@@ -103,7 +103,7 @@ impl ClaudeDraft {
     }
 }
 
-fn not_supported(key: &str) -> Reason {
+fn unsupported_key_error(key: &str) -> Reason {
     usage_error(format!("`{key}` of `--settings` is not supported"))
 }
 

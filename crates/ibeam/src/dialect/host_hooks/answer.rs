@@ -39,7 +39,7 @@ pub(super) enum HookPermission {
 ///
 /// # Errors
 /// The reason why the response is invalid.
-pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<HookAnswer, String> {
+pub(super) fn parse(event: HostHookEvent, answer: &Value) -> Result<HookAnswer, String> {
     if !(answer.is_object() || answer.is_null()) {
         return Err("its answer is not an object".to_owned());
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[track_caller]
     fn check(answer: Value, permission: HookPermission, reason: Option<&str>) {
-        let read = read(HostHookEvent::PreToolUse, &answer).unwrap();
+        let read = parse(HostHookEvent::PreToolUse, &answer).unwrap();
         assert_eq!((read.permission, read.reason.as_deref()), (permission, reason), "{answer}");
     }
 
@@ -139,7 +139,7 @@ mod tests {
             json!({ "hookSpecificOutput": { "hookEventName": "Stop" } }),
             json!({ "hookSpecificOutput": { "updatedInput": "ls" } }),
         ] {
-            assert!(read(HostHookEvent::PreToolUse, &answer).is_err(), "{answer}");
+            assert!(parse(HostHookEvent::PreToolUse, &answer).is_err(), "{answer}");
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn inputs_contexts_and_unused_parts_are_taken() {
         let specific =
             json!({ "updatedInput": { "a": 1 }, "additionalContext": "c", "updatedMCPToolOutput": {} });
-        let read = read(HostHookEvent::PostToolUse, &json!({ "hookSpecificOutput": specific })).unwrap();
+        let read = parse(HostHookEvent::PostToolUse, &json!({ "hookSpecificOutput": specific })).unwrap();
         assert_eq!(read.input, json!({ "a": 1 }).as_object().cloned());
         assert_eq!((read.context.as_deref(), read.unused), (Some("c"), vec!["updatedMCPToolOutput"]));
     }

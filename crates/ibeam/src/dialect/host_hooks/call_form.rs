@@ -78,7 +78,7 @@ impl CallForm {
         let used = json!({ "type": "tool_use", "id": "0", "name": self.name, "input": input });
         let message = json!({ "role": "assistant", "content": [used] });
         let line = json!({ "type": "assistant", "message": message, "session_id": "0" });
-        let events = converted(DialectName::Claude, DialectName::Cursor, line.to_string().as_bytes())?;
+        let events = convert_lines(DialectName::Claude, DialectName::Cursor, line.to_string().as_bytes())?;
         let call = events.iter().find_map(|event| event.get("tool_call")?.as_object()?.iter().next());
         match call {
             // Tools of servers, and tools without a name in the dialect, receive the input unchanged.
@@ -90,7 +90,7 @@ impl CallForm {
 }
 
 /// Returns the events that the lines become in another dialect.
-fn converted(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Value>, String> {
+fn convert_lines(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Value>, String> {
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     for line in lines.split_inclusive(|byte| *byte == b'\n') {

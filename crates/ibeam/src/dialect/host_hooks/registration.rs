@@ -122,7 +122,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
             Some(event) => {
                 let entries = entries.as_array().ok_or_else(|| format!("`hooks.{name}` is not a list"))?;
                 for entry in entries {
-                    hooks.push(hook(event, entry)?);
+                    hooks.push(parse_hook(event, entry)?);
                 }
             }
             None if UNCALLED_EVENTS.contains(&name.as_str()) => uncalled.push(name.clone()),
@@ -138,7 +138,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
 }
 
 /// Parses one entry of the registration.
-fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
+fn parse_hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let name = event.name();
     let callbacks = value_at(entry, "/hookCallbackIds")
         .as_array()
