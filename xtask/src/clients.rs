@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use client::ClientsError;
 use client::{CLIENTS, Client};
 pub(crate) use environment::embedded_model;
-use environment::{Environment, Model};
+use environment::{ClientEnvironment, Model};
 use install::Installed;
 pub(crate) use install::Installer;
 
@@ -43,7 +43,8 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
         match installer.install(client)? {
             Ok(installed) => {
                 for (mode, contract) in client.modes_and_contracts(options.embedded) {
-                    let environment = Environment::create(root, &program, client, mode, contract, &model)?;
+                    let environment =
+                        ClientEnvironment::create(root, &program, client, mode, contract, &model)?;
                     tally.run_one(&installed, client, environment)?;
                 }
             }
@@ -72,7 +73,7 @@ impl Tally {
         &mut self,
         installed: &Installed,
         client: &Client,
-        environment: Environment,
+        environment: ClientEnvironment,
     ) -> Result<(), ClientsError> {
         let observed = environment.run_driver(installed)?;
         let label = format!(

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) use fault_list::FaultsError;
-use fault_list::{Fault, FaultList, Layer, Note};
+use fault_list::{Fault, FaultLayer, FaultList, Note};
 use test_scan::FaultTest;
 
 /// The generated page.
@@ -116,10 +116,10 @@ impl FaultTable {
 fn render_page(table: &FaultTable) -> String {
     let mut page = PAGE_HEADER.to_owned();
     let layers = [
-        (Layer::Provider, "The model's side"),
-        (Layer::Tool, "Tools"),
-        (Layer::Host, "The host"),
-        (Layer::Input, "Input"),
+        (FaultLayer::Provider, "The model's side"),
+        (FaultLayer::Tool, "Tools"),
+        (FaultLayer::Host, "The host"),
+        (FaultLayer::Input, "Input"),
     ];
     for (layer, title) in layers {
         let _ = write!(

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use task::{Task, Verdict};
+use task::{EvalTask, TaskVerdict};
 
 use ibeam_testkit::{BuildError, build_program};
 
@@ -59,10 +59,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
         names => (build_program(root, &["--release"])?, names),
     };
     let binary = binary.canonicalize().map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
-    let tasks = Task::load(&root.join(TASKS_FILE)).map_err(EvalError::Tasks)?;
+    let tasks = EvalTask::load(&root.join(TASKS_FILE)).map_err(EvalError::Tasks)?;
     let chosen =
-        |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
-    let chosen: Vec<&Task> = tasks.iter().filter(chosen).collect();
+        |task: &&EvalTask| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
+    let chosen: Vec<&EvalTask> = tasks.iter().filter(chosen).collect();
     if chosen.is_empty() {
         return Err(EvalError::NoTask);
     }
@@ -143,7 +143,7 @@ struct Score {
 
 impl Score {
     /// Counts a task and prints its line.
-    fn add(&mut self, task: &Task, run: &RunOutput, verdict: &Verdict, took: Duration) {
+    fn add(&mut self, task: &EvalTask, run: &RunOutput, verdict: &TaskVerdict, took: Duration) {
         let success = verdict.problems.is_empty() && verdict.damaged.is_empty();
         let (done, total) = if task.hard {
             (&mut self.hard_done, &mut self.hard_total)

@@ -40,7 +40,7 @@ pub(crate) enum MutationsError {
 
 /// The content of the list of mutations.
 #[derive(Deserialize)]
-struct List {
+struct MutationList {
     mutation: Vec<Mutation>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Mutation {
 pub(crate) fn load(root: &Path) -> Result<Vec<Mutation>, MutationsError> {
     let path = root.join(LIST_PATH);
     let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;
-    let List { mutation } = toml::from_str(&text)?;
+    let MutationList { mutation } = toml::from_str(&text)?;
     Ok(mutation)
 }
 

@@ -90,7 +90,7 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         text_answer("Here again."),
     ]);
     let failing = unauthorised_server();
-    let environment = Environment::create("claude", program)?;
+    let environment = SdkEnvironment::create("claude", program)?;
     let mut script = Command::new(directory.join("bin/python"));
     script.arg(root.join("clients/sdks/claude.py"));
     script.args([&environment.shim, environment.workspace.path()]).arg(failing.url());
@@ -125,7 +125,7 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, S
         text_answer("Done."),
     ]);
     let failing = unauthorised_server();
-    let environment = Environment::create("claude", program)?;
+    let environment = SdkEnvironment::create("claude", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/claude.mjs"));
     script.args([&environment.shim, environment.workspace.path()]).arg(failing.url());
@@ -160,7 +160,7 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksErr
             Answer::new().text("I may not."),
         ]);
     let failing = unauthorised_server();
-    let environment = Environment::create("codex", program)?;
+    let environment = SdkEnvironment::create("codex", program)?;
     let mut script = Command::new("node");
     script.arg(root.join("clients/sdks/codex.mjs"));
     script.args([&environment.shim, environment.workspace.path()]);
@@ -187,12 +187,12 @@ fn write_file_answer(name: &str, id: &str) -> Answer {
 }
 
 /// A workspace, and a script that starts the program in a dialect.
-struct Environment {
+struct SdkEnvironment {
     workspace: Workspace,
     shim: PathBuf,
 }
 
-impl Environment {
+impl SdkEnvironment {
     fn create(dialect: &str, program: &Path) -> Result<Self, SdksError> {
         let workspace = Workspace::new();
         let shim = workspace.outside().join(dialect);

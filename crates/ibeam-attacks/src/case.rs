@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::canary::collect_strings;
 use crate::effect::Effect;
-use crate::hook::Hook;
+use crate::hook::CaseHook;
 use crate::name_answers::NameAnswers;
 use crate::policy::{self, Policy};
 
@@ -59,14 +59,14 @@ pub(crate) enum ExpectedOutcome {
 
 /// One call that the model makes.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Step {
+pub(crate) struct CaseStep {
     pub(crate) tool: String,
     #[serde(default)]
     pub(crate) args: Map<String, Value>,
     pub(crate) expect: Option<ExpectedOutcome>,
 }
 
-impl Step {
+impl CaseStep {
     /// Starts a shell command in the background if it leaves processes running, so that they run during the repeated
     /// call.
     fn mark_background_if_forking(&mut self) {
@@ -93,8 +93,8 @@ enum OneOrMany {
 #[serde(untagged)]
 enum Resume {
     WithoutCalls(bool),
-    Call(Step),
-    Calls(Vec<Step>),
+    Call(CaseStep),
+    Calls(Vec<CaseStep>),
 }
 
 /// A case of the corpus.
@@ -124,7 +124,7 @@ pub(crate) struct Case {
     pub(crate) requires: Option<String>,
     /// Calls before the relevant call.
     #[serde(default)]
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<CaseStep>,
     /// The number of times that the relevant call is made.
     repeat: Option<usize>,
     /// The maximum duration of the run in seconds.
@@ -177,10 +177,10 @@ impl Case {
         case.forbidden_effects()?;
         case.expected_effects()?;
         if case.repetitions() > 1 {
-            case.steps.iter_mut().for_each(Step::mark_background_if_forking);
+            case.steps.iter_mut().for_each(CaseStep::mark_background_if_forking);
         }
         if let Some(hook) = &case.policy.hook {
-            Hook::parse(hook, "")?;
+            CaseHook::parse(hook, "")?;
         }
         for answers in case.policy.resolve.values() {
             NameAnswers::parse(answers)?;
@@ -223,7 +223,7 @@ impl Case {
     }
 
     /// Returns the calls of a second run on the session, or `None` if there is no such run.
-    pub(crate) fn resumed_calls(&self) -> Option<&[Step]> {
+    pub(crate) fn resumed_calls(&self) -> Option<&[CaseStep]> {
         match &self.resume {
             None | Some(Resume::WithoutCalls(false)) => None,
             Some(Resume::WithoutCalls(true)) => Some(&[]),
@@ -341,9 +341,9 @@ mod tests {
         let resumed = |value: Value| {
             let mut line = line();
             line["resume"] = value;
-            Case::parse(&line).unwrap().resumed_calls().map(<[Step]>::len)
+            Case::parse(&line).unwrap().resumed_calls().map(<[CaseStep]>::len)
         };
-        assert_eq!(Case::parse(&line()).unwrap().resumed_calls().map(<[Step]>::len), None);
+        assert_eq!(Case::parse(&line()).unwrap().resumed_calls().map(<[CaseStep]>::len), None);
         assert_eq!(resumed(json!(false)), None);
         assert_eq!(resumed(json!(true)), Some(0));
         assert_eq!(resumed(json!({"tool": "ls"})), Some(1));

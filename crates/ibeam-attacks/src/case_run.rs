@@ -27,7 +27,7 @@ use crate::setup::{RunSetup, cargo_directory, pins, reads_stdin};
 use crate::terminal::Terminal;
 use crate::tracer_watch::TracerWatch;
 use crate::user::{SYSTEM_PATH, User, find_program};
-use crate::verdict::{self, Outcome};
+use crate::verdict::{self, CaseOutcome};
 use crate::{bare_bash, model_script, survivors, user_commands};
 
 /// The time limit of a case without its own limit.
@@ -50,7 +50,7 @@ pub(crate) struct Job {
 /// The outcome of a case and its transcript.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct CaseResult {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CaseOutcome,
     /// Output of the program and its requests to the model. Empty unless the case failed.
     pub(crate) transcript: String,
 }
@@ -71,8 +71,8 @@ impl From<io::Error> for NoVerdict {
 pub(crate) fn run_case(job: &Job) -> CaseResult {
     let outcome = match try_run_case(job) {
         Ok(result) => return result,
-        Err(NoVerdict::Skipped(reason)) => Outcome::Skipped(reason),
-        Err(NoVerdict::Failed(reason)) => Outcome::Failed(vec![reason]),
+        Err(NoVerdict::Skipped(reason)) => CaseOutcome::Skipped(reason),
+        Err(NoVerdict::Failed(reason)) => CaseOutcome::Failed(vec![reason]),
     };
     CaseResult { outcome, transcript: String::new() }
 }
@@ -192,8 +192,8 @@ fn try_run_case(job: &Job) -> Result<CaseResult, NoVerdict> {
         Mode::SandboxOnly => verdict::judge_sandbox_only(&case, &evidence),
     };
     let transcript = match &outcome {
-        Outcome::Failed(_) => transcript(&case, &run_setup, &evidence),
-        Outcome::Passed | Outcome::Skipped(_) => String::new(),
+        CaseOutcome::Failed(_) => transcript(&case, &run_setup, &evidence),
+        CaseOutcome::Passed | CaseOutcome::Skipped(_) => String::new(),
     };
     Ok(CaseResult { outcome, transcript })
 }

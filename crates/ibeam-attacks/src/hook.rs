@@ -21,7 +21,7 @@ const BROKEN_JSON: &str = r#"{"permission": "allow""#;
 
 /// A hook of the user.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Hook {
+pub(crate) struct CaseHook {
     /// The event for which the hook is configured.
     event: &'static str,
     /// The text that the hook prints.
@@ -39,7 +39,7 @@ enum End {
     Never,
 }
 
-impl Hook {
+impl CaseHook {
     /// Parses a description. `payload` is the complete command of a rewrite that names only its program.
     ///
     /// # Errors
@@ -132,10 +132,10 @@ mod tests {
 
     #[track_caller]
     fn check(description: &str, event: &'static str, output: Option<&str>, end: End, fail_closed: bool) {
-        let hook = Hook::parse(description, "touch /out/pwned").unwrap();
+        let hook = CaseHook::parse(description, "touch /out/pwned").unwrap();
         assert_eq!(
             hook,
-            Hook { event, output: output.map(str::to_owned), end, fail_closed },
+            CaseHook { event, output: output.map(str::to_owned), end, fail_closed },
             "{description}"
         );
     }
@@ -171,7 +171,7 @@ mod tests {
     fn unknown_descriptions_are_rejected() {
         for description in ["", "preToolUse", "preToolUse sings", "afterLunch exits 2", "preToolUse -> allow"]
         {
-            assert!(Hook::parse(description, "").is_err(), "{description}");
+            assert!(CaseHook::parse(description, "").is_err(), "{description}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::case_run::CaseResult;
 use crate::user::User;
-use crate::verdict::Outcome;
+use crate::verdict::CaseOutcome;
 
 /// The result of one case for one user.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Report {
     /// Returns the number of failures, without known limits.
     pub(crate) fn failure_count(&self) -> usize {
         let is_failure = |line: &&ReportLine| {
-            line.known_limit.is_none() && matches!(line.result.outcome, Outcome::Failed(_))
+            line.known_limit.is_none() && matches!(line.result.outcome, CaseOutcome::Failed(_))
         };
         self.lines.iter().filter(is_failure).count()
     }
@@ -80,17 +80,17 @@ impl Report {
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for line in lines {
             match (&line.result.outcome, &line.known_limit) {
-                (Outcome::Passed, None) => passed += 1,
-                (Outcome::Passed, Some(_)) => limits_passed += 1,
-                (Outcome::Skipped(reason), _) => {
+                (CaseOutcome::Passed, None) => passed += 1,
+                (CaseOutcome::Passed, Some(_)) => limits_passed += 1,
+                (CaseOutcome::Skipped(reason), _) => {
                     skipped += 1;
                     reasons.entry(reason).or_default().push(line.label());
                 }
-                (Outcome::Failed(problems), None) => {
+                (CaseOutcome::Failed(problems), None) => {
                     let (label, expect, problems) = (line.label(), &line.expect, problems.join("; "));
                     text.push_str(&format!("FAIL {label}: expected {expect}, but {problems}\n"));
                 }
-                (Outcome::Failed(_), Some(reason)) => {
+                (CaseOutcome::Failed(_), Some(reason)) => {
                     limits_failed.push(format!("{} ({reason})", line.label()))
                 }
             }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_case_is_reported_once() {
         let mut report = Report::default();
-        let mut add = |id: &str, known_limit: Option<&str>, outcome: Outcome| {
+        let mut add = |id: &str, known_limit: Option<&str>, outcome: CaseOutcome| {
             let case = json!({"id": id, "expect": "denied", "known_limit": known_limit});
             report.add(ReportLine::new(
                 &case,
@@ -131,12 +131,12 @@ mod tests {
                 CaseResult { outcome, transcript: String::new() },
             ));
         };
-        let failed = || Outcome::Failed(vec!["BREACH Leak".to_owned()]);
+        let failed = || CaseOutcome::Failed(vec!["BREACH Leak".to_owned()]);
         add("AT-4", Some("best effort"), failed());
         add("AT-2", None, failed());
-        add("AT-1", None, Outcome::Passed);
-        add("AT-3", None, Outcome::Skipped("needs gdb".to_owned()));
-        add("AT-5", Some("best effort"), Outcome::Passed);
+        add("AT-1", None, CaseOutcome::Passed);
+        add("AT-3", None, CaseOutcome::Skipped("needs gdb".to_owned()));
+        add("AT-5", Some("best effort"), CaseOutcome::Passed);
         let expect = "FAIL AT-2 nobody: expected denied, but BREACH Leak\n\
                       skipped: needs gdb: AT-3 nobody\n\
                       known limits: 1 passed, 1 failed: AT-4 nobody (best effort)\n\

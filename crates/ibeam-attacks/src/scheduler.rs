@@ -16,7 +16,7 @@ use crate::case_run::{CaseResult, Job};
 use crate::options::{Options, USAGE};
 use crate::report::{Report, ReportLine};
 use crate::user::{User, find_system_program};
-use crate::verdict::Outcome;
+use crate::verdict::CaseOutcome;
 
 /// The directory of the corpora.
 const CORPUS_DIRECTORY: &str = "corpus";
@@ -105,7 +105,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
                     let Some(job) = next else { break };
                     let result = match job.user.unavailable_reason() {
                         Some(reason) => CaseResult {
-                            outcome: Outcome::Skipped(reason.to_owned()),
+                            outcome: CaseOutcome::Skipped(reason.to_owned()),
                             transcript: String::new(),
                         },
                         None => run_isolated(&runner, isolation.as_deref().unwrap_or_default(), &job),
@@ -179,7 +179,7 @@ fn read_file(
 /// Runs a case in its own process, so that its effects end before the next case.
 fn run_isolated(runner: &Path, isolation: &[OsString], job: &Job) -> CaseResult {
     let failed =
-        |reason: String| CaseResult { outcome: Outcome::Failed(vec![reason]), transcript: String::new() };
+        |reason: String| CaseResult { outcome: CaseOutcome::Failed(vec![reason]), transcript: String::new() };
     match run_in_child(runner, isolation, job) {
         Ok((out, err)) => serde_json::from_str(&out)
             .unwrap_or_else(|_| failed(format!("the runner: {}", err.trim().replace('\n', " ")))),

@@ -10,7 +10,7 @@ use toml::{Table, Value as Toml};
 use crate::case::Case;
 use crate::effect::Effect;
 use crate::fixture::Fixture;
-use crate::hook::Hook;
+use crate::hook::CaseHook;
 use crate::policy::{Policy, Sandbox};
 use crate::user::{SYSTEM_PATH, find_program, find_system_program};
 
@@ -78,7 +78,7 @@ impl RunSetup {
         }
         if let Some(description) = &policy.hook {
             let payload = hook_payload(case);
-            let hook = Hook::parse(description, &payload).map_err(io::Error::other)?;
+            let hook = CaseHook::parse(description, &payload).map_err(io::Error::other)?;
             fixture
                 .write_file(&fixture.workspace.home().join(".cursor/hooks.json"), &hook.file().to_string())?;
         }

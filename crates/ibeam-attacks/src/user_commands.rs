@@ -1,6 +1,6 @@
 //! The commands of the user around a run: setup of the workspace before it, further commands after it.
 //!
-//! Processes that the setup leaves in the background run during the case and end with [`BackgroundProcesses`].
+//! Processes that the setup leaves in the background run during the case and end with [`SetupProcesses`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,9 +19,9 @@ const TIMEOUT_SECONDS: &str = "30";
 
 /// Processes that outlive the commands that started them.
 #[derive(Debug)]
-pub(crate) struct BackgroundProcesses(Pid);
+pub(crate) struct SetupProcesses(Pid);
 
-impl Drop for BackgroundProcesses {
+impl Drop for SetupProcesses {
     fn drop(&mut self) {
         // All of them may have ended.
         let _ended = kill_process_group(self.0, Signal::KILL);
@@ -32,7 +32,7 @@ impl Drop for BackgroundProcesses {
 ///
 /// # Errors
 /// The stderr of the failed command.
-pub(crate) fn run_setup_commands(fixture: &Fixture, lines: &[String]) -> io::Result<BackgroundProcesses> {
+pub(crate) fn run_setup_commands(fixture: &Fixture, lines: &[String]) -> io::Result<SetupProcesses> {
     let script = format!("set -e\n{}", lines.join("\n"));
     let (status, background, _, stderr) = run_script(fixture, Vec::new(), &script, fixture.workspace.path())?;
     if status.success() {
@@ -64,7 +64,7 @@ fn run_script(
     mut words: Vec<OsString>,
     script: &str,
     directory: &Path,
-) -> io::Result<(ExitStatus, BackgroundProcesses, String, String)> {
+) -> io::Result<(ExitStatus, SetupProcesses, String, String)> {
     words.extend(fixture.bash_command(script));
     let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = tempfile::tempdir()?;
@@ -80,7 +80,7 @@ fn run_script(
         .process_group(0)
         .spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-    let background = BackgroundProcesses(group);
+    let background = SetupProcesses(group);
     let status = child.wait()?;
     let text = |path| Ok::<_, io::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
     Ok((status, background, text(stdout)?, text(stderr)?))

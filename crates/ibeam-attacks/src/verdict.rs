@@ -12,7 +12,7 @@ const NO_SANDBOX: i32 = 40;
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Outcome {
+pub(crate) enum CaseOutcome {
     Passed,
     /// The problems, one each.
     Failed(Vec<String>),
@@ -20,14 +20,14 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-impl Outcome {
+impl CaseOutcome {
     fn from_problems(problems: Vec<String>) -> Self {
         if problems.is_empty() { Self::Passed } else { Self::Failed(problems) }
     }
 }
 
 /// Judges the evidence of a case.
-pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
+pub(crate) fn judge(case: &Case, evidence: &Evidence) -> CaseOutcome {
     let forbidden_effects = case.forbidden_effects().unwrap_or_default();
     let mut problems: Vec<String> = forbidden_effects
         .iter()
@@ -58,28 +58,28 @@ pub(crate) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     {
         problems.push(format!("the run took {:.1?}, not {limit} s", evidence.first_run.finished.elapsed));
     }
-    Outcome::from_problems(problems)
+    CaseOutcome::from_problems(problems)
 }
 
 /// Judges a run whose command is hidden from the rules.
-pub(crate) fn judge_sandbox_only(case: &Case, evidence: &Evidence) -> Outcome {
+pub(crate) fn judge_sandbox_only(case: &Case, evidence: &Evidence) -> CaseOutcome {
     match evidence.calls().find(|call| case.tool == "shell" && call.result_kind == "rejected") {
-        Some(call) => Outcome::Failed(vec![format!("the rules refused the call: {}", call.summary())]),
+        Some(call) => CaseOutcome::Failed(vec![format!("the rules refused the call: {}", call.summary())]),
         None => judge(case, evidence),
     }
 }
 
 /// Judges a run without protection, in which the attack must do its harm.
-pub(crate) fn judge_bare(case: &Case, evidence: &Evidence) -> Outcome {
+pub(crate) fn judge_bare(case: &Case, evidence: &Evidence) -> CaseOutcome {
     let forbidden_effects = case.forbidden_effects().unwrap_or_default();
     if forbidden_effects.is_empty() {
-        return Outcome::from_problems(allowed_problems(case, evidence));
+        return CaseOutcome::from_problems(allowed_problems(case, evidence));
     }
     if forbidden_effects.iter().any(|effect| effect.is_contained_in(evidence)) {
-        return Outcome::Passed;
+        return CaseOutcome::Passed;
     }
     let calls: Vec<String> = evidence.calls().map(|call| call.summary()).collect();
-    Outcome::Failed(vec![format!("no harm was done: {}; {calls:?}", evidence.first_run.end_summary())])
+    CaseOutcome::Failed(vec![format!("no harm was done: {}; {calls:?}", evidence.first_run.end_summary())])
 }
 
 /// Checks that the call was refused. With invalid rules, a program that refuses to start is also fine.

@@ -29,7 +29,7 @@ fn succeeded() -> Evidence {
 #[track_caller]
 fn check(case: &Case, evidence: &Evidence, passes: bool) {
     let outcome = judge(case, evidence);
-    assert_eq!(outcome == Outcome::Passed, passes, "{outcome:?}");
+    assert_eq!(outcome == CaseOutcome::Passed, passes, "{outcome:?}");
 }
 
 #[test]
@@ -190,17 +190,17 @@ fn a_name_with_changing_addresses_may_lead_nowhere() {
 fn an_attack_without_protection_must_do_harm() {
     let attack = case("denied", &Value::Null);
     let mut evidence = succeeded();
-    assert_ne!(judge_bare(&attack, &evidence), Outcome::Passed);
+    assert_ne!(judge_bare(&attack, &evidence), CaseOutcome::Passed);
     evidence.traffic.connections = 1;
-    assert_eq!(judge_bare(&attack, &evidence), Outcome::Passed);
+    assert_eq!(judge_bare(&attack, &evidence), CaseOutcome::Passed);
 }
 
 #[test]
 fn a_refusal_by_rules_fails_in_the_sandbox_mode() {
     let contained = case("contained", &Value::Null);
-    assert_ne!(judge_sandbox_only(&contained, &rejected()), Outcome::Passed);
+    assert_ne!(judge_sandbox_only(&contained, &rejected()), CaseOutcome::Passed);
     assert_eq!(
         judge_sandbox_only(&contained, &evidence_of(json!({"permissionDenied": {}}))),
-        Outcome::Passed
+        CaseOutcome::Passed
     );
 }

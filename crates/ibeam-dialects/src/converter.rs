@@ -38,7 +38,7 @@ struct RunStart {
 }
 
 /// The effect of an event after the end of a turn.
-enum AfterEnd {
+enum EventAfterEnd {
     /// The event starts a turn. It has the start of the run if the source repeats that.
     Turn(Option<Payload>),
     /// The event has no step.
@@ -87,14 +87,14 @@ impl Converter {
         self.writer.losses.event = event_name(&event);
         if self.writer.has_ended() {
             match self.classify_after_end(&event) {
-                AfterEnd::Turn(init) => {
+                EventAfterEnd::Turn(init) => {
                     self.start_turn(init, out);
                     let steps = self.decode(event);
                     let is_start = |step: &Step| matches!(step, Step::Init { .. });
                     self.write(steps.into_iter().filter(|step| !is_start(step)).collect(), out);
                 }
-                AfterEnd::NoStep => drop(self.decode(event)),
-                AfterEnd::Lost => self.writer.losses.record_dropped_event(),
+                EventAfterEnd::NoStep => drop(self.decode(event)),
+                EventAfterEnd::Lost => self.writer.losses.record_dropped_event(),
             }
             return Ok(());
         }
@@ -124,8 +124,10 @@ impl Converter {
     }
 
     /// Returns the effect of an event after the end of a turn, and prepares the decoder for it.
-    fn classify_after_end(&mut self, event: &Object) -> AfterEnd {
-        let Some(start) = self.start.as_ref().filter(|_| self.allows_turns) else { return AfterEnd::Lost };
+    fn classify_after_end(&mut self, event: &Object) -> EventAfterEnd {
+        let Some(start) = self.start.as_ref().filter(|_| self.allows_turns) else {
+            return EventAfterEnd::Lost;
+        };
         self.decoder = self.turn_decoder();
         let mut unreported = LossLog::new(false);
         let mut sink = StepSink::new(&mut unreported);
@@ -134,16 +136,16 @@ impl Converter {
         let steps = sink.into_steps();
         self.decoder = self.turn_decoder();
         match steps.as_slice() {
-            _ if !is_known => AfterEnd::Lost,
-            [] => AfterEnd::NoStep,
+            _ if !is_known => EventAfterEnd::Lost,
+            [] => EventAfterEnd::NoStep,
             // Nothing of another session has a place in the target.
             [Step::Init { session, .. }, ..] if *session != start.session => {
                 self.allows_turns = false;
-                AfterEnd::Lost
+                EventAfterEnd::Lost
             }
-            [Step::Init { payload, .. }, ..] => AfterEnd::Turn(Some(payload.clone())),
-            [Step::End(_)] => AfterEnd::Lost,
-            [_, ..] => AfterEnd::Turn(None),
+            [Step::Init { payload, .. }, ..] => EventAfterEnd::Turn(Some(payload.clone())),
+            [Step::End(_)] => EventAfterEnd::Lost,
+            [_, ..] => EventAfterEnd::Turn(None),
         }
     }
 

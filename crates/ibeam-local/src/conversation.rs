@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
     /// Input that was piped in or added to the prompt.
     pub(crate) input: Vec<String>,
     /// The steps for the task, oldest first.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<TaskStep>,
     /// The number of tool calls in the complete conversation.
     pub(crate) call_count: usize,
     /// The schema of the final answer.
@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
 
 /// An action and its result.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct TaskStep {
     pub(crate) action: Action,
     pub(crate) result: String,
     pub(crate) failed: bool,
@@ -124,7 +124,7 @@ impl Conversation {
                 Message::ToolResults(results) => {
                     for ToolResult { call_id, text, is_error, .. } in results {
                         if let Some(Some(action)) = actions.remove(call_id) {
-                            this.steps.push(Step { action, result: text.to_string(), failed: *is_error });
+                            this.steps.push(TaskStep { action, result: text.to_string(), failed: *is_error });
                         }
                     }
                 }
@@ -217,7 +217,8 @@ mod tests {
         assert_eq!((conversation.task.as_str(), conversation.call_count), ("second", 3));
         assert_eq!(conversation.input, ["piped"]);
         assert_eq!(conversation.earlier, [Exchange { prompt: "first".into(), answer: "done".into() }]);
-        let step = Step { action: Action::Read { path: "b".into() }, result: "gone".into(), failed: true };
+        let step =
+            TaskStep { action: Action::Read { path: "b".into() }, result: "gone".into(), failed: true };
         assert_eq!(conversation.steps, [step], "a call without a result is not a step");
         assert!(conversation.has_tried_to_read("b") && !conversation.has_read_completely("b"));
     }

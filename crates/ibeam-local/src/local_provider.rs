@@ -35,10 +35,10 @@ type Sender = mpsc::Sender<Result<ModelEvent, ProviderError>>;
 /// The embedded model, not necessarily loaded.
 #[derive(Clone)]
 pub struct LocalProvider {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
-struct Shared {
+struct SharedState {
     model: PathBuf,
     prefixes: PrefixCache,
     workspace: Box<dyn WorkspaceFiles>,
@@ -50,7 +50,7 @@ impl LocalProvider {
     /// emptied at any time. Nothing is read before the first request.
     pub fn new(model: PathBuf, cache: PathBuf, workspace: Box<dyn WorkspaceFiles>) -> Self {
         let prefixes = PrefixCache::new(cache);
-        Self { shared: Arc::new(Shared { model, prefixes, workspace, engine: Mutex::new(None) }) }
+        Self { shared: Arc::new(SharedState { model, prefixes, workspace, engine: Mutex::new(None) }) }
     }
 }
 
@@ -87,7 +87,7 @@ async fn next_event(
     })
 }
 
-impl Shared {
+impl SharedState {
     fn answer(&self, request: &ModelRequest, sender: &Sender) {
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = self.generate(&mut engine, request, sender);

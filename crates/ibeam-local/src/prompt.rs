@@ -5,7 +5,7 @@
 
 use crate::WorkspaceFiles;
 use crate::conversation::Action;
-use crate::conversation::{Conversation, Step};
+use crate::conversation::{Conversation, TaskStep};
 use crate::line_numbers::strip_line_numbers;
 use crate::task::Task;
 use crate::{LocalError, Vocabulary};
@@ -104,7 +104,7 @@ fn task_text(conversation: &Conversation, task: &Task, workspace: &dyn Workspace
     text
 }
 
-fn step_text(step: &Step, conversation: &Conversation, task: &Task) -> String {
+fn step_text(step: &TaskStep, conversation: &Conversation, task: &Task) -> String {
     let result = strip_line_numbers(&step.result);
     let shown = elide(result.trim_end());
     let result = match (&step.action, step.failed) {

@@ -169,7 +169,8 @@ impl ModelStore {
         on_progress: ProgressCallback<'_>,
     ) -> Result<PathBuf, SetupError> {
         let mut partial = self.open_partial()?;
-        let interpreter = registry::Python { program: python, search_path: self.search_path.as_deref() };
+        let interpreter =
+            registry::PythonInterpreter { program: python, search_path: self.search_path.as_deref() };
         registry::fetch(&mut partial, &self.directory, &self.pin, interpreter, on_progress)?;
         partial.finish(on_progress)
     }

@@ -74,12 +74,12 @@ impl ContentDigest {
 /// The digests by path, absolute and without links.
 #[derive(Default)]
 pub(crate) struct KnownContents {
-    list: Mutex<List>,
+    list: Mutex<ContentList>,
 }
 
 /// The state behind the lock.
 #[derive(Default)]
-struct List {
+struct ContentList {
     digests: HashMap<PathBuf, KnownContent>,
     uses: u64,
     /// The times, in milliseconds, at which earlier runs of the session read or wrote files, by absolute paths whose
@@ -95,7 +95,7 @@ struct KnownContent {
 impl KnownContents {
     /// Returns a list without digests; `past_ms` are the times at which earlier runs read or wrote files.
     pub(crate) fn new(past_ms: HashMap<PathBuf, u64>) -> Self {
-        Self { list: Mutex::new(List { past_ms, ..List::default() }) }
+        Self { list: Mutex::new(ContentList { past_ms, ..ContentList::default() }) }
     }
 
     /// Records the content of the file at `path` that the model has seen.
@@ -176,7 +176,7 @@ impl KnownContents {
         Some(self.lock().digests.get(&path.real)?.digest)
     }
 
-    fn lock(&self) -> MutexGuard<'_, List> {
+    fn lock(&self) -> MutexGuard<'_, ContentList> {
         // The list is consistent whenever its lock is released.
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }

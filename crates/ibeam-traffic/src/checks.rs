@@ -3,7 +3,7 @@
 use ibeam_providers::WireProtocol;
 
 use crate::comparison::{class_difference, differences};
-use crate::decoding::{DecodedAnswer, Outcome, classify_error_body, decode_record};
+use crate::decoding::{DecodedAnswer, DecodingOutcome, classify_error_body, decode_record};
 use crate::record::Record;
 use crate::run_totals::totals_differences;
 use crate::wires::Wire;
@@ -41,7 +41,7 @@ pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, checks_cuts
     }
     let whole = decode_record(protocol, record, [body.as_slice()]);
     let mut found = differences(wire, record, &whole);
-    if let Outcome::Answer(answer) = &whole {
+    if let DecodingOutcome::Answer(answer) = &whole {
         found.extend(totals_differences(wire, record, &answer.answer));
     }
     if !found.is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn check(wire: Wire, record: &Record, chunking: Chunking, checks_cuts
     }
     if checks_cuts
         && record.stream
-        && let Outcome::Answer(answer) = &whole
+        && let DecodingOutcome::Answer(answer) = &whole
     {
         found.extend(cut_differences(protocol, record, &body, answer));
     }
@@ -95,7 +95,7 @@ fn cut_differences(
     let step = ends.len().div_ceil(MAX_CUTS).max(1);
     let mut differences = Vec::new();
     for end in ends.into_iter().step_by(step) {
-        let Outcome::Answer(from_cut) =
+        let DecodingOutcome::Answer(from_cut) =
             decode_record(protocol, record, [body.get(..end).unwrap_or_default()])
         else {
             continue;

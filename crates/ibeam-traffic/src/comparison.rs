@@ -3,34 +3,38 @@
 use ibeam_protocol::{StopReason, Usage};
 use ibeam_providers::response_error::FailureClass;
 
-use crate::decoding::{DecodedAnswer, Outcome};
+use crate::decoding::{DecodedAnswer, DecodingOutcome};
 use crate::libraries::LibraryAnswer;
 use crate::record::{ExpectedCall, ExpectedUsage, Record};
 use crate::wires::Wire;
 
 /// Returns the differences between `outcome` and the expectation of `record`, one sentence each.
-pub(crate) fn differences(wire: Wire, record: &Record, outcome: &Outcome) -> Vec<String> {
+pub(crate) fn differences(wire: Wire, record: &Record, outcome: &DecodingOutcome) -> Vec<String> {
     let expect = &record.expect;
     match (outcome, &expect.error) {
-        (Outcome::ServiceError(class), Some(error)) => class_difference(*class, &error.class),
-        (Outcome::Undecodable(_), Some(error)) if !expect.complete && error.class == "other" => Vec::new(),
+        (DecodingOutcome::ServiceError(class), Some(error)) => class_difference(*class, &error.class),
+        (DecodingOutcome::Undecodable(_), Some(error)) if !expect.complete && error.class == "other" => {
+            Vec::new()
+        }
         (outcome, Some(error)) => {
             vec![format!("expected an error of class `{}`, found {}", error.class, summary(outcome))]
         }
-        (Outcome::Answer(_), None) if !expect.complete && record.stream => {
+        (DecodingOutcome::Answer(_), None) if !expect.complete && record.stream => {
             vec!["an incomplete stream became an answer".to_owned()]
         }
-        (Outcome::Answer(decoded), None) => answer_differences(wire, record, decoded),
-        (Outcome::ServiceError(_) | Outcome::Undecodable(_), None) if !expect.complete => Vec::new(),
+        (DecodingOutcome::Answer(decoded), None) => answer_differences(wire, record, decoded),
+        (DecodingOutcome::ServiceError(_) | DecodingOutcome::Undecodable(_), None) if !expect.complete => {
+            Vec::new()
+        }
         (outcome, None) => vec![format!("expected an answer, found {}", summary(outcome))],
     }
 }
 
-fn summary(outcome: &Outcome) -> String {
+fn summary(outcome: &DecodingOutcome) -> String {
     match outcome {
-        Outcome::Answer(decoded) => format!("an answer of {} blocks", decoded.answer.blocks.len()),
-        Outcome::ServiceError(class) => format!("an error of class {class:?}"),
-        Outcome::Undecodable(error) => format!("{error:?}"),
+        DecodingOutcome::Answer(decoded) => format!("an answer of {} blocks", decoded.answer.blocks.len()),
+        DecodingOutcome::ServiceError(class) => format!("an error of class {class:?}"),
+        DecodingOutcome::Undecodable(error) => format!("{error:?}"),
     }
 }
 
@@ -38,10 +42,10 @@ fn summary(outcome: &Outcome) -> String {
 pub(crate) fn library_differences(
     wire: Wire,
     record: &Record,
-    outcome: &Outcome,
+    outcome: &DecodingOutcome,
     library: &LibraryAnswer,
 ) -> Vec<String> {
-    let Outcome::Answer(decoded) = outcome else {
+    let DecodingOutcome::Answer(decoded) = outcome else {
         return vec![format!("expected an answer, found {}", summary(outcome))];
     };
     let mut differences = Vec::new();

@@ -12,7 +12,7 @@ use crate::record::Record;
 
 /// The result of decoding.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum DecodingOutcome {
     Answer(DecodedAnswer),
     /// The service reports an error.
     ServiceError(FailureClass),
@@ -53,7 +53,7 @@ pub(crate) fn decode_record<'a>(
     protocol: &'static dyn WireProtocol,
     record: &Record,
     chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> Outcome {
+) -> DecodingOutcome {
     let mut body = BodyDecoder::new(protocol, protocol.decoder(&request(record), Quirks::DEFAULT));
     let mut events = Vec::new();
     let decode = || -> Result<(), ResponseError> {
@@ -79,13 +79,15 @@ pub(crate) fn decode_record<'a>(
         .collect();
     match (finished.map(|at| events.swap_remove(at)), result) {
         (Some(ModelEvent::Finished(answer)), _) => {
-            Outcome::Answer(DecodedAnswer { answer: *answer, streamed_text })
+            DecodingOutcome::Answer(DecodedAnswer { answer: *answer, streamed_text })
         }
         (_, Err(ResponseError::Reported(error))) => {
-            Outcome::ServiceError(protocol.classify_error(error.status, &error, model(record)))
+            DecodingOutcome::ServiceError(protocol.classify_error(error.status, &error, model(record)))
         }
-        (_, Err(error)) => Outcome::Undecodable(error),
-        (_, Ok(())) => Outcome::Undecodable(ResponseError::Protocol("no answer and no error".to_owned())),
+        (_, Err(error)) => DecodingOutcome::Undecodable(error),
+        (_, Ok(())) => {
+            DecodingOutcome::Undecodable(ResponseError::Protocol("no answer and no error".to_owned()))
+        }
     }
 }
 

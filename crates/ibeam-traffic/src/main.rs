@@ -53,7 +53,7 @@ enum RecordKind {
 
 /// The result of one record.
 #[derive(Debug)]
-enum Verdict {
+enum RecordVerdict {
     Passed,
     /// The reason in the record.
     Skipped(String),
@@ -122,7 +122,7 @@ fn parse_options(mut args: impl Iterator<Item = String>) -> Result<Options, Stri
 }
 
 /// Checks all records, on as many threads as there are processors.
-fn check_all(records: &[Record], options: &Options) -> Vec<Verdict> {
+fn check_all(records: &[Record], options: &Options) -> Vec<RecordVerdict> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut verdicts = Vec::new();
@@ -135,7 +135,7 @@ fn check_all(records: &[Record], options: &Options) -> Vec<Verdict> {
         verdicts
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut verdicts: Vec<(usize, Verdict)> = std::thread::scope(|scope| {
+    let mut verdicts: Vec<(usize, RecordVerdict)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
@@ -143,18 +143,18 @@ fn check_all(records: &[Record], options: &Options) -> Vec<Verdict> {
     verdicts.into_iter().map(|(_, verdict)| verdict).collect()
 }
 
-fn check_record(record: &Record, options: &Options) -> Verdict {
+fn check_record(record: &Record, options: &Options) -> RecordVerdict {
     if let Some(reason) = &record.expect.ambiguous {
-        return Verdict::Skipped(reason.clone());
+        return RecordVerdict::Skipped(reason.clone());
     }
     let Some(wire) = Wire::find(&record.wire) else {
-        return Verdict::Failed(vec![format!("the wire `{}` is not implemented", record.wire)]);
+        return RecordVerdict::Failed(vec![format!("the wire `{}` is not implemented", record.wire)]);
     };
     match checks::check(wire, record, options.chunking, options.cut) {
-        differences if differences.is_empty() => Verdict::Passed,
+        differences if differences.is_empty() => RecordVerdict::Passed,
         differences => match DEVIATIONS.iter().find(|(id, _)| *id == record.id) {
-            Some((_, reason)) => Verdict::ExpectedDeviation(reason),
-            None => Verdict::Failed(differences),
+            Some((_, reason)) => RecordVerdict::ExpectedDeviation(reason),
+            None => RecordVerdict::Failed(differences),
         },
     }
 }
@@ -170,23 +170,23 @@ fn record_kind(record: &Record) -> RecordKind {
 }
 
 /// Prints every failure and one table. A thread that panicked leaves verdicts out; that is a failure too.
-fn report(records: &[Record], verdicts: &[Verdict]) -> ExitCode {
+fn report(records: &[Record], verdicts: &[RecordVerdict]) -> ExitCode {
     // passed, failed, skipped
     let mut counts: BTreeMap<(&str, RecordKind), [usize; 3]> = BTreeMap::new();
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (record, verdict) in records.iter().zip(verdicts) {
         let [passed, failed, skipped] = counts.entry((&record.wire, record_kind(record))).or_default();
         match verdict {
-            Verdict::Passed => *passed += 1,
-            Verdict::Skipped(reason) => {
+            RecordVerdict::Passed => *passed += 1,
+            RecordVerdict::Skipped(reason) => {
                 *skipped += 1;
                 *reasons.entry((&record.wire, reason)).or_default() += 1;
             }
-            Verdict::ExpectedDeviation(reason) => {
+            RecordVerdict::ExpectedDeviation(reason) => {
                 *skipped += 1;
                 println!("{} {}: deviates on purpose: {reason}", record.wire, record.id);
             }
-            Verdict::Failed(differences) => {
+            RecordVerdict::Failed(differences) => {
                 *failed += 1;
                 for difference in differences {
                     println!("{} {}: {}", record.wire, record.id, shorten(difference));

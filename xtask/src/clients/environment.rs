@@ -37,7 +37,7 @@ pub(super) enum Model {
 }
 
 /// A scratch directory, removed on drop, and the model server.
-pub(super) struct Environment {
+pub(super) struct ClientEnvironment {
     scratch: TempDir,
     pub(super) program: PathBuf,
     pub(super) contract: u8,
@@ -53,7 +53,7 @@ pub(super) struct Observation {
     /// The exit status of the driver; `None` after a timeout.
     pub(super) exit_status: Option<ExitStatus>,
     pub(super) driver_stderr: String,
-    pub(super) report: Report,
+    pub(super) report: DriverReport,
     /// Every start of the program, in order.
     pub(super) calls: Vec<ProgramCall>,
     /// The number of requests for which the script has no answer.
@@ -62,12 +62,12 @@ pub(super) struct Observation {
 
 /// The answers that the client parsed, as its driver reports them.
 #[derive(Default, Deserialize)]
-pub(super) struct Report {
+pub(super) struct DriverReport {
     pub(super) turns: Vec<Map<String, Value>>,
     pub(super) error: Option<String>,
 }
 
-impl Environment {
+impl ClientEnvironment {
     /// Creates the directories, the configuration and the model server.
     ///
     /// # Errors

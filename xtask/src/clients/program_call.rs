@@ -26,7 +26,7 @@ struct CallRecord {
 
 /// The format of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     Text,
     Json,
     StreamJson,
@@ -70,11 +70,11 @@ impl ProgramCall {
     }
 
     /// Returns the format of stdout, detected by its first line.
-    pub(super) fn format(&self) -> Format {
-        match self.stdout.lines().next().and_then(|line| serde_json::from_str::<Event>(line).ok()) {
-            Some(first) if first.kind == "system" => Format::StreamJson,
-            Some(first) if first.kind == "result" => Format::Json,
-            _ => Format::Text,
+    pub(super) fn format(&self) -> OutputFormat {
+        match self.stdout.lines().next().and_then(|line| serde_json::from_str::<PrintedEvent>(line).ok()) {
+            Some(first) if first.kind == "system" => OutputFormat::StreamJson,
+            Some(first) if first.kind == "result" => OutputFormat::Json,
+            _ => OutputFormat::Text,
         }
     }
 
@@ -86,7 +86,8 @@ impl ProgramCall {
         let mut answer = PrintedAnswer::default();
         let mut part = String::new();
         for line in self.stdout.lines() {
-            let event: Event = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
+            let event: PrintedEvent =
+                serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
             answer.session_id.clone_from(&event.session_id);
             if matches!(event.kind.as_str(), "tool_call" | "result") && !part.is_empty() {
                 answer.parts.push(std::mem::take(&mut part));
@@ -120,30 +121,30 @@ impl ProgramCall {
 
 /// The fields of an event that are compared.
 #[derive(Deserialize)]
-struct Event {
+struct PrintedEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
     subtype: String,
     session_id: String,
-    message: Option<Message>,
+    message: Option<PrintedMessage>,
     timestamp_ms: Option<u64>,
     model_call_id: Option<String>,
     result: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<PrintedUsage>,
 }
 
 #[derive(Default, Deserialize)]
-struct Message {
-    content: Vec<Block>,
+struct PrintedMessage {
+    content: Vec<PrintedBlock>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct PrintedBlock {
     text: String,
 }
 
-impl Message {
+impl PrintedMessage {
     fn text(self) -> String {
         self.content.into_iter().map(|block| block.text).collect()
     }
@@ -152,7 +153,7 @@ impl Message {
 /// The tokens of a run.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Usage {
+pub(super) struct PrintedUsage {
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
 }
@@ -171,7 +172,7 @@ pub(super) struct PrintedAnswer {
     pub(super) events: Vec<String>,
     /// The number of completed calls.
     pub(super) calls: usize,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<PrintedUsage>,
 }
 
 #[cfg(test)]
@@ -228,9 +229,9 @@ pub(super) mod tests {
 
     #[test]
     fn formats_are_detected_by_their_first_line() {
-        assert_eq!(run(STREAM).format(), Format::StreamJson);
-        assert_eq!(run(STREAM.lines().last().unwrap()).format(), Format::Json);
-        assert_eq!(run("Read file\n\nDone.\n").format(), Format::Text);
+        assert_eq!(run(STREAM).format(), OutputFormat::StreamJson);
+        assert_eq!(run(STREAM.lines().last().unwrap()).format(), OutputFormat::Json);
+        assert_eq!(run("Read file\n\nDone.\n").format(), OutputFormat::Text);
         assert!(run("Read file\n").answer().is_err());
     }
 }

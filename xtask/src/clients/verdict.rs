@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::client::ClientsError;
-use super::environment::{Environment, Observation};
-use super::program_call::{Format, ProgramCall};
+use super::environment::{ClientEnvironment, Observation};
+use super::program_call::{OutputFormat, ProgramCall};
 
 /// Returns a line about the values that the client parsed correctly, or all problems of the run. If the client `misreads`
 /// the text, its text must have the documented error and all other values must be correct.
@@ -15,7 +15,7 @@ use super::program_call::{Format, ProgramCall};
 /// # Errors
 /// `System` if `ibeam check` cannot be started.
 pub(super) fn evaluate(
-    environment: &Environment,
+    environment: &ClientEnvironment,
     observation: &Observation,
     misreads: bool,
 ) -> Result<Result<String, String>, ClientsError> {
@@ -39,7 +39,7 @@ pub(super) fn evaluate(
     for call in &runs {
         if call.code != 0 {
             problems.push(format!("exit code {}: {}", call.code, call.stderr.trim_end()));
-        } else if call.format() != Format::Text
+        } else if call.format() != OutputFormat::Text
             && let Some(findings) = contract_violation(environment, call)?
         {
             problems.push(format!("`ibeam check`: {findings}"));
@@ -70,7 +70,10 @@ pub(super) fn evaluate(
 }
 
 /// Returns the findings of `ibeam check`, if there are any.
-fn contract_violation(environment: &Environment, call: &ProgramCall) -> Result<Option<String>, ClientsError> {
+fn contract_violation(
+    environment: &ClientEnvironment,
+    call: &ProgramCall,
+) -> Result<Option<String>, ClientsError> {
     let mut check = Command::new(&environment.program);
     check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", environment.contract.to_string());
     let mut check = check
@@ -96,8 +99,8 @@ fn compare(key: &str, value: &Value, text_kind: &str, call: &ProgramCall) -> Res
     };
     if key == "text" && text_kind == "stdout" {
         return match call.format() {
-            Format::Text => check_same_text(value, &call.stdout),
-            Format::Json | Format::StreamJson => {
+            OutputFormat::Text => check_same_text(value, &call.stdout),
+            OutputFormat::Json | OutputFormat::StreamJson => {
                 Err("the client expects text, and the output is JSON".to_owned())
             }
         };
@@ -141,7 +144,7 @@ fn compare_misreading(value: &Value, text_kind: &str, call: &ProgramCall) -> Res
         "last" => check_same_text(value, &call.answer()?.last_event),
         // The client treats each event as a separate text.
         "display" => check_same_text(value, &call.answer()?.events.join("\n")),
-        "stdout" if call.format() == Format::StreamJson => check_same_text(value, &call.stdout),
+        "stdout" if call.format() == OutputFormat::StreamJson => check_same_text(value, &call.stdout),
         other => Err(format!("no misreading of `{other}` is documented")),
     }
 }

@@ -25,7 +25,7 @@ pub(super) const NOTES_FILE: &str = "corpus/notes.toml";
 #[derive(Debug, Deserialize)]
 pub(super) struct Fault {
     pub(super) id: String,
-    pub(super) layer: Layer,
+    pub(super) layer: FaultLayer,
     pub(super) fault: String,
     pub(super) expect: String,
     pub(super) exit: String,
@@ -34,7 +34,7 @@ pub(super) struct Fault {
 /// The origin of a fault.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Layer {
+pub(super) enum FaultLayer {
     Provider,
     Tool,
     Host,

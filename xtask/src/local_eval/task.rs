@@ -10,13 +10,13 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TaskFile {
-    task: Vec<Task>,
+    task: Vec<EvalTask>,
 }
 
 /// A task of the list. The comment at the top of the list explains the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Task {
+pub(super) struct EvalTask {
     pub(super) name: String,
     pub(super) language: String,
     pub(super) prompt: String,
@@ -40,13 +40,13 @@ pub(super) struct Task {
 
 /// The findings after a run. A success has none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct TaskVerdict {
     pub(super) problems: Vec<String>,
     /// Files that changed although the task does not change them.
     pub(super) damaged: Vec<String>,
 }
 
-impl Task {
+impl EvalTask {
     pub(super) fn load(path: &Path) -> Result<Vec<Self>, String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         toml::from_str::<TaskFile>(&text).map(|file| file.task).map_err(|error| error.to_string())
@@ -63,9 +63,9 @@ impl Task {
     }
 
     /// Compares `workspace` and the final answer with the expected state.
-    pub(super) fn evaluate(&self, workspace: &Path, answer: &str) -> Verdict {
+    pub(super) fn evaluate(&self, workspace: &Path, answer: &str) -> TaskVerdict {
         let read = |name: &String| fs::read_to_string(workspace.join(name)).unwrap_or_default();
-        let mut verdict = Verdict::default();
+        let mut verdict = TaskVerdict::default();
         for name in self.creates.iter().filter(|name| !workspace.join(name).is_file()) {
             verdict.problems.push(format!("{name} is missing"));
         }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_list_of_tasks_loads_and_has_six_languages() {
         let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::TASKS_FILE);
-        let tasks = Task::load(&list).unwrap();
+        let tasks = EvalTask::load(&list).unwrap();
         assert!(tasks.len() >= 20, "{} tasks", tasks.len());
         for language in ["en", "es", "id", "ja", "fr", "pt"] {
             assert!(tasks.iter().any(|task| task.language == language), "{language}");

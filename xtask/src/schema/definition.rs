@@ -8,20 +8,20 @@ use serde_json::Value;
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) description: String,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<DefinitionKey>,
 }
 
 /// A key of an object.
-pub(super) struct Key {
+pub(super) struct DefinitionKey {
     pub(super) name: String,
     /// The description, with unit and the version that added the key.
     pub(super) description: String,
     pub(super) required: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
 }
 
 /// The type of a key's value.
-pub(super) enum Kind {
+pub(super) enum ValueType {
     /// A reference to another definition.
     Named(String),
     /// One of these JSON values.
@@ -30,11 +30,11 @@ pub(super) enum Kind {
     Integer,
     Number,
     Boolean,
-    List(Box<Kind>),
+    List(Box<ValueType>),
     /// An object with any keys and values of one kind.
-    Dictionary(Box<Kind>),
+    Dictionary(Box<ValueType>),
     /// A value of one of these kinds.
-    Either(Vec<Kind>),
+    Either(Vec<ValueType>),
     /// Any JSON value.
     Anything,
 }
@@ -43,11 +43,11 @@ impl Definition {
     pub(super) fn from_schema(name: &str, schema: &Value) -> Self {
         let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
         let properties = schema.get("properties").and_then(Value::as_object);
-        let key = |(name, schema): (&String, &Value)| Key {
+        let key = |(name, schema): (&String, &Value)| DefinitionKey {
             name: name.clone(),
             description: describe_key(schema),
             required: required.contains(&name.as_str()),
-            kind: Kind::from_schema(schema),
+            kind: ValueType::from_schema(schema),
         };
         Self {
             name: name.to_owned(),
@@ -68,7 +68,7 @@ impl Definition {
                 }
             }
         }
-        keys.extend(self.keys.into_iter().map(|key| Key { required: false, ..key }));
+        keys.extend(self.keys.into_iter().map(|key| DefinitionKey { required: false, ..key }));
         let description = merge_descriptions(self.description, &later.description);
         Self { name: self.name, description, keys }
     }
@@ -79,13 +79,13 @@ impl Definition {
     }
 }
 
-impl Key {
+impl DefinitionKey {
     /// Merges the same key of two contracts.
     fn merge(self, later: Self) -> Self {
         let kind = match (self.kind, later.kind) {
-            (Kind::OneOf(mut values), Kind::OneOf(more)) => {
+            (ValueType::OneOf(mut values), ValueType::OneOf(more)) => {
                 values.extend(more.into_iter().filter(|value| !values.contains(value)).collect::<Vec<_>>());
-                Kind::OneOf(values)
+                ValueType::OneOf(values)
             }
             (kind, _) => kind,
         };
@@ -102,7 +102,7 @@ fn merge_descriptions(description: String, later: &str) -> String {
     format!("Contract 1: {description} Contract 2: {later}")
 }
 
-impl Kind {
+impl ValueType {
     fn from_schema(schema: &Value) -> Self {
         if let Some(name) = text(schema, "$ref").strip_prefix("#/$defs/") {
             return Self::Named(name.to_owned());

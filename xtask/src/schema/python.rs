@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::definition::{Definition, Kind};
+use super::definition::{Definition, ValueType};
 
 /// The start of the file.
 const FILE_HEADER: &str = "\
@@ -39,20 +39,20 @@ pub(super) fn render(definitions: &[Definition]) -> String {
     text
 }
 
-fn type_name(kind: &Kind) -> String {
+fn type_name(kind: &ValueType) -> String {
     match kind {
         // The name is quoted, since its class may be defined later. `from __future__ import annotations` cannot be used
         // instead, because it hides `NotRequired`.
-        Kind::Named(name) => format!("\"{name}\""),
-        Kind::OneOf(values) => format!("Literal[{}]", join_choices(values.iter().map(literal))),
-        Kind::Text => "str".to_owned(),
-        Kind::Integer => "int".to_owned(),
-        Kind::Number => "float".to_owned(),
-        Kind::Boolean => "bool".to_owned(),
-        Kind::List(item) => format!("list[{}]", type_name(item)),
-        Kind::Dictionary(value) => format!("dict[str, {}]", type_name(value)),
-        Kind::Either(kinds) => format!("Union[{}]", join_choices(kinds.iter().map(type_name))),
-        Kind::Anything => "Any".to_owned(),
+        ValueType::Named(name) => format!("\"{name}\""),
+        ValueType::OneOf(values) => format!("Literal[{}]", join_choices(values.iter().map(literal))),
+        ValueType::Text => "str".to_owned(),
+        ValueType::Integer => "int".to_owned(),
+        ValueType::Number => "float".to_owned(),
+        ValueType::Boolean => "bool".to_owned(),
+        ValueType::List(item) => format!("list[{}]", type_name(item)),
+        ValueType::Dictionary(value) => format!("dict[str, {}]", type_name(value)),
+        ValueType::Either(kinds) => format!("Union[{}]", join_choices(kinds.iter().map(type_name))),
+        ValueType::Anything => "Any".to_owned(),
     }
 }
 

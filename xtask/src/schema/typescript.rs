@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::definition::{Definition, Kind};
+use super::definition::{Definition, ValueType};
 
 /// The start of the file.
 const FILE_HEADER: &str = "\
@@ -41,17 +41,17 @@ pub(super) fn render(definitions: &[Definition]) -> String {
     text
 }
 
-fn type_name(kind: &Kind) -> String {
+fn type_name(kind: &ValueType) -> String {
     match kind {
-        Kind::Named(name) => name.clone(),
-        Kind::OneOf(values) => join_choices(values.iter().map(Value::to_string)),
-        Kind::Text => "string".to_owned(),
-        Kind::Integer | Kind::Number => "number".to_owned(),
-        Kind::Boolean => "boolean".to_owned(),
-        Kind::List(item) => format!("Array<{}>", type_name(item)),
-        Kind::Dictionary(value) => format!("Record<string, {}>", type_name(value)),
-        Kind::Either(kinds) => join_choices(kinds.iter().map(type_name)),
-        Kind::Anything => "unknown".to_owned(),
+        ValueType::Named(name) => name.clone(),
+        ValueType::OneOf(values) => join_choices(values.iter().map(Value::to_string)),
+        ValueType::Text => "string".to_owned(),
+        ValueType::Integer | ValueType::Number => "number".to_owned(),
+        ValueType::Boolean => "boolean".to_owned(),
+        ValueType::List(item) => format!("Array<{}>", type_name(item)),
+        ValueType::Dictionary(value) => format!("Record<string, {}>", type_name(value)),
+        ValueType::Either(kinds) => join_choices(kinds.iter().map(type_name)),
+        ValueType::Anything => "unknown".to_owned(),
     }
 }
 

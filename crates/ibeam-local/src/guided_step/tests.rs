@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::allowed_actions::AvailableTools;
-use crate::conversation::Step;
+use crate::conversation::TaskStep;
 use crate::tiny_model::RandomLogits;
 
 /// Files in memory.
@@ -65,7 +65,7 @@ fn play(prompt: &str, seed: u64, tools: AvailableTools, workspace: &Memory) -> V
             StepResult::Action(action) => {
                 check_allowed(&action, &allowed, workspace);
                 let (result, failed) = execute(&action, workspace, seed ^ round);
-                conversation.steps.push(Step { action, result, failed });
+                conversation.steps.push(TaskStep { action, result, failed });
             }
             StepResult::Answer(text) => {
                 assert!(allowed.answer);

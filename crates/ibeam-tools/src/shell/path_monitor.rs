@@ -64,12 +64,12 @@ struct MonitorState {
     /// Running commands that may write.
     commands: usize,
     /// Findings after a background command, which were not reported yet.
-    pending_findings: Vec<Finding>,
+    pending_findings: Vec<PathFinding>,
 }
 
 /// A change of a protected path by a command.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Finding {
+pub(super) struct PathFinding {
     /// The protected path.
     pub(super) path: PathBuf,
     /// The change, as text that follows the path.
@@ -120,7 +120,7 @@ impl ProtectedPathMonitor {
     }
 
     /// Scans after a command whose processes have ended, and restores what it changed.
-    pub(super) async fn scan_after(&self) -> Vec<Finding> {
+    pub(super) async fn scan_after(&self) -> Vec<PathFinding> {
         let Some(inner) = self.0.clone() else { return Vec::new() };
         offload(move || inner.scan_after_blocking()).await.unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl ProtectedPathMonitor {
     }
 
     /// Removes and returns the findings that were not reported yet.
-    pub(super) fn take_pending_findings(&self) -> Vec<Finding> {
+    pub(super) fn take_pending_findings(&self) -> Vec<PathFinding> {
         self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().pending_findings)).unwrap_or_default()
     }
 
@@ -188,7 +188,7 @@ impl Inner {
         }
     }
 
-    fn scan_after_blocking(&self) -> Vec<Finding> {
+    fn scan_after_blocking(&self) -> Vec<PathFinding> {
         let mut state = self.lock();
         state.commands = state.commands.saturating_sub(1);
         let mut quarantine = Quarantine::new(&self.quarantine);
@@ -215,7 +215,7 @@ impl Inner {
         &self,
         diff: &SnapshotDiff<'_>,
         quarantine: &mut Quarantine,
-        findings: &mut Vec<Finding>,
+        findings: &mut Vec<PathFinding>,
     ) -> bool {
         let SnapshotDiff { watched, old, new, .. } = *diff;
         let before = findings.len();
@@ -232,7 +232,7 @@ impl Inner {
             let result = quarantine.move_in(watched, rel_path);
             moved_away.push(rel_path);
             let description = format!("has more entries than can be watched and {result}");
-            findings.push(Finding { path, description });
+            findings.push(PathFinding { path, description });
         }
         for (rel_path, entry) in &new.entries {
             let old_entry = old.entries.get(rel_path);
@@ -250,7 +250,7 @@ impl Inner {
             let result = quarantine.move_in(watched, rel_path);
             moved_away.push(rel_path);
             let verb = if old_entry.is_some() { "was changed" } else { "was created" };
-            findings.push(Finding { path, description: format!("{verb} and {result}") });
+            findings.push(PathFinding { path, description: format!("{verb} and {result}") });
             restored.extend(old_entry.map(|_| rel_path.as_path()));
         }
         for (rel_path, old_entry) in &old.entries {
@@ -269,12 +269,12 @@ impl Inner {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(rel_path);
-                    findings.push(Finding { path, description: "was removed and restored".to_owned() });
+                    findings.push(PathFinding { path, description: "was removed and restored".to_owned() });
                 }
                 (Err(errno), _) => {
                     let description =
                         format!("could not be restored: {}", crate::file_error::errno_name(errno));
-                    findings.push(Finding { path, description });
+                    findings.push(PathFinding { path, description });
                 }
             }
         }
@@ -360,9 +360,9 @@ pub(super) fn incomplete_scan_note() -> &'static str {
 }
 
 /// Returns the text for the model about findings.
-pub(super) fn findings_text(findings: &[Finding]) -> String {
+pub(super) fn findings_text(findings: &[PathFinding]) -> String {
     let mut text = String::from("(stopped by the sandbox: commands must not change protected paths.");
-    for Finding { path, description } in findings.iter().take(LISTED_FINDINGS) {
+    for PathFinding { path, description } in findings.iter().take(LISTED_FINDINGS) {
         text.push_str(&format!(" `{}` {description}.", path.display()));
     }
     if findings.len() > LISTED_FINDINGS {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
-use super::{Finding, ProtectedPathMonitor, findings_text};
+use super::{PathFinding, ProtectedPathMonitor, findings_text};
 use crate::ToolSettings;
 use crate::fixture::{Fixture, runtime};
 use crate::workspace::Workspace;
@@ -38,7 +38,7 @@ impl Guarded {
 
     /// Returns the findings after `command`, and checks that a further scan has none.
     #[track_caller]
-    fn after(&self, command: &str) -> Vec<Finding> {
+    fn after(&self, command: &str) -> Vec<PathFinding> {
         let found = runtime().block_on(async {
             self.monitor.scan_before().await;
             bash(&self.fixture.root(), command);
@@ -330,7 +330,7 @@ fn a_linked_work_tree_is_watched_in_its_repository() {
 
 #[test]
 fn a_finding_is_reported_with_a_suggestion() {
-    let found = [Finding {
+    let found = [PathFinding {
         path: "/w/.cursor".into(),
         description: "was created and is now at `/q/.cursor`".to_owned(),
     }];

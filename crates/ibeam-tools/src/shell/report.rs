@@ -7,7 +7,7 @@ use ibeam_process::signal_name;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
-use super::path_monitor::{Finding, findings_text};
+use super::path_monitor::{PathFinding, findings_text};
 use super::spawn::RunningCommand;
 
 /// Returns the outcome of a command that has ended.
@@ -37,7 +37,7 @@ pub(super) fn finished_outcome(
 }
 
 /// Returns the outcome of a command after which the monitor found a change: always a failure.
-pub(super) fn add_findings(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
+pub(super) fn add_findings(outcome: ToolOutcome, findings: &[PathFinding]) -> ToolOutcome {
     let Some(first) = findings.first() else { return outcome };
     let text = match outcome {
         ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => for_model,

@@ -35,7 +35,7 @@ enum Stage {
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StreamEventKind {
     Init,
     User,
     Assistant,
@@ -204,11 +204,13 @@ impl Checker {
         let kind = self.classify(number, text, event);
         if self.stage == Stage::Start {
             // Only ibeam prints the object of a failure alone.
-            self.findings.report.is_from_ibeam = kind == Kind::Error
-                || matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
-            self.findings.report.is_single_object = matches!(kind, Kind::Result | Kind::Error);
+            self.findings.report.is_from_ibeam = kind == StreamEventKind::Error
+                || matches!(kind, StreamEventKind::Init | StreamEventKind::Result)
+                    && event.contains_key("ibeam");
+            self.findings.report.is_single_object =
+                matches!(kind, StreamEventKind::Result | StreamEventKind::Error);
         }
-        if kind == Kind::Init && !self.has_init {
+        if kind == StreamEventKind::Init && !self.has_init {
             let declared = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
             let known = declared.and_then(Contract::from_name);
             self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
@@ -216,40 +218,42 @@ impl Checker {
             // Other programs do not state where their prompts come from.
             self.has_turns = ibeam.is_none_or(|ibeam| ibeam.get("input").is_some_and(Value::is_string));
         }
-        if self.stage == Stage::BetweenTurns && kind == Kind::User {
+        if self.stage == Stage::BetweenTurns && kind == StreamEventKind::User {
             self.start_turn();
         }
         let belongs_to_no_turn = self.stage == Stage::BetweenTurns && !is_of_started_run(event);
         let is_late = match self.stage {
             Stage::Start | Stage::AfterInit | Stage::Running => false,
-            Stage::BetweenTurns => !matches!(kind, Kind::Error if belongs_to_no_turn),
+            Stage::BetweenTurns => !matches!(kind, StreamEventKind::Error if belongs_to_no_turn),
             Stage::Ended => true,
         };
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match kind {
             _ if is_late => {}
-            Kind::Init => check_event(&mut line, InitEvent::<String>::object(), event),
-            Kind::User => check_event(&mut line, UserEvent::<String>::object(), event),
-            Kind::Assistant => match line.findings.report.contract {
+            StreamEventKind::Init => check_event(&mut line, InitEvent::<String>::object(), event),
+            StreamEventKind::User => check_event(&mut line, UserEvent::<String>::object(), event),
+            StreamEventKind::Assistant => match line.findings.report.contract {
                 Contract::One => check_event(&mut line, DeltaEvent::<String>::object(), event),
                 Contract::Two => check_event(&mut line, AssistantEvent::<String>::object(), event),
             },
-            Kind::ToolCall(_) => {
+            StreamEventKind::ToolCall(_) => {
                 check_event(&mut line, ToolCallEvent::<String, ToolCallBody>::object(), event);
             }
-            Kind::Result if line.findings.report.is_single_object => {
+            StreamEventKind::Result if line.findings.report.is_single_object => {
                 check_event(&mut line, ResultObject::<String>::object(), event);
             }
-            Kind::Result => check_event(&mut line, ResultEvent::<String>::object(), event),
-            Kind::Error => {
+            StreamEventKind::Result => check_event(&mut line, ResultEvent::<String>::object(), event),
+            StreamEventKind::Error => {
                 check_event(&mut line, ErrorEvent::<String>::object(), event);
                 if !(line.findings.report.is_single_object || belongs_to_no_turn) || is_of_started_run(event)
                 {
                     require_run_keys(&mut line, event);
                 }
             }
-            Kind::ModelFallback => check_event(&mut line, ModelFallbackEvent::<String>::object(), event),
-            Kind::Unknown => {}
+            StreamEventKind::ModelFallback => {
+                check_event(&mut line, ModelFallbackEvent::<String>::object(), event)
+            }
+            StreamEventKind::Unknown => {}
         }
         self.check_order(number, text, kind, is_late);
         if is_late {
@@ -261,9 +265,14 @@ impl Checker {
             return check_exit_code(&mut line, event);
         }
         match kind {
-            Kind::Init | Kind::User | Kind::ModelFallback | Kind::Unknown => {}
-            Kind::Assistant => self.answer.record_event(&mut line, event, AnswerEventKind::Assistant),
-            Kind::ToolCall(phase) => {
+            StreamEventKind::Init
+            | StreamEventKind::User
+            | StreamEventKind::ModelFallback
+            | StreamEventKind::Unknown => {}
+            StreamEventKind::Assistant => {
+                self.answer.record_event(&mut line, event, AnswerEventKind::Assistant)
+            }
+            StreamEventKind::ToolCall(phase) => {
                 let place = match phase {
                     CallPhase::Started => AnswerEventKind::CallStart,
                     CallPhase::Completed => AnswerEventKind::CallEnd,
@@ -274,7 +283,7 @@ impl Checker {
                     None => self.calls.mark_incomplete(),
                 }
             }
-            Kind::Result | Kind::Error => {
+            StreamEventKind::Result | StreamEventKind::Error => {
                 self.answer.record_event(&mut line, event, AnswerEventKind::RunEnd);
                 self.check_ending(number, text, event, kind);
                 self.calls.report_open_calls(&mut self.findings);
@@ -283,7 +292,7 @@ impl Checker {
     }
 
     /// Returns the kind of an event and reports unknown ones.
-    fn classify(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> Kind {
+    fn classify(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> StreamEventKind {
         let text_of = |key: &str| event.get(key).and_then(Value::as_str);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         let Some(name) = text_of("type") else {
@@ -296,7 +305,7 @@ impl Checker {
             }
             self.answer.mark_incomplete();
             self.calls.mark_incomplete();
-            return Kind::Unknown;
+            return StreamEventKind::Unknown;
         };
         let is_thinking = |kind: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&kind);
         let blocks =
@@ -310,72 +319,77 @@ impl Checker {
             line.add(&[], Rule::Thinking, "the stream contains the thinking of the model");
         }
         match (name, text_of("subtype")) {
-            ("system", Some("init")) => Kind::Init,
-            ("user", _) => Kind::User,
-            ("assistant", _) => Kind::Assistant,
-            ("tool_call", Some("started")) => Kind::ToolCall(CallPhase::Started),
-            ("tool_call", Some("completed")) => Kind::ToolCall(CallPhase::Completed),
-            ("ibeam", Some("model_fallback")) => Kind::ModelFallback,
-            ("result", _) => Kind::Result,
-            ("error", _) => Kind::Error,
+            ("system", Some("init")) => StreamEventKind::Init,
+            ("user", _) => StreamEventKind::User,
+            ("assistant", _) => StreamEventKind::Assistant,
+            ("tool_call", Some("started")) => StreamEventKind::ToolCall(CallPhase::Started),
+            ("tool_call", Some("completed")) => StreamEventKind::ToolCall(CallPhase::Completed),
+            ("ibeam", Some("model_fallback")) => StreamEventKind::ModelFallback,
+            ("result", _) => StreamEventKind::Result,
+            ("error", _) => StreamEventKind::Error,
             ("system" | "tool_call", None) => {
                 line.add(&[], Rule::MissingKey, "`subtype` is missing");
-                Kind::Unknown
+                StreamEventKind::Unknown
             }
             (_, subtype) if !is_thinking(name) => {
                 let subtype =
                     subtype.map(|subtype| format!("`/`{}", printable_excerpt(subtype))).unwrap_or_default();
                 let message = format!("unknown event `{}{subtype}`", printable_excerpt(name));
                 line.add(&[PathStep::Key("type")], Rule::UnknownEvent, message);
-                Kind::Unknown
+                StreamEventKind::Unknown
             }
-            _ => Kind::Unknown,
+            _ => StreamEventKind::Unknown,
         }
     }
 
     /// Checks the order: `init`, `user`, any events, one end. If the prompts are messages on stdin, each turn has this
     /// order without `init`, and an `error` that belongs to no turn may follow the last.
-    fn check_order(&mut self, number: u64, text: &str, kind: Kind, is_late: bool) {
-        let is_end = matches!(kind, Kind::Result | Kind::Error);
+    fn check_order(&mut self, number: u64, text: &str, kind: StreamEventKind, is_late: bool) {
+        let is_end = matches!(kind, StreamEventKind::Result | StreamEventKind::Error);
         let mut line = LineContext { findings: &mut self.findings, number, text };
         match self.stage {
             Stage::Ended if is_end && !line.findings.report.is_single_object => {
                 return line.add(&[], Rule::EndAgain, "the run has already ended");
             }
             Stage::Ended => return line.add(&[], Rule::LateOutput, "an event follows the end of the run"),
-            Stage::BetweenTurns if kind == Kind::Init => {
+            Stage::BetweenTurns if kind == StreamEventKind::Init => {
                 return line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");
             }
             Stage::BetweenTurns if is_late && is_end => {
                 return line.add(&[], Rule::EndAgain, "the turn has already ended");
             }
-            Stage::BetweenTurns if is_late && kind != Kind::Unknown => {
+            Stage::BetweenTurns if is_late && kind != StreamEventKind::Unknown => {
                 return line.add(&[], Rule::LateOutput, "an event follows the end of its turn");
             }
             Stage::BetweenTurns => {}
-            Stage::Start if kind == Kind::Init || line.findings.report.is_single_object => {}
+            Stage::Start if kind == StreamEventKind::Init || line.findings.report.is_single_object => {}
             Stage::Start => line.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
-            Stage::AfterInit | Stage::Running if kind == Kind::Init && self.has_init => {
+            Stage::AfterInit | Stage::Running if kind == StreamEventKind::Init && self.has_init => {
                 line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");
             }
-            Stage::AfterInit if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
+            Stage::AfterInit
+                if !matches!(
+                    kind,
+                    StreamEventKind::User | StreamEventKind::Init | StreamEventKind::Unknown
+                ) =>
+            {
                 line.add(&[], Rule::UserNotSecond, "the second event is not `user`");
             }
             // A steering message is a `user` line within a turn.
-            Stage::Running if kind == Kind::User && self.has_user && !self.has_turns => {
+            Stage::Running if kind == StreamEventKind::User && self.has_user && !self.has_turns => {
                 line.add(&[], Rule::UserAgain, "`user` occurs again");
             }
             Stage::AfterInit | Stage::Running => {}
         }
-        self.has_init |= kind == Kind::Init;
-        self.has_user |= kind == Kind::User;
+        self.has_init |= kind == StreamEventKind::Init;
+        self.has_user |= kind == StreamEventKind::User;
         self.stage = match (self.stage, kind) {
             (Stage::AfterInit | Stage::Running, _) if is_end && self.has_turns => Stage::BetweenTurns,
             _ if is_end => Stage::Ended,
             (Stage::BetweenTurns, _) => Stage::BetweenTurns,
-            (Stage::Start, Kind::Init) => Stage::AfterInit,
+            (Stage::Start, StreamEventKind::Init) => Stage::AfterInit,
             // Later versions may add events between `init` and `user`.
-            (Stage::AfterInit, Kind::Unknown | Kind::Init) => Stage::AfterInit,
+            (Stage::AfterInit, StreamEventKind::Unknown | StreamEventKind::Init) => Stage::AfterInit,
             _ => Stage::Running,
         };
     }
@@ -398,11 +412,11 @@ impl Checker {
     }
 
     /// Checks the last event against the events before it.
-    fn check_ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: Kind) {
+    fn check_ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: StreamEventKind) {
         let mut line = LineContext { findings: &mut self.findings, number, text };
         let result = event.get("result").and_then(Value::as_str);
         let repeated = match kind {
-            Kind::Error => Some(result.unwrap_or_default()),
+            StreamEventKind::Error => Some(result.unwrap_or_default()),
             _ => result,
         };
         let is_stream = !line.findings.report.is_single_object;
@@ -423,7 +437,7 @@ impl Checker {
             line.add(&[PathStep::Key("result")], Rule::ResultDiffers, message);
         } else {
             let after_last_call = self.answer.text_after_last_call().filter(|_| is_stream);
-            check_final_message(&mut line, event, after_last_call, kind == Kind::Error);
+            check_final_message(&mut line, event, after_last_call, kind == StreamEventKind::Error);
         }
         let number = |key: &str| event.get(key).and_then(Value::as_u64);
         if let (Some(all), Some(api)) = (number("duration_ms"), number("duration_api_ms"))
@@ -432,7 +446,7 @@ impl Checker {
             let message = format!("`duration_api_ms` is {api}, and `duration_ms` is {all}");
             line.add(&[PathStep::Key("duration_api_ms")], Rule::DurationsDiffer, message);
         }
-        if kind == Kind::Error {
+        if kind == StreamEventKind::Error {
             check_exit_code(&mut line, event);
         }
     }
